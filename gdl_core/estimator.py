@@ -42,15 +42,15 @@ class GraphDegreeLinkage(
     Parameters
     ----------
     n_clusters : int or None, default=None
-        n_T. None: as many as have a valley between them (`count_separate_clusters`).
+        n_T. None: the number of clusters with valleys between them (`count_separate_clusters`).
     algorithm : {"agdl", "gdl-u", "gdl"}, default="agdl"
         "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
     n_neighbors : int or None, default=None
-        K, other samples. None: 30, or a tenth of the samples if that is less, but at least 5; of a given
-        graph at most so many of each row, which may have fewer or none. Where there are fewer others, all of
-        them, with a warning.
+        K, without the sample itself. None: 30, or a tenth of the samples if that is less, but at least 5; of
+        a given graph, at most that many of each row, which may have fewer or none. If there are fewer other
+        samples, all of them, with a warning.
     n_initial_neighbors : int, default=1
-        K0 of the initial clusters, at most K; 0 starts from single samples. Where that leaves fewer initial
+        K0 of the initial clusters, at most K; 0 starts from single samples. If that leaves fewer initial
         clusters than n_clusters, the largest smaller K0 that does not, with a warning.
     bandwidth : float, default=1.0
         a of Eq. 1.
@@ -58,16 +58,16 @@ class GraphDegreeLinkage(
         K^c, for "agdl".
     min_cluster_size : int, "prominent" or None, default=None
         Which clusters count. "prominent": the most prominent branches of the hierarchy
-        (`select_prominent_clusters`); what lies between them goes to the cluster to which it is joined most
+        (`select_prominent_clusters`); samples between them go to the cluster to which they are joined most
         strongly (`give_to_neighbours`), and random walks draw the boundaries (`smooth_labels`). A number: the
-        hierarchy is cut where n_clusters clusters have at least so many samples (`select_clusters`); samples
-        of the others go to the cluster to which they are joined most strongly. 1 is the rule of the paper.
-        None: "prominent", or 1 where n_neighbors is given: with the paper's K comes the paper's rule.
+        hierarchy is cut where n_clusters clusters have at least that many samples (`select_clusters`);
+        samples of the others go to the cluster to which they are joined most strongly. 1 is the rule of the
+        paper. None: "prominent", or 1 if n_neighbors is given: the paper's rule goes with the paper's K.
     metric : str or callable, default="euclidean"
-        Any of scikit-learn's that needs no parameters, or "precomputed": X is then an (n, n) array of
-        distances or a sparse matrix with those of at least K others a row, of any number where n_neighbors is
-        None. Distances need not be symmetric: row i holds those from i. In a sparse matrix a stored zero is
-        a distance of 0, and what is not stored is no neighbour.
+        Any metric of scikit-learn without parameters, or "precomputed": X is then an (n, n) array of
+        distances, or a sparse matrix with at least K of them in each row, or any number if n_neighbors is
+        None. Distances need not be symmetric: row i holds those from i. In a sparse matrix a stored zero is a
+        distance of 0, and what is not stored is no neighbour.
     n_jobs : int, optional
         Threads. The result is the same for any number.
     search : {"auto", "exact", "approximate"}, default="auto"
@@ -75,11 +75,11 @@ class GraphDegreeLinkage(
     min_nearest_weight : float, default=0.0
         See `affinity_graph`.
     small_clusters : {"absorb", "noise"}, default="absorb"
-        What becomes of samples of clusters that do not count: "noise" labels them -1.
+        What happens to samples of clusters that do not count: "noise" labels them -1.
     drop_outliers : bool, default=False
         Label -1 the clusters whose connectivity score lies below the largest gap (`split_at_largest_gap`).
     random_state : int, default=0
-        Of the approximate search.
+        Seed of the approximate search.
     verbose : int, default=0
         1 shows progress bars.
 

@@ -60,15 +60,15 @@ def knn_graph(
     n_neighbors : int
         K, in [1, n - 1]. A sample is never its own neighbour.
     metric : str or callable
-        Any of scikit-learn's that needs no parameters, or "precomputed". By "cosine" parallel rows are at
-        distance 0, a row of zeros is at distance 1 from all others that are not; "correlation" takes no
-        constant rows.
+        Any metric of scikit-learn without parameters, or "precomputed". By "cosine", parallel rows are at
+        distance 0, and a row of zeros is at distance 1 from all nonzero rows; "correlation" takes no constant
+        rows.
     search : {"auto", "exact", "approximate"}
         "exact" uses scikit-learn. "approximate" compares each sample with those in the nearest cells of a
         partition and with the neighbours of its neighbours; for Manhattan, Chebyshev, Canberra, Bray-Curtis
-        and Hamming distances it uses pynndescent (``pip install gdl-match[ann]``). "auto" is exact where that
-        takes about ten seconds of one processor at the most, where there are up to 8 features, and where
-        the approximate search doesn't know the metric or lacks pynndescent.
+        and Hamming distances it uses pynndescent (``pip install gdl-match[ann]``). "auto" is exact if that
+        takes at most a few seconds of one processor, if there are up to 8 features, and if the approximate
+        search doesn't know the metric or lacks pynndescent.
     n_jobs : int, optional
         Threads, as in scikit-learn; the result is the same for any number. pynndescent uses one.
     random_state : int
@@ -76,8 +76,8 @@ def knn_graph(
     verbose : int
         1 shows a progress bar.
     allow_fewer : bool
-        Take rows of a given graph, sparse or a pair, that have fewer than K neighbours as they are, those
-        without any too. In a pair the index -1 is no neighbour.
+        Accept rows of a given graph, sparse or a pair, with fewer than K neighbours or none. In a pair the
+        index -1 is no neighbour.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def knn_graph(
     Raises
     ------
     ValueError
-        Where K is out of range, the metric is unknown or needs parameters, a distance is negative, nan or
+        If K is out of range, the metric is unknown or needs parameters, a distance is negative, nan or
         infinite, or a row of a sparse matrix or of a pair has too few neighbours and ``allow_fewer`` is off.
 
     Examples

@@ -19,9 +19,9 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
     that leaves it (`prominences`). Of all choices of ``n_clusters`` branches that do not contain each other
     the one with the largest product of prominences is taken; it is found exactly, by dynamic programming.
     Samples of no chosen branch, the crumbs and the noise between clusters, are labelled -1. Branches with
-    less than a twentieth of n / n_clusters samples are not looked at, unless there are too few others. Each
-    part of the graph that no merge joins to the rest and that has as many samples as that holds a cluster,
-    also where this makes more than ``n_clusters``.
+    fewer than a twentieth of n / n_clusters samples are ignored, unless there are too few others. Each part
+    of the graph that no merge joins to the rest and that has as many samples as that holds a cluster, also
+    where this makes more than ``n_clusters``.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
 
     With cut the weight of the edges that leave or enter a node and vol that of all edges of its samples,
     those inside counted twice, the conductance is (cut + w) / (vol + w), where w is the largest weight in the
-    graph: one more edge, so that parts without any edge to the rest are told apart by their size.
+    graph: one more edge, so that parts without any edge to the rest differ by their size.
 
     Parameters
     ----------

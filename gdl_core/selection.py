@@ -1,4 +1,4 @@
-"""Where to cut the hierarchy: counting only clusters of some size."""
+"""Where to cut the hierarchy if only clusters of some size count."""
 
 from dataclasses import dataclass
 
@@ -42,8 +42,8 @@ def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1)
     A merge changes the number of such clusters by -1, 0 or +1 (two of them, one, or none that together make
     one), so that it rises and falls. Of all cuts with the right number the last is taken, where merging has
     done most, but before the merges without affinity at the end, if it can be; otherwise the first after
-    them. Where the number is never reached, the largest smaller size is used for which it is; where it never
-    falls so low, because the merges end before, the cut is after the last merge.
+    them. If the number is never reached, the largest smaller size that reaches it is used; if it never falls
+    so low, because the merges end first, the cut is after the last merge.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     Returns
     -------
     (n,) int64
-        -1 is left for samples that no path of edges leads to a cluster from.
+        -1 is left for samples from which no path of edges leads to a cluster.
     """
     labels = check_sample_labels(graph.n_samples, labels)
     unplaced = labels < 0

@@ -57,7 +57,7 @@ def count_separate_clusters(
 
 
 def smallest_judged(graph: AffinityGraph) -> int:
-    """Tell how small a cluster may be to be counted by default.
+    """The smallest size at which a cluster is counted by default.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def smallest_judged(graph: AffinityGraph) -> int:
 
 
 def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
-    """Of each merge, the weight that crosses from a sample beside the boundary, at the most.
+    """For each merge, an upper estimate of the weight that crosses from a sample beside the boundary.
 
     Samples beside the boundary are those with an edge to the other side. The mean over them of the weight of
     these edges is divided by what a sample within the clusters has: the mean of the samples' degrees, each

@@ -58,7 +58,7 @@ LAYERS = {  # a folder or module imports from those before it
         "details",
         "view_synthesis pair_state",
         "pair",
-        "repeats given",
+        "repeats given searching",
     ),
     "matching/grouping": (
         "_kernels _vote_kernels _growth_kernels rejections",
@@ -89,7 +89,7 @@ LAYERS = {  # a folder or module imports from those before it
     "matching/video": ("reading", "search", "sheet", "files"),
     "matching/labels": ("references", "places", "record tracks", "formats", "run", "review"),
     "matching/collection": (
-        "addresses plan records room",
+        "addresses plan records",
         "cache database",
         "work",
         "backends going_on",

@@ -15,13 +15,13 @@ BLOCK_VALUES = 50_000_000  # and distances
 
 
 def check_n_neighbors(n_neighbors: int, n: int) -> None:
-    """Raise ValueError where n samples don't have so many others."""
+    """Raise ValueError if n samples have fewer neighbours than n_neighbors."""
     if not 1 <= n_neighbors <= n - 1:
         raise ValueError(f"n_neighbors must be in [1, {n - 1}] for {n} samples, got {n_neighbors}")
 
 
 def read_dense(distances: Array, k: int) -> KnnGraph:
-    """From an (n, n) array of distances, whose diagonal is not used."""
+    """Read an (n, n) array of distances, whose diagonal is not used."""
     n = len(distances)
     indices, nearest = np.empty((n, k), np.int32), np.empty((n, k))
     step = max(1, min(BLOCK, BLOCK_VALUES // n))
@@ -38,7 +38,7 @@ def read_dense(distances: Array, k: int) -> KnnGraph:
 
 
 def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
-    """From an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal, or fewer."""
+    """Read an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal, or fewer."""
     n = graph.shape[0]
     if not graph.has_canonical_format:
         graph = graph.copy()
@@ -67,7 +67,7 @@ def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
 
 
 def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: bool = False) -> KnnGraph:
-    """From the neighbours of each sample, nearest first, the sample itself among them or not."""
+    """Read the neighbours of each sample, nearest first, the sample itself among them or not."""
     indices, distances = np.asanyarray(indices), np.asanyarray(distances)  # a memmap stays one
     if indices.ndim != 2 or indices.shape != distances.shape:
         raise ValueError(
@@ -115,7 +115,7 @@ def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> 
 
 
 def _check_rise(distances: Array, rows: Ints) -> None:
-    """Raise ValueError where the distances of a row fall."""
+    """Raise ValueError if the distances of a row fall."""
     falls = (distances[:, 1:] < distances[:, :-1]).any(axis=1)
     if falls.any():
         raise ValueError(f"distances of each row must rise, those of row {rows[falls.argmax()]} do not")

@@ -43,11 +43,11 @@ class MergingConfig:
     Parameters
     ----------
     n_landmarks : int
-        Matches of a part that are looked at, the ones that lie farthest from each other.
+        Matches of a part that are compared, chosen to lie far from each other.
     inflation : float
-        How many times more than within the parts an object may bend between them, at most: real bends are no
-        random field, they are stronger at creases and over long distances. The density of a motion is the
-        mean over 1, 2, 4, ... times as much.
+        How many times more an object may bend between its parts than within them: real bends are not a random
+        field, but stronger at creases and over long distances. The density of a motion is the mean over 1, 2,
+        4, ... times as much.
     """
 
     n_landmarks: int = setting(24, 8, 500)
@@ -101,8 +101,8 @@ def merge_parts(
 ) -> tuple[Ints, list[Ints]]:
     """Merge parts, the pair with the strongest evidence first, until no pair has any -> labels (n_parts,).
 
-    Merged parts bend as their parts do, on average over their matches. A part that is not smooth is merged
-    with none, as it would explain anything, and loses its landmarks.
+    A merged part bends as much as its parts do, on average over their matches. A part that is not smooth is
+    merged with none, as it would explain any motion, and loses its landmarks.
     """
     labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
     members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
@@ -264,7 +264,7 @@ def _phi(x: Floats) -> Floats:
 
 
 def _fixes_map(x: Floats) -> bool:
-    """Whether points are not all on one line, along which nothing tells how an object moves."""
+    """Whether points are not all on one line: points on a line don't tell how an object moves beside it."""
     return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
 
 

@@ -84,7 +84,7 @@ class Record:
 
 
 def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
-    """Begin the record of a folder, or take up that of an earlier run."""
+    """Begin the record of a folder, or continue that of an earlier run."""
     path, wanted = folder / NAME, json.loads(json.dumps(head))
     try:
         if not path.exists() and (others := sorted(entry.name for entry in folder.iterdir())):
@@ -113,7 +113,7 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     if not path.exists():
         return
     if not is_file(path):
-        raise InputError(f"{path}: is no file")
+        raise InputError(f"{path}: is not a file")
     content = path.read_bytes()
     end = content.rfind(b"\n") + 1
     if end < len(content):

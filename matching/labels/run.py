@@ -1,4 +1,4 @@
-"""A run: every picture of a folder is looked at once, and what was found is written as labels."""
+"""A run: every picture of a folder is searched once, and the results are written as labels."""
 
 import hashlib
 import os
@@ -63,7 +63,7 @@ class Labels:
         return list(files)
 
     def _is_due(self, name: str, digest: str) -> bool:
-        """Whether a file is not there as it should be. Raises InputError where it is not ours."""
+        """Whether a file is not there as it should be. Raises InputError if it is not ours."""
         there = compute_digest(self.out / name)
         if there is None and os.path.lexists(self.out / name):
             raise InputError(f"{self.out / name}: can't be replaced; choose another --out, or remove it")

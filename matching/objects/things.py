@@ -1,4 +1,4 @@
-"""Which objects show the same thing, and in which places it stands."""
+"""Which objects show the same thing, and at which places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from matching.objects.frames import polygon_area
 
 @dataclass(frozen=True, eq=False)
 class Thing:
-    """What stands in one or more places.
+    """A thing at one or more places.
 
     Parameters
     ----------

@@ -180,7 +180,7 @@ def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]
 
 
 def may_look_harder(result: Matches) -> bool:
-    """Test whether simulated views may find what the result has not."""
+    """Test whether simulated views may find objects that the result lacks."""
     config = result.config
     if config is None or not config.way.is_tested or config.view_synthesis or result.objects:
         return False
@@ -230,13 +230,13 @@ def _hint_at_dropped(result: Matches) -> list[str]:
 
 
 def explain_rejected(result: Matches) -> list[str]:
-    """Lines that say which groups of matches were no objects, where they lie, and why."""
+    """Explain in lines which groups of matches were rejected, where they are, and why."""
     groups = align_columns([REJECTED_HEADER, *list_rejected(result)], left=(4, 7))
     return [*(groups if result.rejected else ["no group of matches was rejected"]), *_list_dropped(result)]
 
 
 def list_rejected(result: Matches) -> list[tuple[str, ...]]:
-    """List the groups of matches that were no objects, the largest first: the rows under REJECTED_HEADER."""
+    """List the rejected groups of matches, the largest first: the rows under REJECTED_HEADER."""
     rows: list[tuple[str, ...]] = []
     for k, item in enumerate(result.rejected):
         places = (f"{x:.0f}, {y:.0f}" for x, y in item.centres)

@@ -65,7 +65,7 @@ class Located:
 
     @property
     def swapped(self) -> Located:
-        """The same of the pictures in the other order."""
+        """The same with the pictures in the other order."""
         return replace(
             self, xy0=self.xy1, xy1=self.xy0, steps=self.steps[:, ::-1],
             rejected=tuple(item.swapped for item in self.rejected),
@@ -148,7 +148,7 @@ def _swap(found: Candidates) -> Candidates:
 
 
 def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:
-    """Add details to what is known; of several objects that are the same, the one with most matches stays."""
+    """Add details to what is known; if several objects are the same, the one with most matches is kept."""
     objects = [(part, k) for part in (known, *details) for k in range(len(part.scores))]
     objects.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))  # ties: known ones first
     kept: list[tuple[Located, int]] = []

@@ -79,12 +79,13 @@ def group_matches(
         The points of each match in picture 0 and 1, in any unit, with any origin and axes. A keypoint may
         belong to several matches.
     frames0, frames1 : (n, 2, 2) array_like, optional
-        Both or none: size, direction and shape of the keypoints of each match. A frame maps a keypoint's own
-        normal coordinates to the picture, so that F1 F0^-1 maps the surroundings of the match from picture 0
-        to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
+        Size, direction and shape of the keypoints of each match; give both or none. A frame maps a keypoint's
+        own normal coordinates to the picture, so that F1 F0^-1 maps the surroundings of the match from
+        picture 0 to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
     sizes : ((h0, w0), (h1, w1)), optional
-        Of the pictures, in the unit of the points; whole numbers count pixels, the centre of the first being
-        (0, 0). If most points lie outside of them, no object has a frame, or shares of the pictures.
+        Sizes of the pictures, in the unit of the points; whole numbers count pixels, with (0, 0) the centre
+        of the first one. If most points lie outside of the pictures, objects have no frames and no shares of
+        the pictures.
     score : (n,) array_like, optional
         Smaller is better, as in `MatchResult`. If several matches join the same two places, the frames of the
         best one count.
@@ -95,9 +96,10 @@ def group_matches(
     planes : bool
         Whether to split each object into planes; matches on none of them become outliers.
     config : MatchConfig
-        Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count, and `max_matches`:
-        how many matches are clustered at a time, and sampled for the maps around each; all others may join
-        objects. Its lengths are working pixels, see `matching.pipelines.given`.
+        The settings; only `graph`, `clustering`, `smooth_map`, `suppression`, `objects` and `max_matches`
+        count. The latter is the number of matches that are clustered at a time, and sampled for the maps
+        around each; all others may join objects. Its lengths are working pixels, see
+        `matching.pipelines.given`.
 
     Returns
     -------

@@ -71,7 +71,7 @@ class Jobs:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Jobs]:
-        """Carry out matches; afterwards no process and no file is left, nor of a server that was killed."""
+        """Carry out matches; afterwards no process or file is left, not even of a server that was killed."""
         remove_abandoned()
         workers = [Worker("match", self.limits.match_memory) for _ in range(self.limits.jobs)]
         self._duties = {f"match ({k})": partial(self._match_for_ever, w) for k, w in enumerate(workers)}
@@ -129,7 +129,7 @@ class Jobs:
             raise Refusal(*refused)
 
     def _has_room_for_upload(self) -> bool:
-        """Whether another upload may begin; one that drips makes room for it."""
+        """Whether another upload may begin; a very slow one makes room for it."""
         uploads = [job for job in self._jobs.values() if job.state == "uploading"]
         if len(uploads) < self.limits.queue:
             return True

@@ -1,6 +1,6 @@
 """Receiving two pictures: never more bytes than allowed, and nothing but two files.
 
-Of what a client says about a file only the name is used, and only to show it.
+The only thing used of what a client says about a file is the name, and only to show it.
 """
 
 import asyncio

@@ -99,7 +99,7 @@ def _heic_size(path: str) -> tuple[int, int] | None:
 
 
 def _check_role() -> Callable[..., tuple[int, str] | None]:
-    """`check`, with all that it loads: only the reading of a header is to count as its time."""
+    """`check`, with all that it loads, so that only the reading of a header counts as its time."""
     from PIL import Image
 
     from matching.pictures.formats import reads_heic
@@ -122,7 +122,7 @@ def _tell(descriptor: int, **message: Any) -> None:
 
 
 def _limit(name: str, value: int) -> None:
-    """Set a limit of this process where the system has it."""
+    """Set a limit of this process if the system has it."""
     try:
         import resource
     except ImportError:  # Windows

@@ -24,8 +24,8 @@ STOPPED = "interrupted; the same command goes on from here"
 DESCRIPTION = "Label things once, find them everywhere: boxes and polygons in all pictures of a folder."
 EPILOG = """\
 Exit status: 0 something found, 1 nothing found, 2 bad input or usage, 3 the program failed, 130
-interrupted. The folder for the labels also holds labels.jsonl, from which the same command goes on after it
-was stopped."""
+interrupted. The folder for the labels also holds labels.jsonl, from which the same command continues after
+it was stopped."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,16 +46,18 @@ def make_parser() -> options.LineParser:
     what = parser.add_argument_group("input and output")
     options.add_path(what, "in", "FOLDER", "pictures to label", dest="folder", required=True)
     options.add_flag(what, "recursive", "include subfolders")
-    text = "mask that is white where the thing is, for the first picture; again for the second, and so on"
+    text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
     options.add_path(what, "mask", "FILE", text, action="append", default=[])
     options.add_choice(what, "format", LABEL_FORMATS)
     options.add_path(what, "out", "DIR", "folder for the labels", required=True)
-    text = "the pictures are frames of a video, numbered by their names: number each thing through them"
+    text = (
+        "the pictures are frames of a video, numbered by their names: number each thing through all of them"
+    )
     options.add_flag(what, "tracks", text)
-    options.add_flag(what, "review", "then show all proposals on a page, to accept or drop them")
-    how = parser.add_argument_group("how it runs")
-    add_run_options(how, "one per processor", on_clusters=False)
-    options.add_quiet(how)
+    options.add_flag(what, "review", "afterwards, show all proposals on a page, to accept or drop them")
+    running = parser.add_argument_group("how it runs")
+    add_run_options(running, "one per processor")
+    options.add_quiet(running)
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
 

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,7 +17,7 @@ from matching.cli.console import (
     make_teller,
     open_report,
     print_short_warnings,
-    silence_decoders,
+    read_pictures,
 )
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
@@ -78,7 +77,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
             reasons = explain_nothing(outcome.result, (thing, path))
             for reason in (r for r in reasons if r not in explained):
                 tell(reason)
-            explained.update(reasons)  # the first picture's is told once
+            explained.update(reasons)  # reasons of the first picture appear once
     if arguments.json:
         print(_format_json(outcomes))
     else:
@@ -126,19 +125,16 @@ class _Search:
         guard: Guard,
     ) -> None:
         self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
-        self.rival = rivals.get(arguments.method)
         self.tell = make_teller(arguments)
-        self.picture = _read(thing, arguments.mask0)
+        (self.picture,) = read_pictures([thing], [arguments.mask0])
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
-        from matching._common.threads import default_threads
-        from matching.pipelines.description import describe_details, describe_picture, prepare_views
+        from matching.pipelines.pair import label_by
+        from matching.pipelines.searching import Search
 
         self.config = make_config(arguments)
-        self.views = cache(lambda: prepare_views(self.picture, self.config))
-        n_threads = default_threads()
+        rival = rivals.get(arguments.method)
         with report_compiling(self.tell):
-            self.described = describe_picture(self.picture, self.config, n_threads)
-        self.details = cache(lambda: describe_details(self.picture, self.described, self.config, n_threads))
+            self.search = Search(self.picture, self.config, None if rival is None else label_by(rival))
 
     def match(self, path: Path) -> Outcome:
         """Match one picture and write the results."""
@@ -148,8 +144,9 @@ class _Search:
             with self.guard():
                 folder = self._folder(path)
                 check_output(folder, self.arguments, (self.thing, path))
-                picture = _read(path)
-                result = self._result(picture)
+                (picture,) = read_pictures([path])
+                with print_short_warnings(), report_compiling(self.tell):
+                    result = self.search.match(picture)
             options = output_options(self.arguments)
             if options["exports"]:
                 from matching.output.exchange import check_formats
@@ -172,31 +169,6 @@ class _Search:
     def _folder(self, path: Path) -> Path:
         inputs = make_absolute(self.thing), make_absolute(path)
         return choose_folder(self.base / name_pair_folder(self.thing, path), inputs)
-
-    def _result(self, picture: Picture) -> MatchResult:
-        from matching._common.threads import default_threads
-        from matching.pipelines.description import describe_details, describe_picture, prepare_views
-        from matching.pipelines.pair import label_by, match_described
-
-        with print_short_warnings(), report_compiling(self.tell):
-            n_threads = default_threads()
-            described = describe_picture(picture, self.config, n_threads)
-            return match_described(
-                self.described,
-                described,
-                self.config,
-                stages=None if self.rival is None else label_by(self.rival),
-                views=(self.views, lambda: prepare_views(picture, self.config)),
-                pictures=(self.picture, picture),
-                details=(self.details, lambda: describe_details(picture, described, self.config, n_threads)),
-            )
-
-
-def _read(path: Path, mask: Path | None = None) -> Picture:
-    from matching.pictures.images import add_mask, read_picture
-
-    with silence_decoders():
-        return add_mask(read_picture(path), mask)
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
@@ -259,11 +231,11 @@ def _format_json(outcomes: list[Outcome]) -> str:
 
     from matching.output.json_text import json_text
 
-    told: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for o in outcomes:
-        told.append({"picture": str(o.path)})
+        entries.append({"picture": str(o.path)})
         if o.folder is None:
-            told[-1]["error"] = o.error
+            entries[-1]["error"] = o.error
         else:
-            told[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
-    return json_text({"results": told})
+            entries[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
+    return json_text({"results": entries})

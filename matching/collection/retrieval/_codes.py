@@ -1,4 +1,4 @@
-"""What is kept of the descriptors of a picture: 256 bits of each, and its place, direction, size and kind.
+"""The index entries of a picture: 256 bits of each descriptor, and its place, direction, size and kind.
 
 The bits say which values exceed the 64th smallest, and which the 96th (Zhou, Lu, Li, Tian, "Scalar
 quantization for large scale image search", ACM Multimedia 2012). Nothing is learned, so a picture has the
@@ -36,7 +36,7 @@ def check_indexed(config: FeatureConfig) -> None:
 
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
-    """The (n,) ENTRY of the largest features of every part of a picture, which copies and crops have too."""
+    """The (n,) ENTRY of the largest features of every part of a picture, which copies and crops share."""
     chosen = _choose_largest(features, most)
     entries = np.empty(len(chosen), ENTRY)
     entries["id"] = (picture << PICTURE) + pack_shapes(chosen)
@@ -47,7 +47,7 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
 
 
 def encode_query(features: Features) -> Array:
-    """The (n,) ENTRY that a query looks up: those of the picture, and as number 1 those of it turned over."""
+    """The (n,) ENTRY that a query looks up: those of the picture and, as number 1, of its mirror image."""
     turned = mirrored_features(_choose_largest(features, TURNED))
     over = np.array([-1.0, 1.0])
     xy = turned.xy * over + np.array([turned.xy[:, 0].max(initial=0), 0])

@@ -54,7 +54,7 @@ def _asset(name: str) -> Markup:
 
 
 def _json(data: Any) -> Markup:
-    """JSON that may stand in a script element: it holds no < that could begin an end tag or a comment."""
+    """JSON for a script element: without any < that could begin an end tag or a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
@@ -117,7 +117,7 @@ def rejected_data(rejected: Iterable[Rejection]) -> list[dict[str, Any]]:
 
 
 def _cells(found: MatchedObject) -> list[str]:
-    """The cells of the table after the first; none is called sure or not where its score does not say."""
+    """The cells of the table after the first; how sure it is stays empty if the score does not tell."""
     cells = dict(zip(HEADER, format_object(found), strict=True))
     if found.confidence is None:
         cells["how sure"] = ""

@@ -165,7 +165,7 @@ def test_files_of_others_are_left_alone(label, tmp_path):
     (tmp_path / "pipes").mkdir()
     os.mkfifo(tmp_path / "pipes" / "labels.jsonl")
     status, _, error = label("cup.png", "--out", "pipes")
-    assert (status, "labels.jsonl: is no file" in error) == (2, True)
+    assert (status, "labels.jsonl: is not a file" in error) == (2, True)
     status, _, error = label("cup.png", "--out", "photos")
     assert (status, "holds both.png, which no run of label wrote" in error) == (2, True)
     assert sorted(entry.name for entry in (tmp_path / "photos").iterdir()) == ["both.png", "cat.png"]
