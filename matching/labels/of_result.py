@@ -1,4 +1,4 @@
-"""Labels of one result, as files to download: where a picture shows the thing, or each thing of another one."""
+"""Labels of one result as files: where a picture shows the thing, or each thing of another picture."""
 
 import io
 import zipfile

@@ -174,7 +174,9 @@ def read_settings(asked: Mapping[str, str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, text in asked.items():
         if name not in SETTINGS:
-            raise Refusal(400, f"{clean_name(name)}: no setting of that name; there are {', '.join(SETTINGS)}")
+            raise Refusal(
+                400, f"{clean_name(name)}: no setting of that name; there are {', '.join(SETTINGS)}"
+            )
         declared = SETTINGS[name]
         if isinstance(declared.default, bool):
             if text not in ("0", "1"):

@@ -259,7 +259,7 @@ class Jobs:
                 log.error("match failed\n%s", error)
                 job.error = "the program failed on these pictures; the server's log says where"
 
-    async def _ask(self, worker: Worker, request: dict[str, Any], note: Callable[[int], None]) -> Any:
+    async def _ask(self, worker: Worker, request: dict[str, Any], note: Callable[[Any], None]) -> Any:
         """The answer of a worker, whose process is tried a few times to start: what lacks may come back."""
         tries = 1
         while True:

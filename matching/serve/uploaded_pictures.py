@@ -95,7 +95,7 @@ def _match(
         result = find_repeats_in_picture(pictures[0], config, clock=clock)
         pictures *= 2
     else:
-        result = match_pictures(*pictures, config, clock=clock)
+        result = match_pictures(pictures[0], pictures[1], config, clock=clock)
     folder = uploads[0].parent
     write_results(folder, pictures, result, config, exports=_choose_exports(result, pictures))
     for name, content in encode_labels(label_result(result, (pictures[0], pictures[1]))).items():

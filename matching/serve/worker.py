@@ -2,8 +2,8 @@
 
 So files that break a decoder, or make it take all memory or time, break nothing else. Requests are lines of
 JSON on standard input, messages lines of JSON on standard output: "ready" once, then for each request
-"begun", "stage" whenever a stage ends (the next one, stages done, stages in all), and "answer" or "failed". Nothing of the package is imported at the
-top: matching takes a second and 150 MB to load.
+"begun", "stage" whenever a stage ends (the next one, stages done, stages in all), and "answer" or "failed".
+Nothing of the package is imported at the top: matching takes a second and 150 MB to load.
 """
 
 import json

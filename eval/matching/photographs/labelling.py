@@ -59,44 +59,43 @@ def measure_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
     scenes = read_scenes(data)
     models = sorted({instance.model for instances in scenes.values() for instance in instances})
     references = [Reference(Path(model).stem, str(data / model)) for model in models]
-    return _correct_scenes(label(references, data / "scenes", out, show), scenes, data)
+    pictures = label(references, data / "scenes", out, show)
+    return correct_scenes(pictures, scenes, read_uncertain(data))
 
 
 def measure_other_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
     """All products by one place of each, as somebody labels it: its first one, in the order of the scenes.
 
-    Labels of a product in the scene of its reference are not counted.
+    Labels of a product in the scene of its reference are not counted, nor is a product without reference.
     """
-    scenes, references, origins = read_scenes(data), [], {}
+    scenes, references = read_scenes(data), dict[str, Reference]()
+    left_out = read_uncertain(data)
     for scene, instances in scenes.items():
         for instance in instances:
             name = Path(instance.model).stem
-            if instance.variant == "exact" and name not in origins:
+            if instance.variant == "exact" and name not in references:
                 polygon = tuple((float(x), float(y)) for x, y in instance.quads[0])
-                references.append(Reference(name, str(scene), polygon))
-                origins[name] = scene.name
-    return _correct_scenes(label(references, data / "scenes", out, show), scenes, data, origins)
+                references[name] = Reference(name, str(scene), polygon)
+                left_out[scene.name] |= {name}
+    for instances in scenes.values():
+        instances[:] = [i for i in instances if Path(i.model).stem in references]
+    pictures = label(list(references.values()), data / "scenes", out, show)
+    return correct_scenes(pictures, scenes, left_out)
 
 
-def _correct_scenes(
-    pictures: Sequence[LabelledPicture],
-    scenes: dict[Path, list[Instance]],
-    data: Path,
-    origins: dict[str, str] | None = None,
+def correct_scenes(
+    pictures: Sequence[LabelledPicture], scenes: dict[Path, list[Instance]], left_out: dict[str, set[str]]
 ) -> list[Corrections]:
-    """Corrections by the labelled instances; what could not be decided, and other print, may be labelled."""
-    uncertain, standing = read_uncertain(data), {path.name: instances for path, instances in scenes.items()}
-    found = []
+    """Corrections by the instances of scenes; those with other print may be labelled or not.
+
+    `left_out` has the classes that are not counted, by the name of the scene.
+    """
+    standing, found = {path.name: instances for path, instances in scenes.items()}, []
     for picture in pictures:
-        known = set(origins or ()) | {Path(i.model).stem for i in standing[picture.name] if origins is None}
-        left_out = {name for name, scene in (origins or {}).items() if scene == picture.name}
-        left_out |= uncertain[picture.name]
-        own = [i for i in standing[picture.name] if Path(i.model).stem in known - left_out]
-        seen: set[int] = set()
-        to_drop = 0
-        for place in picture.places:
-            if place.name in left_out:
-                continue
+        out = left_out[picture.name]
+        own = [i for i in standing[picture.name] if Path(i.model).stem not in out]
+        seen, to_drop = set[int](), 0
+        for place in (place for place in picture.places if place.name not in out):
             mine = [k for k, i in enumerate(own) if Path(i.model).stem == place.name]
             at = find_standing(np.array(place.polygon), [own[k] for k in mine])
             if at < 0 or mine[at] in seen:
@@ -104,9 +103,7 @@ def _correct_scenes(
             else:
                 seen.add(mine[at])
         exact = {k for k, instance in enumerate(own) if instance.variant == "exact"}
-        found.append(
-            Corrections(picture.name, len(exact), len(exact & seen), to_drop, len(exact - seen))
-        )
+        found.append(Corrections(picture.name, len(exact), len(exact & seen), to_drop, len(exact - seen)))
     return found
 
 
@@ -128,5 +125,6 @@ def format_corrections(found: Sequence[Corrections]) -> str:
     rate = 100 * (to_drop + to_draw) / len(found)
     return (
         f"{len(found)} pictures with {there} things: {right} labelled rightly, {to_draw} to draw,"
-        f" {to_drop} to drop;\n{rate:.0f} corrections in 100 pictures, {100 * there / len(found):.0f} labels by hand"
+        f" {to_drop} to drop;\n{rate:.0f} corrections in 100 pictures,"
+        f" {100 * there / len(found):.0f} labels by hand"
     )

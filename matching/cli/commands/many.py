@@ -96,9 +96,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
 
 
-def _write_overview(
-    path: Path, thing: Path, outcomes: Sequence[Outcome], names: Mapping[Path, str]
-) -> None:
+def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names: Mapping[Path, str]) -> None:
     from matching.output.folders import write_whole
     from matching.output.html.overview import overview_page
 

@@ -9,7 +9,7 @@ LONGEST = 1400  # pixels of the drawing: twice what a notebook has room for
 
 
 def show_result(result: Matches, drawn: Bytes | None) -> str:
-    """Show a result as HTML: what was found, the drawing (h, w, 3), if any, a table, and what was rejected."""
+    """Show a result as HTML: what was found, the drawing (h, w, 3), if any, a table, what was rejected."""
     of_one = result.of_one
     return fill(
         "notebook.html",
