@@ -88,7 +88,7 @@ LAYERS = {  # a folder or module imports from those before it
         "start",
     ),
     "matching/video": ("reading", "search", "sheet", "files"),
-    "matching/labels": ("references", "places", "record tracks", "formats", "of_result run", "review"),
+    "matching/labels": ("references frames", "places", "record tracks", "formats", "of_result run", "review"),
     "matching/collection": (
         "addresses plan records room",
         "cache database",

@@ -108,7 +108,7 @@ def correct_scenes(
 
 
 def measure_covers(data: Path, out: Path, show: Show) -> list[Corrections]:
-    """Covers in photographs by telephones, one in each; whether a label is at the right place is not known."""
+    """Covers in photographs by telephones, one in each; where the labels are is not judged."""
     references = [Reference(path.stem, str(path)) for path in sorted((data / "gallery").glob("*.jpg"))]
     found = []
     for picture in label(references, data / "queries", out, show):
