@@ -46,7 +46,7 @@ def are_frames(folder: Path) -> bool:
 
 
 def _read(folder: Path) -> object:
-    """What the frames in a folder are of; None if there are none, or not all. Raises InputError for others."""
+    """What the frames in a folder are of; None if there are none, or not all of them."""
     if folder.exists() and not are_frames(folder):
         raise InputError(f"{folder}: holds other files; choose another --out")
     try:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 COMMAND = "gdl-match label"
 STOPPED = "interrupted; the same command goes on from here"
-DESCRIPTION = "Label things once, find them everywhere: boxes and polygons in all pictures of a folder or frames of a video."
+DESCRIPTION = """\
+Label things once, find them everywhere: boxes and polygons in all pictures of a folder, or in frames of a
+video."""
 EPILOG = """\
 Exit status: 0 something found, 1 nothing found, 2 bad input or usage, 3 the program failed, 130
 interrupted. The folder for the labels also holds labels.jsonl, from which the same command goes on after it
