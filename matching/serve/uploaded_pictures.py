@@ -46,7 +46,7 @@ def match_uploads(
         return {
             "told": words.describe_result(result),
             "error": None,
-            "lines": _describe(result, pictures),
+            "lines": _describe(result, pictures, config),
             "look_harder": words.may_look_harder(result) and not result.of_one,
         }
     except InputError as error:
@@ -57,19 +57,19 @@ def match_uploads(
         return {"told": None, "error": reason, "lines": [], "look_harder": False}
 
 
-def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
-    """What the page says below the first line: counts, or why there is nothing, and what was looked at."""
-    lines = []
+def _describe(result: MatchResult, pictures: list[Picture], config: MatchConfig) -> list[str]:
+    """What the page says below the first line: counts, or why there is nothing; and at which size it looked."""
+    lines, distinct = list[str](), pictures[: 1 if result.of_one else 2]
     if result.of_one and result.things:
         lines.append(words.describe_repeats(result))
     elif result.objects:
         name = words.name_picture(pictures[0].path)
         lines += words.describe_things(result.objects, name, result.things, single=True)
     else:
-        names = [str(picture.path) for picture in pictures]
+        names = [str(picture.path) for picture in distinct]
         lines += words.explain_nothing(result, names) or words.hint_at_rejected(result, _reword, MORE)
-    if result.matched_at is not None:
-        sizes = [(p.width, p.height) for p in (pictures[:1] if result.of_one else pictures)]
+    sizes = [(picture.width, picture.height) for picture in distinct]
+    if result.matched_at is not None and max(w * h for w, h in sizes) > config.first_pixels:
         lines.append(words.describe_sizes(result.matched_at, sizes))
     return lines
 
