@@ -58,7 +58,7 @@ def match_uploads(
 
 
 def _describe(result: MatchResult, pictures: list[Picture], config: MatchConfig) -> list[str]:
-    """What the page says below the first line: counts, or why there is nothing; and at which size it looked."""
+    """What the page says below the first line: counts, or why there is nothing; at which size it looked."""
     lines, distinct = list[str](), pictures[: 1 if result.of_one else 2]
     if result.of_one and result.things:
         lines.append(words.describe_repeats(result))

@@ -138,7 +138,7 @@ async function find(views) {
   }
 }
 
-/* The settings of a match, as its address names them. */
+/* The settings of a match, as they end its address. */
 function settings(views) {
   const asked = new URLSearchParams(), megapixels = $("#megapixels"), candidates = $("#candidates");
   for (const field of [megapixels, candidates]) {
@@ -149,7 +149,8 @@ function settings(views) {
   if (candidates.value) asked.set("max_matches", candidates.value);
   if ($("#mirrored").checked) asked.set("mirrored", 1);
   if (views) asked.set("view_synthesis", 1);
-  return asked;
+  const text = asked.toString();
+  return text && `?${text}`;
 }
 
 /* XMLHttpRequest, because fetch can't tell how far an upload is. */
@@ -157,7 +158,7 @@ function upload(files, match, asked) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest(), form = new FormData();
     files.forEach((file, k) => form.append(`image${k}`, file));
-    request.open("POST", `/matches?${asked}`);
+    request.open("POST", `/matches${asked}`);
     request.responseType = "json";
     request.upload.onprogress = (event) => {
       if (match === current) progress("Uploading", 15 * event.loaded / event.total);
