@@ -143,7 +143,7 @@ class MatchResult(Matches):
         return pandas.DataFrame(list_columns(self.objects, self.boxes()))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the drawing, made smaller, and the table."""
+        """What a notebook shows: the drawing, made smaller, a table, and behind a fold what was rejected."""
         from matching.output.html.notebook import show_result
 
         try:

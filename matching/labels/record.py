@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from matching.errors import InputError
+from matching.labels.frames import are_frames
 from matching.labels.places import Place
 from matching.pictures.names import is_file
 
@@ -87,7 +88,8 @@ def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
     """Begin the record of a folder, or continue that of an earlier run."""
     path, wanted = folder / NAME, json.loads(json.dumps(head))
     try:
-        if not path.exists() and (others := sorted(entry.name for entry in folder.iterdir())):
+        others = sorted(entry.name for entry in folder.iterdir() if not are_frames(entry))
+        if others and not path.exists():
             raise InputError(
                 f"{folder}: holds {others[0]}, which no run of label wrote; choose another --out"
             )

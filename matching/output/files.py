@@ -223,6 +223,7 @@ def summarise(
                 "objects": list(thing.objects),
                 "places": [np.round(place, digits).tolist() for place in thing.places],
                 "periodic": thing.periodic,
+                "joined": thing.joined,
             }
             for thing in result.things
         ],

@@ -2,8 +2,8 @@
 
 So files that break a decoder, or make it take all memory or time, break nothing else. Requests are lines of
 JSON on standard input, messages lines of JSON on standard output: "ready" once, then for each request
-"begun", "stage" whenever a stage ends, and "answer" or "failed". Nothing of the package is imported at the
-top: matching takes a second and 150 MB to load.
+"begun", "stage" whenever a stage ends (the next one, stages done, stages in all), and "answer" or "failed".
+Nothing of the package is imported at the top: matching takes a second and 150 MB to load.
 """
 
 import json
@@ -109,9 +109,9 @@ def _check_role() -> Callable[..., tuple[int, str] | None]:
     return check
 
 
-def _match_role() -> Callable[..., dict[str, str | bool | None]]:
+def _match_role() -> Callable[..., dict[str, Any]]:
     from matching._common.parent_watchdog import end_with
-    from matching.serve.uploaded_pair import match_uploads
+    from matching.serve.uploaded_pictures import match_uploads
 
     end_with(os.getppid())
     return match_uploads

@@ -96,6 +96,17 @@ def read_scenes(data: Path) -> dict[Path, list[Instance]]:
     )
 
 
+def read_uncertain(data: Path) -> dict[str, set[str]]:
+    """By the name of each scene, the products whose presence there could not be decided."""
+    return _from_labels(
+        data,
+        lambda labels: {
+            Path(scene).name: {Path(model).stem for model in entry["uncertain"]}
+            for scene, entry in _scenes(labels)
+        },
+    )
+
+
 def _from_labels(data, read):
     path = data / "scenes" / "labels.json"
     try:

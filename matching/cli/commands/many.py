@@ -62,8 +62,11 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
             raise InputError(f"{overview}: was not written by gdl-match; choose another --out, or remove it")
         search = _Search(arguments, rivals, thing, base, guard)
     explained: set[str] = set()
-    outcomes, width = [], max(len("picture"), *(len(_format_name(path)) for path in paths))
+    names = dict(zip(paths, map(_format_name, make_relative(paths)), strict=True))
+    outcomes, width = [], max(len("picture"), *map(len, names.values()))
     tell = make_teller(arguments)
+    if len(folder := str(paths[0]).removesuffix(names[paths[0]])) < len(str(paths[0])) and folder:
+        tell(f"pictures in {make_printable(folder)}")
     if not arguments.json:
         print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
@@ -72,7 +75,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
         if outcome.error is not None:
             print(f"gdl-match: error: {outcome.error}", file=sys.stderr)
         if not arguments.json:
-            print(_describe_outcome(outcome, width), flush=True)
+            print(_describe_outcome(outcome, names[path], width), flush=True)
         if outcome.result is not None:
             reasons = explain_nothing(outcome.result, (thing, path))
             for reason in (r for r in reasons if r not in explained):
@@ -83,7 +86,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     else:
         tell(_describe_written(outcomes, base))
     if overview is not None:
-        _write_overview(overview, thing, outcomes)
+        _write_overview(overview, thing, outcomes, names)
         tell(f"overview: {overview}")
     if arguments.open and overview is not None:
         open_report(overview)
@@ -92,14 +95,12 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
 
 
-def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome]) -> None:
+def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names: Mapping[Path, str]) -> None:
     from matching.output.folders import write_whole
     from matching.output.html.overview import overview_page
 
-    names = make_relative([o.path for o in outcomes]) if len(outcomes) > 1 else [outcomes[0].path.name]
-    named = zip(outcomes, names, strict=True)
-    shots = [replace(o.shot, name=_format_name(name)) for o, name in named if o.shot is not None]
-    failed = [(_format_name(o.path), o.error) for o in outcomes if o.error is not None]
+    shots = [replace(o.shot, name=names[o.path]) for o in outcomes if o.shot is not None]
+    failed = [(names[o.path], o.error) for o in outcomes if o.error is not None]
     page = overview_page(_format_name(thing.name), shots, failed)
     write_whole(path, page.encode("utf-8", "backslashreplace"))
 
@@ -189,11 +190,10 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
     return list(paths.values())
 
 
-def _describe_outcome(outcome: Outcome, width: int) -> str:
+def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
     """The line of one picture: how often it shows the thing, then what is told of its best object."""
     from matching.objects.copies import count_copies
 
-    name = _format_name(outcome.path)
     if outcome.result is None:
         return f"{name:<{width}}  can't be used"
     if not outcome.result.objects:
