@@ -3,8 +3,8 @@
 The photographs are mosaics of the pictures in $GDL_DATA/logos/scenes and $GDL_DATA/retrieval/queries, each
 of which stands in one mosaic. A query is a part of one, a twentieth, a tenth or a fifth as wide: as it is, or
 turned by up to 30 degrees, 0.6 to 1.2 times as large and relit; both are compressed. Beside the mosaics the
-index has collages of other photographs and pictures that are drawn, those of bench_index.py, whose folder F
-is. Each query is asked of the index with as many entries a mosaic as it keeps, and with other numbers.
+index has the pictures, also drawn ones, that bench_index.py has left in its folder F. Each query is asked of
+the index with as many entries a mosaic as it keeps, and with other numbers.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -19,7 +19,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from bench_index import Gallery, crop
 from PIL import Image
 
 from eval.common.options import check_least, exit_status
@@ -45,9 +44,7 @@ def main(argv=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path)
-    parser.add_argument("--folder", type=Path, required=True, help="where the index of others is kept")
-    parser.add_argument("--others", type=int, default=400, help="pictures beside the mosaics (default: 400)")
-    parser.add_argument("--drawn", type=int, default=10_000, help="with those drawn (default: 10000)")
+    parser.add_argument("--folder", type=Path, required=True, help="that of bench_index.py")
     parser.add_argument("--mosaics", type=int, default=6, help="photographs that are made (default: 6)")
     parser.add_argument("--asked", type=int, nargs="+", help="mosaics that queries show (default: all)")
     parser.add_argument("--megapixels", type=float, default=12.2, help="of a mosaic (default: 12.2)")
@@ -59,15 +56,12 @@ def main(argv=None):
 
 
 def measure(options):
-    check_least(options, others=1, mosaics=1, queries=1)
+    check_least(options, mosaics=1, queries=1, megapixels=0.1)
     with limit_threads(1):
-        gallery = Gallery(argparse.Namespace(data=options.data, folder=options.folder, queries=20))
-        gallery.grow(options.others)
-        gallery.draw(options.drawn)
         with open_index(options.folder / "index", MatchConfig()) as index:
             paths = [Path(shard.path) for shard in index.shards()]
-        others = [_inverted.open_segment(p) for p in [*paths, *sorted(options.folder.glob("drawn-*.seg"))]]
         mosaics = make_mosaics(options)
+        others = [_inverted.open_segment(p) for p in [*paths, *sorted(options.folder.glob("drawn-*.seg"))]]
         described = [describe_picture(make_picture_of_array(mosaic)) for mosaic in mosaics]
         made = {"as kept": [encode_indexed(d, FIRST + k) for k, d in enumerate(described)]}
         for n in options.entries:
@@ -136,7 +130,9 @@ def fill(pictures, width, height):
 
 def cut(mosaic, share, is_changed, rng):
     """A part of a mosaic, compressed."""
-    part = crop(mosaic, share, rng)
+    height, width = (int(share * side) for side in mosaic.shape[:2])
+    y, x = (int(rng.integers(side - own)) for side, own in zip(mosaic.shape, (height, width), strict=False))
+    part = mosaic[y : y + height, x : x + width]
     if is_changed:
         relit = 255 * (part / 255) ** rng.uniform(0.7, 1.4) * rng.uniform(0.7, 1.1)
         image = Image.fromarray(relit.clip(0, 255).astype(np.uint8))
