@@ -182,6 +182,21 @@ def test_objects_of_a_print_in_a_photograph_are_right(tmp_path):
     assert found[0][0] < -8
 
 
+def test_reliability_of_some_kinds(tmp_path, capsys):
+    for folder, name in (("models", "coffee"), ("tiles", "astronaut")):
+        (tmp_path / folder).mkdir()
+        skimage.io.imsave(tmp_path / folder / f"{name}.jpg", getattr(skimage.data, name)())
+    (tmp_path / "scenes").mkdir()
+    (tmp_path / "scenes/labels.json").write_text('{"scenes": {}, "negatives": []}')
+    name, out = "measure/evaluate_reliability", ["--out", tmp_path / "rows.csv"]
+    told = refusal(capsys, name, tmp_path, *out, "--only", "birds")
+    assert "--only must be of ORB, SIFT, small prints, got birds" in told.replace("AKAZE, ", "")
+    script = runpy.run_path(str(SCRIPTS / f"{name}.py"))
+    assert script["main"]([*map(str, [tmp_path, *out]), "--only", "SIFT"]) == 0
+    kinds = [row["kind"] for row in script["read_rows"](tmp_path / "rows.csv")]
+    assert sorted(set(kinds)) == ["SIFT, mutual", "SIFT, nearest", "SIFT, ratio 0.9"]
+
+
 def test_words_are_drawn_with_the_detectors_that_there_are(tmp_path):
     script = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_reliability.py"))
     rows = [{"kind": "covers", "log_nfa": value, "right": True} for value in (-20.0, -9.0, -8.5, -6.0, -3.0)]
