@@ -13,7 +13,7 @@ from matching.collection.backends import Lost, start_working
 from matching.collection.cache import compute_digest
 from matching.collection.kept_index._store import Counts, open_index
 from matching.collection.records import IndexedRecord
-from matching.collection.retrieval._codes import encode
+from matching.collection.retrieval._codes import encode_indexed
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
 from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
 from matching.config import MatchConfig
@@ -87,8 +87,7 @@ def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
         size, modified = status.st_size, status.st_mtime_ns
         content = compute_digest(path)
         with limit_threads(1):
-            features = get_described(Source(path, content), settings).features
-            entries = encode(features, picture=number)
+            entries = encode_indexed(get_described(Source(path, content), settings), number)
     except (InputError, OSError) as error:
         reason = explain_unreadable(path) if isinstance(error, OSError) else " ".join(str(error).split())
     except Exception:

@@ -36,7 +36,7 @@ from matching.errors import InputError
 from matching.output.provenance import STAGES
 from matching.pictures.names import is_file
 
-FORMAT = "5"
+FORMAT = "6"
 DATABASE = "index.db"
 KEYS = {"settings": ["name"], "segments": ["name"], "pictures": ["id"], "dead": ["segment", "picture"]}
 STAGES_OF_FEATURES = "pictures", "features"  # whose results an index depends on

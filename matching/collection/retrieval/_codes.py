@@ -13,10 +13,11 @@ from matching._common.types import Array, Floats
 from matching.errors import InputError
 from matching.features.extraction import FeatureConfig, Features, mirrored_features
 from matching.features.thinning import choose_strongest
+from matching.pipelines.description import DescribedPicture
 from matching.settings import REGIONS
 
 ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**PICTURE + shape
-PER_PICTURE = 1300  # entries of a picture that is searched: 52 kB
+PER_PICTURE = 1300  # entries of a picture that is searched, and of every part of a large one: 52 kB
 PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects each has few of them
 TURNED = 650  # and of the query turned over: of a mirrored copy some are enough
 RANKS = 63, 95  # of a descriptor's sorted values, those that the others are compared with
@@ -44,6 +45,15 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
     larger = chosen.descriptors[:, None] > levels[:, :, None]  # (n, 2, 128)
     entries["bits"] = np.packbits(larger.reshape(-1, 2 * larger.shape[2]), axis=1)
     return entries
+
+
+def encode_indexed(described: DescribedPicture, picture: int) -> Array:
+    """The (n,) ENTRY of a picture of an index: more of one that is larger than its working size.
+
+    A query may be a detail of it, a tenth as wide: as large as a picture by itself, if the picture is large.
+    """
+    most = int(PER_PICTURE * max(float(described.step.prod()), 1.0))
+    return encode(described.features, min(most, PER_QUERY), picture)
 
 
 def encode_query(features: Features) -> Array:
