@@ -55,7 +55,7 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "matching/_common": ("types parent_watchdog", "arrays opencv", "threads"),
     "matching/pipelines": (
-        "clock description listing given_input given_planes given_units mirrored",
+        "clock description listing given_input given_maps given_planes given_units mirrored",
         "details",
         "view_synthesis pair_state",
         "pair",
