@@ -17,9 +17,9 @@ from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_
 from .merging import agdl, gdl, gdl_u
 from .neighbors import Metric, count_given_neighbors, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
-from .prediction import conductances, graph_memberships, weigh_neighbours
+from .prediction import conductances, graph_memberships, nearest_of_new, weigh_neighbours
 from .prominence import select_prominent_clusters
-from .selection import Selection, give_to_neighbours, select_clusters
+from .selection import explain_choice, give_to_neighbours, select_clusters
 from .separation import count_separate_clusters, smallest_judged
 from .smoothing import smooth_labels
 from .tree import MergeTree
@@ -231,25 +231,15 @@ class GraphDegreeLinkage(
             The share of the weights (Eq. 1) to their K nearest samples that each cluster has. Rows add up to
             1, or are 0 where all neighbours are outliers.
         """
-        from sklearn.neighbors import NearestNeighbors
         from sklearn.utils.validation import validate_data
 
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32], reset=False)
-        k = max(self._n_neighbors, 1)
         if self._unit != 1:
             X = X / X.dtype.type(self._unit)
-        if self._fit_X is None:
-            if scipy.sparse.issparse(X):
-                raise ValueError(
-                    "distances from new samples must be a dense (m, n) array, got a sparse matrix"
-                )
-            indices = np.argsort(X, axis=1, kind="stable")[:, :k]
-            distances = np.take_along_axis(X, indices, 1)
-        else:
-            search = NearestNeighbors(n_neighbors=k, metric=self.metric, n_jobs=self.n_jobs).fit(self._fit_X)
-            distances, indices = search.kneighbors(X)
-        return weigh_neighbours(indices, distances.astype(np.float64), self.labels_, self.graph_.sigma2)
+        k = max(self._n_neighbors, 1)
+        indices, distances = nearest_of_new(X, self._fit_X, k, self.metric, self.n_jobs)
+        return weigh_neighbours(indices, distances, self.labels_, self.graph_.sigma2)
 
     def transform(self, X: Any) -> Floats:
         """`predict_memberships` for pipelines; ``set_output(transform="pandas")`` makes it a table.
@@ -389,30 +379,12 @@ class GraphDegreeLinkage(
             labels = give_to_neighbours(self.graph_, labels)
         if smallest is None:
             labels = smooth_labels(self.graph_, labels, n_jobs=self.n_jobs)
-        if warn:
-            self._warn(n_clusters, chosen)
+        if warn and (remark := explain_choice(self.tree_, chosen, n_clusters, smallest)):
+            warnings.warn(f"n_clusters={n_clusters}: {remark}", stacklevel=3)
         if self.drop_outliers:
             kept = split_at_largest_gap(connectivity_scores(self.graph_, labels))
             labels = np.where((labels >= 0) & kept[labels], labels, -1)
         return number_by_first(labels)
-
-    def _warn(self, n_clusters: int, chosen: Selection) -> None:
-        without_affinity = (self.affinities_[: chosen.n_merges] == 0).any()
-        if chosen.n_clusters < n_clusters:
-            message = f"there are only {chosen.n_clusters} to start from"
-            if self.tree_.n_initial < len(self.tree_.initial_labels):
-                message += "; fit with this n_clusters or a smaller n_initial_neighbors"
-        elif chosen.n_clusters > n_clusters:
-            message = f"{chosen.n_clusters} left, parts of the graph that no edge joins"
-        elif without_affinity:
-            message = "no positive affinity left before that number: joined the rest by edges and distance"
-        elif self._smallest is not None and chosen.min_cluster_size < self._smallest:
-            message = (
-                f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
-            )
-        else:
-            return
-        warnings.warn(f"n_clusters={n_clusters}: {message}", stacklevel=4)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,10 +1,14 @@
 """How strongly samples, also new ones, belong to each cluster: shares of the weights of their edges."""
 
+from typing import Any
+
 import numpy as np
+import scipy
 
 from ._common.exponential import exp_of_negative
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph
+from .neighbors import Metric
 
 
 def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
@@ -24,6 +28,41 @@ def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
     """
     shares = np.asarray(graph.symmetric() @ _indicators(labels).astype(np.float64))
     return _to_shares(shares, labels)
+
+
+def nearest_of_new(
+    X: Any, fitted: Any, n_neighbors: int, metric: Metric, n_jobs: int | None
+) -> tuple[Ints, Floats]:
+    """The nearest of the samples that were clustered, for each new one.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        (m, d) new samples, or an (m, n) array of their distances where ``fitted`` is None.
+    fitted : array, sparse matrix or None
+        (n, d) samples that were clustered.
+    n_neighbors : int
+        K.
+    metric : str or callable
+        Of scikit-learn.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    indices (m, K) int64, distances (m, K) float64
+        Nearest first.
+    """
+    if fitted is None:
+        if scipy.sparse.issparse(X):
+            raise ValueError("distances from new samples must be a dense (m, n) array, got a sparse matrix")
+        indices = np.argsort(X, axis=1, kind="stable")[:, :n_neighbors]
+        return indices, np.take_along_axis(X, indices, 1).astype(np.float64)
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, n_jobs=n_jobs).fit(fitted)
+    distances, indices = search.kneighbors(X)
+    return indices, distances.astype(np.float64)
 
 
 def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: float) -> Floats:
