@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 import scipy
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._common.checks import check_integer_at_least, check_one_of, check_weighting
 from ._common.jobs import effective_jobs
@@ -15,9 +15,9 @@ from ._common.units import find_unit
 from .completion import complete_tree, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
-from .neighbors import Metric, count_given_neighbors, knn_graph
+from .neighbors import Metric, default_n_neighbors, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
-from .prediction import conductances, graph_memberships, nearest_of_new, weigh_neighbours
+from .prediction import conductances, graph_memberships, nearest_of_new, persistences, weigh_neighbours
 from .prominence import select_prominent_clusters
 from .selection import explain_choice, give_to_neighbours, select_clusters
 from .separation import count_separate_clusters, smallest_judged
@@ -25,7 +25,6 @@ from .smoothing import smooth_labels
 from .tree import MergeTree
 
 PROMINENT = "prominent"
-MOST_NEIGHBORS, FEWEST_NEIGHBORS = 30, 5  # where n_neighbors is None
 
 
 class GraphDegreeLinkage(
@@ -205,7 +204,8 @@ class GraphDegreeLinkage(
         Parameters
         ----------
         X : array or sparse matrix
-            (m, d) samples. With metric="precomputed" (m, n) distances to the samples that were clustered.
+            (m, d) samples. With metric="precomputed" (m, n) distances to the samples that were clustered,
+            dense or sparse.
 
         Returns
         -------
@@ -231,8 +231,6 @@ class GraphDegreeLinkage(
             The share of the weights (Eq. 1) to their K nearest samples that each cluster has. Rows add up to
             1, or are 0 where all neighbours are outliers.
         """
-        from sklearn.utils.validation import validate_data
-
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32], reset=False)
         if self._unit != 1:
@@ -268,6 +266,16 @@ class GraphDegreeLinkage(
         """
         check_is_fitted(self)
         return graph_memberships(self.graph_, self.labels_)
+
+    def persistences(self) -> Floats:
+        """How long each cluster lasts in the hierarchy, see `gdl_core.prediction.persistences`.
+
+        Returns
+        -------
+        (n_clusters_,) float64
+        """
+        check_is_fitted(self)
+        return persistences(self.tree_, self.labels_)
 
     def cut(self, n_clusters: int) -> Ints:
         """Another partition of the same hierarchy, chosen by the rules of `fit`, without merging again.
@@ -320,8 +328,6 @@ class GraphDegreeLinkage(
             )
 
     def _check_input(self, X: Any) -> Any:
-        from sklearn.utils.validation import validate_data
-
         precomputed = self.metric == "precomputed"
         if precomputed and isinstance(X, tuple):
             self.n_features_in_ = len(X[0])
@@ -337,9 +343,7 @@ class GraphDegreeLinkage(
             return KnnGraph(np.empty((1, 0), np.int32), np.empty((1, 0)))
         n_neighbors = self.n_neighbors
         if n_neighbors is None:
-            n_neighbors = min(MOST_NEIGHBORS, max(FEWEST_NEIGHBORS, n // 10))
-            if self.metric == "precomputed":
-                n_neighbors = min(n_neighbors, count_given_neighbors(X))
+            n_neighbors = default_n_neighbors(X, self.metric)
         elif n_neighbors > n - 1:
             warnings.warn(f"n_neighbors={n_neighbors}: {n} samples have {n - 1} others each", stacklevel=3)
         return knn_graph(

@@ -72,6 +72,26 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
     (n_initial + m,) float64
         Initial clusters first.
     """
+    volume, inside = weights_of_branches(tree, graph)
+    one = graph.weights.max(initial=0.0) or 1.0
+    conductance = (np.maximum(volume - inside, 0.0) + one) / (volume + one)
+    prominence: Floats = tree.node_sizes() / conductance
+    return prominence
+
+
+def weights_of_branches(tree: MergeTree, graph: AffinityGraph) -> tuple[Floats, Floats]:
+    """The weight of the edges of each node of the hierarchy, and that of those which stay inside.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    graph : AffinityGraph
+
+    Returns
+    -------
+    volume, inside : (n_initial + m,) float64
+        Initial clusters first. Edges inside are counted twice, in both.
+    """
     from ._cut.between import sum_weights_between
 
     edges = graph.symmetric()
@@ -83,11 +103,7 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
     inside[:n] = np.bincount(source[own], edges.data[own], n)
     between = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
     inside[n:] = 2 * between[:, 0]
-    volume, inside = sum_below(tree, volume), sum_below(tree, inside)
-    one = graph.weights.max(initial=0.0) or 1.0
-    conductance = (np.maximum(volume - inside, 0.0) + one) / (volume + one)
-    prominence: Floats = tree.node_sizes() / conductance
-    return prominence
+    return sum_below(tree, volume), sum_below(tree, inside)
 
 
 def _count_leaves(tree: MergeTree, large: Array) -> int:

@@ -5,9 +5,11 @@ import numpy as np
 from ._common.checks import check_integer_at_least
 from ._common.types import Floats
 from .graph import AffinityGraph
+from .prominence import weights_of_branches
 from .tree import MergeTree, sum_below
 
 ALWAYS_SEPARATE, NEVER_SEPARATE = 0.015, 0.15  # crossing weights; between them the largest gap decides
+STRUCTURE = 0.05  # where less crosses in one merge, there is more than one cluster
 
 
 def count_separate_clusters(
@@ -20,7 +22,12 @@ def count_separate_clusters(
     and light ones; where it runs through a cluster it cuts the neighbourhoods of its samples, wherever it
     runs and however short it is. How deep the shallowest valley is depends on the data. So the merges are
     sorted by these weights, and those below the largest gap between two of them join separate clusters; the
-    gap is sought from 0.015, up to which all are separate, to 0.15, from which on none is.
+    gap is sought from 0.015, up to which all are separate, to 0.15, from which on none is; below the first
+    of the merges only if 0.05 or more crosses there.
+
+    Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): no more of the
+    weight of their edges leads out than stays inside. The pieces of a cluster in many dimensions are not: to
+    each of the others leads little of their weight, but to all of them together most of it.
 
     Parameters
     ----------
@@ -29,8 +36,8 @@ def count_separate_clusters(
         The graph that was merged.
     min_cluster_size : int, optional
         Merges that take in a cluster of fewer samples are not counted. By default as many as a sample has
-        neighbours, as a smaller cluster can't hold the neighbourhood of a sample, but at least a thousandth
-        of all samples and at most a tenth.
+        neighbours, as a smaller cluster can't hold the neighbourhood of a sample, but at least a
+        two-hundredth of all samples and at most a tenth.
 
     Returns
     -------
@@ -49,10 +56,14 @@ def count_separate_clusters(
         min_cluster_size = smallest_judged(graph)
     check_integer_at_least("min_cluster_size", min_cluster_size, 1)
     large = tree.node_sizes() >= min_cluster_size
-    crossing = np.sort(crossing_weights(tree, graph)[large[tree.children].all(axis=1)])
+    volume, inside = weights_of_branches(tree, graph)
+    judged = (large & (volume - inside <= inside))[tree.children].all(axis=1)
+    crossing = np.sort(crossing_weights(tree, graph)[judged])
     n_separate = np.count_nonzero(crossing <= ALWAYS_SEPARATE)
     between = crossing[n_separate : np.searchsorted(crossing, NEVER_SEPARATE)]
     gaps = np.diff([ALWAYS_SEPARATE, *between, NEVER_SEPARATE])
+    if len(between) and between[0] < STRUCTURE and n_separate == 0:
+        gaps[0] = 0.0
     return max(1, int(np.count_nonzero(large[tree.roots()]) + n_separate + gaps.argmax()))
 
 
@@ -67,10 +78,10 @@ def smallest_judged(graph: AffinityGraph) -> int:
     Returns
     -------
     int
-        The mean number of neighbours, but at least n / 1000 and at most n / 10.
+        The mean number of neighbours, but at least n / 200 and at most n / 10.
     """
     n = graph.n_samples
-    return max(1, min(max(round(len(graph.indices) / max(n, 1)), n // 1000), n // 10))
+    return max(1, min(max(round(len(graph.indices) / max(n, 1)), n // 200), n // 10))
 
 
 def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
