@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from matching.collection.database.store import Store, open_store
 from matching.collection.kept_index._index import Candidate
 from matching.collection.plan import Plan
+from matching.collection.reports.groups import find_joined
 from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
 from matching.config import MatchConfig
@@ -33,6 +35,47 @@ def verify_candidates(
         plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
         match_collection(plan, path, config, **{"jobs": 1, **how})
         yield path
+
+
+@contextmanager
+def verify_for_groups(
+    candidates: Sequence[Candidate],
+    config: MatchConfig = MatchConfig(),
+    *,
+    db: Path | None = None,
+    **how: Any,
+) -> Iterator[Path]:
+    """Match each picture with its candidates as far as that can join groups: first all with their best one,
+    then those with their second that are not in one group by then, and so on.
+
+    What is left out would join nothing. Each pair is matched once, in an order that does not depend on the
+    index.
+    """
+    rounds: dict[int, list[Candidate]] = {}
+    for candidate, rank in zip(candidates, _rank_candidates(candidates), strict=True):
+        rounds.setdefault(rank, []).append(candidate)
+    with tempfile.TemporaryDirectory() as folder:
+        path = db or Path(folder) / "groups.db"
+        group: dict[str, str] = {}
+        matched: set[tuple[str, str]] = set()
+        for rank, some in (rounds or {0: []}).items():
+            pairs = {(min(c.query, c.picture), max(c.query, c.picture)) for c in some} - matched
+            apart = [(p, q) for p, q in sorted(pairs) if p not in group or group[p] != group.get(q)]
+            matched.update(apart)
+            if not apart and rank:
+                continue
+            found = verify_candidates([Candidate(*pair, 0) for pair in apart], config, db=path, **how)
+            with found, open_store(path) as store:
+                group = find_joined(store)
+        yield path
+
+
+def _rank_candidates(candidates: Sequence[Candidate]) -> Iterator[int]:
+    """The place of each candidate among those of its query, which come best first."""
+    seen: Counter[str] = Counter()
+    for candidate in candidates:
+        yield seen[candidate.query]
+        seen[candidate.query] += 1
 
 
 def collect_results(
