@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._common.checks import check_integer_at_least, check_one_of, check_weighting
 from ._common.jobs import effective_jobs
-from ._common.types import Floats, Ints
+from ._common.types import Floats, Ints, Metric
 from ._common.units import find_unit
 from .completion import complete_tree, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
-from .neighbors import Metric, default_n_neighbors, knn_graph
+from .neighbors import default_n_neighbors, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
 from .prediction import conductances, graph_memberships, nearest_of_new, persistences, weigh_neighbours
 from .prominence import select_prominent_clusters

@@ -5,7 +5,7 @@ smallest index are taken. Distances are the same bits for any number of threads 
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,15 +14,13 @@ import scipy
 
 from ._common.checks import check_integer, check_one_of
 from ._common.jobs import effective_jobs
-from ._common.types import Array, Int32s
+from ._common.types import Array, Int32s, Metric
 from ._search.cell_search import find_approximate_neighbours
 from ._search.exact_search import ANGULAR, EUCLIDEAN, make_search, make_space, sort_by_distance
 from ._search.given_graph import check_n_neighbors, clear_rounding, read_arrays, read_dense, read_sparse
 from ._search.sparse_search import METRICS as SPARSE_METRICS
 from ._search.sparse_search import search_sparse
 from .graph import KnnGraph
-
-Metric = str | Callable[[Array, Array], float]
 
 TREE_FEATURES = 8  # with so few, search trees are exact and fast at any size
 EXACT_UP_TO = 1e11  # n^2 (d + 64), about three seconds of one processor

@@ -6,10 +6,9 @@ import numpy as np
 import scipy
 
 from ._common.exponential import exp_of_negative
-from ._common.types import Array, Floats, Ints
+from ._common.types import Array, Floats, Ints, Metric
 from ._search.given_graph import nearest_in_rows
 from .graph import AffinityGraph
-from .neighbors import Metric
 from .tree import MergeTree, sum_below
 
 TOGETHER = 32  # clusters looked at in one walk of the hierarchy

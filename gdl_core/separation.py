@@ -5,7 +5,6 @@ import numpy as np
 from ._common.checks import check_integer_at_least
 from ._common.types import Floats
 from .graph import AffinityGraph
-from .prominence import weights_of_branches
 from .tree import MergeTree, sum_below
 
 ALWAYS_SEPARATE, NEVER_SEPARATE = 0.015, 0.15  # crossing weights; between them the largest gap decides
@@ -116,3 +115,30 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
         2 * crossing / np.where(beside > 0, scale, 1.0) * (1 + 2 / np.sqrt(np.maximum(beside, 1)))
     )
     return at_most
+
+
+def weights_of_branches(tree: MergeTree, graph: AffinityGraph) -> tuple[Floats, Floats]:
+    """The weight of the edges of each node of the hierarchy, and that of those which stay inside.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    graph : AffinityGraph
+
+    Returns
+    -------
+    volume, inside : (n_initial + m,) float64
+        Initial clusters first. Edges inside are counted twice, in both.
+    """
+    from ._cut.between import sum_weights_between
+
+    edges = graph.symmetric()
+    labels, n = tree.initial_labels, tree.n_initial
+    source = np.repeat(labels, np.diff(edges.indptr))
+    volume = np.concatenate([np.bincount(source, edges.data, n), np.zeros(len(tree.children))])
+    inside = np.zeros(len(volume))  # both directions
+    own = source == labels[edges.indices]
+    inside[:n] = np.bincount(source[own], edges.data[own], n)
+    between = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
+    inside[n:] = 2 * between[:, 0]
+    return sum_below(tree, volume), sum_below(tree, inside)
