@@ -20,18 +20,19 @@ AHEAD = 16  # edges: about the time that memory takes to answer
 READ, KEEP, DATA = 0, 3, 1  # what llvm.prefetch takes
 LARGE = 2**22  # bytes, from which on it is worth a call
 IS_LINUX, PAGE, LARGE_PAGES = sys.platform == "linux", 4096, 14  # what madvise takes
-_madvise = types.ExternalFunction("madvise", types.int32(types.uintp, types.uintp, types.int32))
+_madvise: Any = types.ExternalFunction("madvise", types.int32(types.uintp, types.uintp, types.int32))
 
 
 @intrinsic
-def prefetch(context: Any, array: Any, row: Any) -> Any:
+def _prefetch(context: Any, array: Any, row: Any) -> Any:
     """Ask for the first bytes of a row of an array, without waiting for them."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type = signature.args[0]
         array = context.make_array(array_type)(context, builder, arguments[0])
         zeros = [ir.Constant(arguments[1].type, 0)] * (array_type.ndim - 1)
-        at = cgutils.get_item_pointer(context, builder, array_type, array, [arguments[1], *zeros])
+        find: Any = cgutils.get_item_pointer  # has no types
+        at = find(context, builder, array_type, array, [arguments[1], *zeros])
         at = builder.bitcast(at, ir.IntType(8).as_pointer())
         number = ir.IntType(32)
         how = ir.FunctionType(ir.VoidType(), [at.type, number, number, number])
@@ -40,6 +41,9 @@ def prefetch(context: Any, array: Any, row: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+prefetch: Any = _prefetch  # takes an array and a row
 
 
 @inner

@@ -94,7 +94,7 @@ def make_table(pairs: Array, counts: Array, more: int) -> Array:
     slots = 16
     while slots < 2 * (counts[USED] + more):
         slots *= 2
-    table = use_large_pages(np.empty(slots, np.int32))
+    table: Array = use_large_pages(np.empty(slots, np.int32))
     table[:] = -1
     for p in range(counts[USED]):
         if pairs[p].end[0] >= 0:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
@@ -139,15 +139,17 @@ def find_links(store: Store) -> Iterator[Link]:
 def _find_covered(store: Store, pair: int, sizes: Sequence[Sequence[int]]) -> float:
     """The share of a picture within the outlines of the pair's objects, the smaller of the two."""
     outlines = store.rows("SELECT outline0, outline1 FROM objects WHERE pair = ?", (pair,))
-    return min(
+    shares = (
         sum(Polygon(json.loads(outline)).area for outline in own) / math.prod(size)
         for own, size in zip(zip(*outlines, strict=True), sizes, strict=True)
     )
+    return float(min(shares))
 
 
-def find_joined(store: Store) -> dict[str, str]:
+def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, str]:
     """For each picture that is joined to others for sure, by objects of more than a logo's size, one picture
-    that stands for all of them. No file is read.
+    that stands for all of them. Only the pairs of paths asked for count, each in rising order. No file is
+    read.
     """
     rows = store.rows(
         "SELECT pairs.id, a.path, b.path, a.width, a.height, b.width, b.height FROM pairs"
@@ -157,7 +159,8 @@ def find_joined(store: Store) -> dict[str, str]:
     pairs = [
         (path0, path1)
         for pair, path0, path1, *numbers in rows
-        if _find_covered(store, pair, (numbers[:2], numbers[2:])) >= SMALL
+        if (min(path0, path1), max(path0, path1)) in asked
+        and _find_covered(store, pair, (numbers[:2], numbers[2:])) >= SMALL
     ]
     if not pairs:
         return {}

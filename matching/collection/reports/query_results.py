@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from matching.collection.reports.groups import find_joined
 from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
 from matching.config import MatchConfig
+
+STRANGERS = 2  # candidates of a picture that are not of its group, after which it is asked for no more
 
 
 @contextmanager
@@ -45,11 +47,11 @@ def verify_for_groups(
     db: Path | None = None,
     **how: Any,
 ) -> Iterator[Path]:
-    """Match each picture with its candidates as far as that can join groups: first all with their best one,
-    then those with their second that are not in one group by then, and so on.
+    """Match each picture with its candidates as far as that may join groups: first all with their best one,
+    then those with their second that are not in one group by then, and so on. After two that did not join
+    its group, a picture is asked for no more: the others share even less with it.
 
-    What is left out would join nothing. Each pair is matched once, in an order that does not depend on the
-    index.
+    Each pair is matched once, in an order that does not depend on the index.
     """
     rounds: dict[int, list[Candidate]] = {}
     for candidate, rank in zip(candidates, _rank_candidates(candidates), strict=True):
@@ -58,16 +60,23 @@ def verify_for_groups(
         path = db or Path(folder) / "groups.db"
         group: dict[str, str] = {}
         matched: set[tuple[str, str]] = set()
+        strangers: Counter[str] = Counter()
         for rank, some in (rounds or {0: []}).items():
-            pairs = {(min(c.query, c.picture), max(c.query, c.picture)) for c in some} - matched
-            apart = [(p, q) for p, q in sorted(pairs) if p not in group or group[p] != group.get(q)]
+            asked = [(c.query, c.picture) for c in some if strangers[c.query] < STRANGERS]
+            pairs = {(min(pair), max(pair)) for pair in asked} - matched
+            apart = sorted(pair for pair in pairs if not _are_joined(group, *pair))
             matched.update(apart)
             if not apart and rank:
                 continue
             found = verify_candidates([Candidate(*pair, 0) for pair in apart], config, db=path, **how)
             with found, open_store(path) as store:
-                group = find_joined(store)
+                group = find_joined(store, matched)  # not by pairs of later rounds of a run that was stopped
+            strangers.update(query for query, picture in asked if not _are_joined(group, query, picture))
         yield path
+
+
+def _are_joined(group: Mapping[str, str], first: str, second: str) -> bool:
+    return first in group and group[first] == group.get(second)
 
 
 def _rank_candidates(candidates: Sequence[Candidate]) -> Iterator[int]:

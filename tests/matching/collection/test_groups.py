@@ -49,17 +49,18 @@ def db(cache, tmp_path_factory):
 
 
 def test_pictures_of_one_group_are_not_matched_again(monkeypatch, tmp_path):
-    """Three pictures of one thing and a stranger; what is asked for, round by round."""
+    """Three pictures of one thing and two strangers; what is asked for, round by round."""
     rounds, links = [], []
 
     @contextmanager
     def match(candidates, *_, db, **__):
         rounds.append([(c.query, c.picture) for c in candidates])
-        links.extend(pair for pair in rounds[-1] if "d" not in pair)
+        links.extend(pair for pair in rounds[-1] if not {"d", "e"} & {*pair})
         with open_store(db, MatchConfig()):
             yield db
 
-    def find_joined(_):
+    def find_joined(_, asked):
+        assert asked == {pair for some in rounds for pair in some}
         joined = {name: name for pair in links for name in pair}
         for p, q in links:
             joined = {name: joined[p] if there == joined[q] else there for name, there in joined.items()}
@@ -67,25 +68,32 @@ def test_pictures_of_one_group_are_not_matched_again(monkeypatch, tmp_path):
 
     monkeypatch.setattr(query_results, "verify_candidates", match)
     monkeypatch.setattr(query_results, "find_joined", find_joined)
-    best = {"a": "bcd", "b": "acd", "c": "bad", "d": "abc"}
+    best = {"a": "bcd", "b": "acd", "c": "bad", "d": "abc", "e": "abc"}
     candidates = [Candidate(query, picture, 9) for query, found in best.items() for picture in found]
     with query_results.verify_for_groups(candidates, db=tmp_path / "g.db") as db:
         assert db.exists()
-    assert rounds == [[("a", "b"), ("a", "d"), ("b", "c")], [("b", "d")], [("c", "d")]]
+    first, second = [("a", "b"), ("a", "d"), ("a", "e"), ("b", "c")], [("b", "d"), ("b", "e")]
+    assert rounds == [first, second, [("c", "d")]]  # c asks for d, which asks for no more; nor does e
+    rounds.clear()
     with query_results.verify_for_groups([]) as db:
         assert read_groups(db) == []
 
 
 def test_joined_pictures_are_those_of_the_groups(db, tmp_path):
+    paths = [m.picture for members in read_groups(db) for m in members]
     with open_store(db) as store:
-        joined = find_joined(store)
+        joined = find_joined(store, {(p, q) for p in paths for q in paths if p < q})
+        assert find_joined(store, {(q, p) for p in paths for q in paths if p < q}) == {}
+        (coffee,) = (p for p in paths if p.endswith("coffee.png"))
+        some = find_joined(store, {(p, coffee) for p in paths})
+    assert {named(p) for p in some} == {"coffee.png", "coffee copy.jpg", "coffee crop.png"}
     found = {}
     for path, group in joined.items():
         found.setdefault(group, set()).add(path)
     groups = {frozenset(m.picture for m in members) for members in read_groups(db)}
     assert {frozenset(paths) for paths in found.values()} == groups
     with open_store(tmp_path / "empty.db", MatchConfig()) as store:
-        assert find_joined(store) == {}
+        assert find_joined(store, set()) == {}
 
 
 def named(path):
