@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._common.types import Array, Floats, Ints
+from ._common.types import Array, Floats, Ints, Metric
 from .graph import AffinityGraph, KnnGraph
-from .neighbors import Metric, knn_graph
+from .neighbors import knn_graph
 from .tree import MergeTree
 
 DistancesAmong = Callable[[Ints, int], KnnGraph]

@@ -163,7 +163,7 @@ def _merge_share(
 
     n_target, min_affinity, k_nearest, split_graph = arguments
     room = 2 * int(parts[:, 4].max())  # entries: two for each edge at the most
-    sums, ints = np.empty((room, 4)), np.empty((room, 3), np.int32)
+    sums, beside, link = np.empty((room, 4)), np.empty(room, np.int32), np.empty((room, 2), np.int32)
     merge_components(
         parts,
         n_target,
@@ -171,7 +171,8 @@ def _merge_share(
         k_nearest,
         *split_graph,
         sums,
-        ints,
+        beside,
+        link,
         children,
         affinities,
         progress,

@@ -6,7 +6,8 @@ from ._common.checks import check_integer_at_least
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph, number_by_first
 from .selection import Selection
-from .tree import MergeTree, sum_below
+from .separation import weights_of_branches
+from .tree import MergeTree
 
 SMALLEST_SHARE = 0.05  # of an average cluster: what is smaller is no cluster
 LARGE_SHARE = 0.25  # of an average cluster: merges of two so large are more than crumbs that join one
@@ -72,18 +73,7 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
     (n_initial + m,) float64
         Initial clusters first.
     """
-    from ._cut.between import sum_weights_between
-
-    edges = graph.symmetric()
-    labels, n = tree.initial_labels, tree.n_initial
-    source = np.repeat(labels, np.diff(edges.indptr))
-    volume = np.concatenate([np.bincount(source, edges.data, n), np.zeros(len(tree.children))])
-    inside = np.zeros(len(volume))  # both directions
-    own = source == labels[edges.indices]
-    inside[:n] = np.bincount(source[own], edges.data[own], n)
-    between = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
-    inside[n:] = 2 * between[:, 0]
-    volume, inside = sum_below(tree, volume), sum_below(tree, inside)
+    volume, inside = weights_of_branches(tree, graph)
     one = graph.weights.max(initial=0.0) or 1.0
     conductance = (np.maximum(volume - inside, 0.0) + one) / (volume + one)
     prominence: Floats = tree.node_sizes() / conductance

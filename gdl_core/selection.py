@@ -112,6 +112,36 @@ def _drop_small(labels: Ints, min_cluster_size: int) -> Ints:
     return number_by_first(np.where(small[labels], -1, labels))
 
 
+def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: int | None) -> str:
+    """Say what a user who asked for ``n_clusters`` has to know of the choice.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    chosen : Selection
+    n_clusters : int
+    asked : int or None
+        The min_cluster_size asked for, if one was.
+
+    Returns
+    -------
+    str
+        Empty where all is as asked.
+    """
+    if chosen.n_clusters < n_clusters:
+        few = f"there are only {chosen.n_clusters} to start from"
+        if tree.n_initial == len(tree.initial_labels):
+            return few
+        return f"{few}; fit with this n_clusters or a smaller n_initial_neighbors"
+    if chosen.n_clusters > n_clusters:
+        return f"{chosen.n_clusters} left, parts of the graph that no edge joins"
+    if (tree.affinities[: chosen.n_merges] == 0).any():
+        return "no positive affinity left before that number: joined the rest by edges and distance"
+    if asked is not None and chosen.min_cluster_size < asked:
+        return f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
+    return ""
+
+
 def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     """Place samples labelled -1 in the cluster that they are joined to most strongly.
 

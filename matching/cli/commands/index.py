@@ -190,17 +190,15 @@ def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]
 
 def _groups(arguments: argparse.Namespace) -> int:
     from matching.cli.commands.collection import show_groups
-    from matching.collection.kept_index._index import Candidate, find_candidates
+    from matching.collection.kept_index._index import find_candidates
     from matching.collection.kept_index._store import open_index
-    from matching.collection.reports.query_results import verify_candidates
+    from matching.collection.reports.query_results import verify_for_groups
 
     running = cluster_options(arguments)
     with open_index(arguments.index, running["config"]) as index:
         pictures = [path for path in index.found() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)
-    # each pair once, and in an order that does not depend on the index
-    pairs = sorted({(min(c.query, c.picture), max(c.query, c.picture)) for c in candidates})
-    with verify_candidates([Candidate(*pair, 0) for pair in pairs], db=arguments.db, **running) as db:
+    with verify_for_groups(candidates, db=arguments.db, **running) as db:
         return show_groups(db)
 
 

@@ -1,7 +1,8 @@
 """The results of a query, as values that JSON can hold: matched pictures with their objects."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 from matching.collection.database.store import Store, open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.plan import Plan
+from matching.collection.reports.groups import find_joined
 from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
 from matching.config import MatchConfig
 from matching.objects.description import MatchedObject
+
+STRANGERS = 2  # candidates of a picture that are not of its group, after which it is asked for no more
 
 
 @contextmanager
@@ -32,6 +36,54 @@ def verify_candidates(
         plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
         match_collection(plan, path, config, **{"jobs": 1, **running})
         yield path
+
+
+@contextmanager
+def verify_for_groups(
+    candidates: Sequence[Candidate],
+    config: MatchConfig = MatchConfig(),
+    *,
+    db: Path | None = None,
+    **how: Any,
+) -> Iterator[Path]:
+    """Match each picture with its candidates as far as that may join groups: first all with their best one,
+    then those with their second that are not in one group by then, and so on. After two that did not join
+    its group, a picture is asked for no more: the others share even less with it.
+
+    Each pair is matched once, in an order that does not depend on the index.
+    """
+    rounds: dict[int, list[Candidate]] = {}
+    for candidate, rank in zip(candidates, _rank_candidates(candidates), strict=True):
+        rounds.setdefault(rank, []).append(candidate)
+    with tempfile.TemporaryDirectory() as folder:
+        path = db or Path(folder) / "groups.db"
+        group: dict[str, str] = {}
+        matched: set[tuple[str, str]] = set()
+        strangers: Counter[str] = Counter()
+        for rank, some in (rounds or {0: []}).items():
+            asked = [(c.query, c.picture) for c in some if strangers[c.query] < STRANGERS]
+            pairs = {(min(pair), max(pair)) for pair in asked} - matched
+            apart = sorted(pair for pair in pairs if not _are_joined(group, *pair))
+            matched.update(apart)
+            if not apart and rank:
+                continue
+            found = verify_candidates([Candidate(*pair, 0) for pair in apart], config, db=path, **how)
+            with found, open_store(path) as store:
+                group = find_joined(store, matched)  # not by pairs of later rounds of a run that was stopped
+            strangers.update(query for query, picture in asked if not _are_joined(group, query, picture))
+        yield path
+
+
+def _are_joined(group: Mapping[str, str], first: str, second: str) -> bool:
+    return first in group and group[first] == group.get(second)
+
+
+def _rank_candidates(candidates: Sequence[Candidate]) -> Iterator[int]:
+    """The place of each candidate among those of its query, which come best first."""
+    seen: Counter[str] = Counter()
+    for candidate in candidates:
+        yield seen[candidate.query]
+        seen[candidate.query] += 1
 
 
 def collect_results(
