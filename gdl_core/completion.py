@@ -1,13 +1,13 @@
-"""Joining what has no affinity, so that the hierarchy can be cut at any number of clusters."""
+"""Joining clusters without affinity, so that the hierarchy can be cut at any number of clusters."""
 
 import heapq
 from collections.abc import Callable
 
 import numpy as np
 
-from ._common.types import Array, Floats, Ints
+from ._common.types import Array, Floats, Ints, Metric
 from .graph import AffinityGraph, KnnGraph
-from .neighbors import Metric, knn_graph
+from .neighbors import knn_graph
 from .tree import MergeTree
 
 DistancesAmong = Callable[[Ints, int], KnnGraph]
@@ -19,11 +19,11 @@ def complete_by_distance(
     graph: AffinityGraph,
     distances_among: DistancesAmong | None = None,
 ) -> MergeTree:
-    """Go on merging by distance where no pair of clusters has a positive affinity.
+    """Continue merging by distance when no pair of clusters has a positive affinity.
 
     First along edges that lead one way only, by graph-based average linkage: the pair with the largest
     sum of weights between them over the product of their sizes (of equal ones the smaller node numbers).
-    Then, where distances of chosen samples can be had, each cluster is represented by its best connected
+    Then, if distances between chosen samples are available, each cluster is represented by its best connected
     sample, the one with the largest sum of edge weights to and from it (of equal ones the smallest); these
     are joined along their K-nearest-neighbour graph, shortest edge first (of equal ones the smaller
     samples), and again until one cluster is left.
@@ -47,7 +47,7 @@ def complete_by_distance(
 def complete_tree(
     tree: MergeTree, n_neighbors: int, graph: AffinityGraph, distances_among: DistancesAmong | None
 ) -> MergeTree:
-    """`complete_by_distance` where the distances between all samples are gone to save memory.
+    """`complete_by_distance` after the distances between all samples were dropped to save memory.
 
     Parameters
     ----------

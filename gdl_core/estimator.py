@@ -6,26 +6,25 @@ from typing import Any, Self
 import numpy as np
 import scipy
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._common.checks import check_integer_at_least, check_one_of, check_weighting
 from ._common.jobs import effective_jobs
-from ._common.types import Floats, Ints
+from ._common.types import Floats, Ints, Metric
 from ._common.units import find_unit
 from .completion import complete_tree, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
-from .neighbors import Metric, count_given_neighbors, knn_graph
+from .neighbors import default_n_neighbors, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
-from .prediction import conductances, graph_memberships, weigh_neighbours
+from .prediction import conductances, graph_memberships, nearest_of_new, persistences, weigh_neighbours
 from .prominence import select_prominent_clusters
-from .selection import Selection, give_to_neighbours, select_clusters
+from .selection import explain_choice, give_to_neighbours, select_clusters
 from .separation import count_separate_clusters, smallest_judged
 from .smoothing import smooth_labels
 from .tree import MergeTree
 
 PROMINENT = "prominent"
-MOST_NEIGHBORS, FEWEST_NEIGHBORS = 30, 5  # where n_neighbors is None
 
 
 class GraphDegreeLinkage(
@@ -42,15 +41,15 @@ class GraphDegreeLinkage(
     Parameters
     ----------
     n_clusters : int or None, default=None
-        n_T. None: as many as have a valley between them (`count_separate_clusters`).
+        n_T. None: the number of clusters with valleys between them (`count_separate_clusters`).
     algorithm : {"agdl", "gdl-u", "gdl"}, default="agdl"
         "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
     n_neighbors : int or None, default=None
-        K, other samples. None: 30, or a tenth of the samples if that is less, but at least 5; of a given
-        graph at most so many of each row, which may have fewer or none. Where there are fewer others, all of
-        them, with a warning.
+        K, without the sample itself. None: 30, or a tenth of the samples if that is less, but at least 5; of
+        a given graph, at most that many of each row, which may have fewer or none. If there are fewer other
+        samples, all of them, with a warning.
     n_initial_neighbors : int, default=1
-        K0 of the initial clusters, at most K; 0 starts from single samples. Where that leaves fewer initial
+        K0 of the initial clusters, at most K; 0 starts from single samples. If that leaves fewer initial
         clusters than n_clusters, the largest smaller K0 that does not, with a warning.
     bandwidth : float, default=1.0
         a of Eq. 1.
@@ -58,16 +57,16 @@ class GraphDegreeLinkage(
         K^c, for "agdl".
     min_cluster_size : int, "prominent" or None, default=None
         Which clusters count. "prominent": the most prominent branches of the hierarchy
-        (`select_prominent_clusters`); what lies between them goes to the cluster to which it is joined most
+        (`select_prominent_clusters`); samples between them go to the cluster to which they are joined most
         strongly (`give_to_neighbours`), and random walks draw the boundaries (`smooth_labels`). A number: the
-        hierarchy is cut where n_clusters clusters have at least so many samples (`select_clusters`); samples
-        of the others go to the cluster to which they are joined most strongly. 1 is the rule of the paper.
-        None: "prominent", or 1 where n_neighbors is given: with the paper's K comes the paper's rule.
+        hierarchy is cut where n_clusters clusters have at least that many samples (`select_clusters`);
+        samples of the others go to the cluster to which they are joined most strongly. 1 is the rule of the
+        paper. None: "prominent", or 1 if n_neighbors is given: the paper's rule goes with the paper's K.
     metric : str or callable, default="euclidean"
-        Any of scikit-learn's that needs no parameters, or "precomputed": X is then an (n, n) array of
-        distances or a sparse matrix with those of at least K others a row, of any number where n_neighbors is
-        None. Distances need not be symmetric: row i holds those from i. In a sparse matrix a stored zero is
-        a distance of 0, and what is not stored is no neighbour.
+        Any metric of scikit-learn without parameters, or "precomputed": X is then an (n, n) array of
+        distances, or a sparse matrix with at least K of them in each row, or any number if n_neighbors is
+        None. Distances need not be symmetric: row i holds those from i. In a sparse matrix a stored zero is a
+        distance of 0, and what is not stored is no neighbour.
     n_jobs : int, optional
         Threads. The result is the same for any number.
     search : {"auto", "exact", "approximate"}, default="auto"
@@ -75,11 +74,11 @@ class GraphDegreeLinkage(
     min_nearest_weight : float, default=0.0
         See `affinity_graph`.
     small_clusters : {"absorb", "noise"}, default="absorb"
-        What becomes of samples of clusters that do not count: "noise" labels them -1.
+        What happens to samples of clusters that do not count: "noise" labels them -1.
     drop_outliers : bool, default=False
         Label -1 the clusters whose connectivity score lies below the largest gap (`split_at_largest_gap`).
     random_state : int, default=0
-        Of the approximate search.
+        Seed of the approximate search.
     verbose : int, default=0
         1 shows progress bars.
 
@@ -205,7 +204,8 @@ class GraphDegreeLinkage(
         Parameters
         ----------
         X : array or sparse matrix
-            (m, d) samples. With metric="precomputed" (m, n) distances to the samples that were clustered.
+            (m, d) samples. With metric="precomputed" (m, n) distances to the samples that were clustered,
+            dense or sparse.
 
         Returns
         -------
@@ -231,25 +231,13 @@ class GraphDegreeLinkage(
             The share of the weights (Eq. 1) to their K nearest samples that each cluster has. Rows add up to
             1, or are 0 where all neighbours are outliers.
         """
-        from sklearn.neighbors import NearestNeighbors
-        from sklearn.utils.validation import validate_data
-
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32], reset=False)
-        k = max(self._n_neighbors, 1)
         if self._unit != 1:
             X = X / X.dtype.type(self._unit)
-        if self._fit_X is None:
-            if scipy.sparse.issparse(X):
-                raise ValueError(
-                    "distances from new samples must be a dense (m, n) array, got a sparse matrix"
-                )
-            indices = np.argsort(X, axis=1, kind="stable")[:, :k]
-            distances = np.take_along_axis(X, indices, 1)
-        else:
-            search = NearestNeighbors(n_neighbors=k, metric=self.metric, n_jobs=self.n_jobs).fit(self._fit_X)
-            distances, indices = search.kneighbors(X)
-        return weigh_neighbours(indices, distances.astype(np.float64), self.labels_, self.graph_.sigma2)
+        k = max(self._n_neighbors, 1)
+        indices, distances = nearest_of_new(X, self._fit_X, k, self.metric, self.n_jobs)
+        return weigh_neighbours(indices, distances, self.labels_, self.graph_.sigma2)
 
     def transform(self, X: Any) -> Floats:
         """`predict_memberships` for pipelines; ``set_output(transform="pandas")`` makes it a table.
@@ -278,6 +266,16 @@ class GraphDegreeLinkage(
         """
         check_is_fitted(self)
         return graph_memberships(self.graph_, self.labels_)
+
+    def persistences(self) -> Floats:
+        """How long each cluster lasts in the hierarchy, see `gdl_core.prediction.persistences`.
+
+        Returns
+        -------
+        (n_clusters_,) float64
+        """
+        check_is_fitted(self)
+        return persistences(self.tree_, self.labels_)
 
     def cut(self, n_clusters: int) -> Ints:
         """Another partition of the same hierarchy, chosen by the rules of `fit`, without merging again.
@@ -330,8 +328,6 @@ class GraphDegreeLinkage(
             )
 
     def _check_input(self, X: Any) -> Any:
-        from sklearn.utils.validation import validate_data
-
         precomputed = self.metric == "precomputed"
         if precomputed and isinstance(X, tuple):
             self.n_features_in_ = len(X[0])
@@ -347,9 +343,7 @@ class GraphDegreeLinkage(
             return KnnGraph(np.empty((1, 0), np.int32), np.empty((1, 0)))
         n_neighbors = self.n_neighbors
         if n_neighbors is None:
-            n_neighbors = min(MOST_NEIGHBORS, max(FEWEST_NEIGHBORS, n // 10))
-            if self.metric == "precomputed":
-                n_neighbors = min(n_neighbors, count_given_neighbors(X))
+            n_neighbors = default_n_neighbors(X, self.metric)
         elif n_neighbors > n - 1:
             warnings.warn(f"n_neighbors={n_neighbors}: {n} samples have {n - 1} others each", stacklevel=3)
         return knn_graph(
@@ -389,30 +383,12 @@ class GraphDegreeLinkage(
             labels = give_to_neighbours(self.graph_, labels)
         if smallest is None:
             labels = smooth_labels(self.graph_, labels, n_jobs=self.n_jobs)
-        if warn:
-            self._warn(n_clusters, chosen)
+        if warn and (remark := explain_choice(self.tree_, chosen, n_clusters, smallest)):
+            warnings.warn(f"n_clusters={n_clusters}: {remark}", stacklevel=3)
         if self.drop_outliers:
             kept = split_at_largest_gap(connectivity_scores(self.graph_, labels))
             labels = np.where((labels >= 0) & kept[labels], labels, -1)
         return number_by_first(labels)
-
-    def _warn(self, n_clusters: int, chosen: Selection) -> None:
-        without_affinity = (self.affinities_[: chosen.n_merges] == 0).any()
-        if chosen.n_clusters < n_clusters:
-            message = f"there are only {chosen.n_clusters} to start from"
-            if self.tree_.n_initial < len(self.tree_.initial_labels):
-                message += "; fit with this n_clusters or a smaller n_initial_neighbors"
-        elif chosen.n_clusters > n_clusters:
-            message = f"{chosen.n_clusters} left, parts of the graph that no edge joins"
-        elif without_affinity:
-            message = "no positive affinity left before that number: joined the rest by edges and distance"
-        elif self._smallest is not None and chosen.min_cluster_size < self._smallest:
-            message = (
-                f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
-            )
-        else:
-            return
-        warnings.warn(f"n_clusters={n_clusters}: {message}", stacklevel=4)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

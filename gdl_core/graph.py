@@ -36,7 +36,7 @@ class KnnGraph:
     Raises
     ------
     ValueError
-        Where shapes differ, an index is no integer, out of range, repeated or the row's own, a distance is
+        If shapes differ, an index is not an integer, out of range, repeated or the row's own, a distance is
         negative or not finite, or a row is not sorted.
     """
 
@@ -134,12 +134,12 @@ class AffinityGraph:
     weights : (nnz,) float64
         w_ij, in [0, 1e100]; those of Eq. 1 are at most 1.
     sigma2 : float
-        sigma^2 of Eq. 1, in squared units of distance; nan where the weights have no common scale.
+        sigma^2 of Eq. 1, in squared units of distance; nan if the weights have no common scale.
 
     Raises
     ------
     ValueError
-        Where the lengths don't fit together, an index is no integer, out of range, repeated in a row or the
+        If the lengths don't fit together, an index is not an integer, out of range, repeated in a row or the
         row's own, or a weight is not in [0, 1e100]. `from_csr` takes matrices with repeated entries and a
         diagonal.
     """
@@ -268,7 +268,7 @@ def affinity_graph(
         sigma^2 itself, in squared units of distance, instead of ``bandwidth``.
     min_nearest_weight : float
         In [0, 1). sigma^2 is doubled until each sample's nearest neighbour has at least this weight; the
-        text has no such rule, the authors' program uses 1e-5. It matters for bandwidths well below 1 only.
+        text has no such rule, the authors' program uses 1e-5. It matters only for bandwidths well below 1.
 
     Returns
     -------
@@ -338,7 +338,7 @@ def enough_initial_clusters(
 ) -> Ints:
     """The `initial_clusters` of the largest K0 up to ``n_initial_neighbors`` that leaves ``n_clusters``.
 
-    A smaller K0 than asked for is told in a warning; K0 = 0 leaves every sample a cluster of its own.
+    A smaller K0 than asked for gives a warning; K0 = 0 leaves every sample a cluster of its own.
 
     Parameters
     ----------

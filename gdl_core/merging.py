@@ -44,10 +44,10 @@ def gdl_u(
     n_clusters : int
         n_T; merging stops at this number, or earlier where no pair of clusters has a positive affinity.
     min_affinity : float
-        Merging stops before a merge of a smaller affinity too: what ``cut`` with this ``min_affinity`` looks
-        at, in less time.
+        Merging also stops before a merge of a smaller affinity. The merges are those that ``cut`` with this
+        ``min_affinity`` needs, in less time.
     n_jobs : int, optional
-        Threads, of use only where the graph falls into parts that no edge joins: 1 by default, -1 for all.
+        Threads, useful only if the graph has unconnected parts: 1 by default, -1 for all.
         The result is the same for any number.
     verbose : int
         1 shows a progress bar.
@@ -73,9 +73,9 @@ def agdl(
     """Accelerated graph degree linkage (AGDL, Algorithm 3): only pairs in the neighbour sets may merge.
 
     Each cluster starts with the K^c clusters of the largest affinity to it (fewer where fewer are positive).
-    When the neighbour sets of a part of the graph that no edge joins to the rest hold no pair any more of a
-    positive affinity of at least ``min_affinity``, those of this part are built anew in the same way, so that
-    merging ends only where no such affinity is left.
+    When the neighbour sets of an unconnected part of the graph no longer hold a pair with a positive affinity
+    of at least ``min_affinity``, those of this part are built anew in the same way, so that merging ends only
+    when no such affinity is left.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _merge_share(
 
     n_target, min_affinity, k_nearest, split_graph = arguments
     room = 2 * int(parts[:, 4].max())  # entries: two for each edge at the most
-    sums, ints = np.empty((room, 4)), np.empty((room, 3), np.int32)
+    sums, beside, link = np.empty((room, 4)), np.empty(room, np.int32), np.empty((room, 2), np.int32)
     merge_components(
         parts,
         n_target,
@@ -171,7 +171,8 @@ def _merge_share(
         k_nearest,
         *split_graph,
         sums,
-        ints,
+        beside,
+        link,
         children,
         affinities,
         progress,

@@ -5,7 +5,7 @@ smallest index are taken. Distances are the same bits for any number of threads 
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,15 +14,13 @@ import scipy
 
 from ._common.checks import check_integer, check_one_of
 from ._common.jobs import effective_jobs
-from ._common.types import Array, Int32s
+from ._common.types import Array, Int32s, Metric
 from ._search.cell_search import find_approximate_neighbours
 from ._search.exact_search import ANGULAR, EUCLIDEAN, make_search, make_space, sort_by_distance
-from ._search.given_graph import check_n_neighbors, read_arrays, read_dense, read_sparse
+from ._search.given_graph import check_n_neighbors, clear_rounding, read_arrays, read_dense, read_sparse
 from ._search.sparse_search import METRICS as SPARSE_METRICS
 from ._search.sparse_search import search_sparse
 from .graph import KnnGraph
-
-Metric = str | Callable[[Array, Array], float]
 
 TREE_FEATURES = 8  # with so few, search trees are exact and fast at any size
 EXACT_UP_TO = 1e11  # n^2 (d + 64), about three seconds of one processor
@@ -30,7 +28,7 @@ OVERHEAD = 64  # what finding the smallest of n distances costs beside them, in 
 BY_CELLS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_search.cell_search`
 BY_DESCENT = ("manhattan", "l1", "chebyshev", "canberra", "braycurtis", "hamming")  # by pynndescent
 WITH_PARAMETERS = ("mahalanobis", "seuclidean", "pyfunc")  # metrics of scikit-learn that can't be had by name
-ROUNDING = 1e-6  # of the largest distance: what is so little below zero was zero
+MOST_NEIGHBORS, FEWEST_NEIGHBORS = 30, 5  # by default
 _BLOCK = 8192  # query rows at a time
 
 
@@ -60,15 +58,15 @@ def knn_graph(
     n_neighbors : int
         K, in [1, n - 1]. A sample is never its own neighbour.
     metric : str or callable
-        Any of scikit-learn's that needs no parameters, or "precomputed". By "cosine" parallel rows are at
-        distance 0, a row of zeros is at distance 1 from all others that are not; "correlation" takes no
-        constant rows.
+        Any metric of scikit-learn without parameters, or "precomputed". By "cosine", parallel rows are at
+        distance 0, and a row of zeros is at distance 1 from all nonzero rows; "correlation" takes no constant
+        rows.
     search : {"auto", "exact", "approximate"}
         "exact" uses scikit-learn. "approximate" compares each sample with those in the nearest cells of a
         partition and with the neighbours of its neighbours; for Manhattan, Chebyshev, Canberra, Bray-Curtis
-        and Hamming distances it uses pynndescent (``pip install gdl-match[ann]``). "auto" is exact where that
-        takes about ten seconds of one processor at the most, where there are up to 8 features, and where
-        the approximate search doesn't know the metric or lacks pynndescent.
+        and Hamming distances it uses pynndescent (``pip install gdl-match[ann]``). "auto" is exact if that
+        takes at most a few seconds of one processor, if there are up to 8 features, and if the approximate
+        search doesn't know the metric or lacks pynndescent.
     n_jobs : int, optional
         Threads, as in scikit-learn; the result is the same for any number. pynndescent uses one.
     random_state : int
@@ -76,8 +74,8 @@ def knn_graph(
     verbose : int
         1 shows a progress bar.
     allow_fewer : bool
-        Take rows of a given graph, sparse or a pair, that have fewer than K neighbours as they are, those
-        without any too. In a pair the index -1 is no neighbour.
+        Accept rows of a given graph, sparse or a pair, with fewer than K neighbours or none. In a pair the
+        index -1 is no neighbour.
 
     Returns
     -------
@@ -87,7 +85,7 @@ def knn_graph(
     Raises
     ------
     ValueError
-        Where K is out of range, the metric is unknown or needs parameters, a distance is negative, nan or
+        If K is out of range, the metric is unknown or needs parameters, a distance is negative, nan or
         infinite, or a row of a sparse matrix or of a pair has too few neighbours and ``allow_fewer`` is off.
 
     Examples
@@ -117,6 +115,25 @@ def knn_graph(
     if _is_approximate(search, x, metric):
         return _search_approximately(x, n_neighbors, metric, n_jobs, random_state, verbose)
     return _search_exactly(x, n_neighbors, metric, n_jobs, verbose)
+
+
+def default_n_neighbors(x: Any, metric: Metric) -> int:
+    """Choose K where it is not given: 30, or a tenth of the samples if that is less, but at least 5.
+
+    Parameters
+    ----------
+    x : array, sparse matrix or pair of arrays
+        What `fit` takes.
+    metric : str or callable
+        Of a given graph, "precomputed", K is at most what the sample with the most neighbours has.
+
+    Returns
+    -------
+    int
+    """
+    n = len(x[0]) if isinstance(x, tuple) else x.shape[0]
+    k = min(MOST_NEIGHBORS, max(FEWEST_NEIGHBORS, n // 10))
+    return min(k, count_given_neighbors(x)) if metric == "precomputed" else k
 
 
 def count_given_neighbors(x: Any) -> int:
@@ -155,16 +172,16 @@ def _check_samples(x: Any, metric: Metric) -> Any:
     if precomputed:
         if x.shape[0] != x.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {x.shape}")
-        values = x.data if scipy.sparse.issparse(x) else x
-        if values.size and -ROUNDING * values.max() <= values.min() < 0:
-            warnings.warn(f"distances a rounding below zero, {values.min():g}, are taken as 0", stacklevel=3)
-            x = x.copy()
-            values = x.data if scipy.sparse.issparse(x) else x
-            np.maximum(values, 0, out=values)
-        elif values.size and values.min() < 0:
+        values = clear_rounding(x.data if scipy.sparse.issparse(x) else x, stacklevel=3)
+        if values.min(initial=0) < 0:
             raise ValueError(
                 f"Negative values in data: precomputed distances must be >= 0, got {values.min()}"
             )
+        if not scipy.sparse.issparse(x):
+            return values
+        if values is not x.data:
+            x = x.copy()
+            x.data = values
     return x
 
 

@@ -35,7 +35,7 @@ def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:
 
 
 def split_at_largest_gap(scores: ArrayLike) -> Bools:
-    """Which clusters stand above the largest gap between consecutive scores.
+    """Which clusters are above the largest gap between consecutive scores.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def plot_dendrogram(model: Any, ax: Any = None, *, n_leaves: int = 30) -> Any:
 
 
 def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -> Any:
-    """Draw the large branches of the hierarchy, as wide as they have samples.
+    """Draw the large branches of the hierarchy, each as wide as its number of samples.
 
     A branch reaches from the merge that joins it to another large one down to the merge of its own two large
     parts. Where smaller ones leave it, it narrows.

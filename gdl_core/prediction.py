@@ -1,10 +1,17 @@
-"""How strongly samples, also new ones, belong to each cluster: shares of the weights of their edges."""
+"""How strongly samples, also new ones, belong to each cluster, and how good each cluster is."""
+
+from typing import Any
 
 import numpy as np
+import scipy
 
 from ._common.exponential import exp_of_negative
-from ._common.types import Array, Floats, Ints
+from ._common.types import Array, Floats, Ints, Metric
+from ._search.given_graph import nearest_in_rows
 from .graph import AffinityGraph
+from .tree import MergeTree, sum_below
+
+TOGETHER = 32  # clusters looked at in one walk of the hierarchy
 
 
 def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
@@ -26,6 +33,45 @@ def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
     return _to_shares(shares, labels)
 
 
+def nearest_of_new(
+    X: Any, fitted: Any, n_neighbors: int, metric: Metric, n_jobs: int | None
+) -> tuple[Ints, Floats]:
+    """The nearest of the samples that were clustered, for each new one.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        (m, d) new samples, or an (m, n) array or CSR matrix of their distances where ``fitted`` is None.
+    fitted : array, sparse matrix or None
+        (n, d) samples that were clustered.
+    n_neighbors : int
+        K.
+    metric : str or callable
+        Of scikit-learn.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    indices (m, K) int, distances (m, K) float64
+        Nearest first; -1 at distance inf beyond the last of a row of a sparse matrix.
+    """
+    if fitted is None:
+        if scipy.sparse.issparse(X):
+            X = X.copy()
+            X.sum_duplicates()
+            count = np.diff(X.indptr)
+            rows = np.repeat(np.arange(len(count)), count)
+            return nearest_in_rows(rows, X.indices, X.data.astype(np.float64), count, n_neighbors)
+        indices = np.argsort(X, axis=1, kind="stable")[:, :n_neighbors]
+        return indices, np.take_along_axis(X, indices, 1).astype(np.float64)
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, n_jobs=n_jobs).fit(fitted)
+    distances, indices = search.kneighbors(X)
+    return indices, distances.astype(np.float64)
+
+
 def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: float) -> Floats:
     """For each new sample the share of the weights (Eq. 1) to its neighbours that each cluster has.
 
@@ -34,7 +80,7 @@ def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: fl
     indices : (m, K) int
         Neighbours of the new samples among those that were clustered, nearest first.
     distances : (m, K) float64
-        Their distances.
+        Their distances; inf is no neighbour.
     labels : (n,) int64
         Clusters 0, 1, ...; -1 belongs to none.
     sigma2 : float
@@ -43,10 +89,12 @@ def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: fl
     Returns
     -------
     (m, n_clusters) float64
-        Rows add up to 1; those of samples with neighbours of no cluster only are 0.
+        Rows add up to 1; those of samples with neighbours of no cluster only, or without any, are 0.
     """
     squared = distances**2
-    nearest = squared[:, :1]  # weights relative to the nearest: far samples have some too
+    nearest = np.where(
+        np.isfinite(squared[:, :1]), squared[:, :1], 0.0
+    )  # weights relative to the nearest: far samples have some too
     if sigma2 > 0:
         weights = exp_of_negative(((nearest - squared) / sigma2).ravel()).reshape(squared.shape)
     else:
@@ -81,6 +129,46 @@ def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
     volume = np.bincount(source[source >= 0], graph.weights[source >= 0], n_clusters)
     volume += np.bincount(target[target >= 0], graph.weights[target >= 0], n_clusters)
     return np.where(volume > 0, 1 - 2 * inside / np.where(volume > 0, volume, 1.0), 0.0)
+
+
+def persistences(tree: MergeTree, labels: Ints) -> Floats:
+    """How long each cluster lasts in the hierarchy, from 0, not at all, to 1, to the end.
+
+    The branch of a cluster is the node of the hierarchy that shares most with it: of all nodes that with the
+    largest share of common samples among those of either; of equal ones the first. It lasts from the merge
+    that completes it, of affinity a, to the one that joins it to others, of affinity b: 1 - b / a, where a
+    and b are the smallest affinities up to these merges, which don't rise.
+
+    Parameters
+    ----------
+    tree : MergeTree
+        Of m merges.
+    labels : (n,) int64
+        Clusters 0, 1, ...; -1 belongs to none.
+
+    Returns
+    -------
+    (n_clusters,) float64
+        In [0, 1]; 1 where no affinity joins the branch to others, 0 where none completes it. What was there
+        from the beginning is completed by the largest affinity.
+    """
+    sizes, n_clusters = tree.node_sizes(), int(labels.max(initial=-1)) + 1
+    lowest = np.minimum.accumulate(tree.affinities)
+    completed = np.concatenate([np.full(tree.n_initial, lowest.max(initial=0.0)), lowest])
+    joined = np.zeros(len(completed))
+    joined[tree.children] = lowest[:, None]
+    lasts = np.zeros(n_clusters)
+    for first in range(0, n_clusters, TOGETHER):
+        some = np.arange(first, min(first + TOGETHER, n_clusters))
+        common = np.zeros((len(sizes), len(some)))
+        inside = np.isin(labels, some)
+        np.add.at(common, (tree.initial_labels[inside], labels[inside] - first), 1)
+        total = np.bincount(labels[inside] - first, minlength=len(some))
+        common = sum_below(tree, common)
+        branch = (common / (sizes[:, None] + total - common)).argmax(axis=0)
+        a, b = completed[branch], joined[branch]
+        lasts[some] = 1 - np.divide(b, a, out=np.ones(len(a)), where=a > 0)
+    return lasts
 
 
 def _indicators(labels: Ints) -> Array:

@@ -6,7 +6,8 @@ from ._common.checks import check_integer_at_least
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph, number_by_first
 from .selection import Selection
-from .tree import MergeTree, sum_below
+from .separation import weights_of_branches
+from .tree import MergeTree
 
 SMALLEST_SHARE = 0.05  # of an average cluster: what is smaller is no cluster
 LARGE_SHARE = 0.25  # of an average cluster: merges of two so large are more than crumbs that join one
@@ -19,9 +20,9 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
     that leaves it (`prominences`). Of all choices of ``n_clusters`` branches that do not contain each other
     the one with the largest product of prominences is taken; it is found exactly, by dynamic programming.
     Samples of no chosen branch, the crumbs and the noise between clusters, are labelled -1. Branches with
-    less than a twentieth of n / n_clusters samples are not looked at, unless there are too few others. Each
-    part of the graph that no merge joins to the rest and that has as many samples as that holds a cluster,
-    also where this makes more than ``n_clusters``.
+    fewer than a twentieth of n / n_clusters samples are ignored, unless there are too few others. Each part
+    of the graph that no merge joins to the rest and that has as many samples as that holds a cluster, also
+    where this makes more than ``n_clusters``.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
 
     With cut the weight of the edges that leave or enter a node and vol that of all edges of its samples,
     those inside counted twice, the conductance is (cut + w) / (vol + w), where w is the largest weight in the
-    graph: one more edge, so that parts without any edge to the rest are told apart by their size.
+    graph: one more edge, so that parts without any edge to the rest differ by their size.
 
     Parameters
     ----------
@@ -72,18 +73,7 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
     (n_initial + m,) float64
         Initial clusters first.
     """
-    from ._cut.between import sum_weights_between
-
-    edges = graph.symmetric()
-    labels, n = tree.initial_labels, tree.n_initial
-    source = np.repeat(labels, np.diff(edges.indptr))
-    volume = np.concatenate([np.bincount(source, edges.data, n), np.zeros(len(tree.children))])
-    inside = np.zeros(len(volume))  # both directions
-    own = source == labels[edges.indices]
-    inside[:n] = np.bincount(source[own], edges.data[own], n)
-    between = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
-    inside[n:] = 2 * between[:, 0]
-    volume, inside = sum_below(tree, volume), sum_below(tree, inside)
+    volume, inside = weights_of_branches(tree, graph)
     one = graph.weights.max(initial=0.0) or 1.0
     conductance = (np.maximum(volume - inside, 0.0) + one) / (volume + one)
     prominence: Floats = tree.node_sizes() / conductance

@@ -1,4 +1,4 @@
-"""Where to cut the hierarchy: counting only clusters of some size."""
+"""Where to cut the hierarchy if only clusters of some size count."""
 
 from dataclasses import dataclass
 
@@ -42,8 +42,8 @@ def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1)
     A merge changes the number of such clusters by -1, 0 or +1 (two of them, one, or none that together make
     one), so that it rises and falls. Of all cuts with the right number the last is taken, where merging has
     done most, but before the merges without affinity at the end, if it can be; otherwise the first after
-    them. Where the number is never reached, the largest smaller size is used for which it is; where it never
-    falls so low, because the merges end before, the cut is after the last merge.
+    them. If the number is never reached, the largest smaller size that reaches it is used; if it never falls
+    so low, because the merges end first, the cut is after the last merge.
 
     Parameters
     ----------
@@ -112,6 +112,36 @@ def _drop_small(labels: Ints, min_cluster_size: int) -> Ints:
     return number_by_first(np.where(small[labels], -1, labels))
 
 
+def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: int | None) -> str:
+    """Say what a user who asked for ``n_clusters`` has to know of the choice.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    chosen : Selection
+    n_clusters : int
+    asked : int or None
+        The min_cluster_size asked for, if one was.
+
+    Returns
+    -------
+    str
+        Empty where all is as asked.
+    """
+    if chosen.n_clusters < n_clusters:
+        few = f"there are only {chosen.n_clusters} to start from"
+        if tree.n_initial == len(tree.initial_labels):
+            return few
+        return f"{few}; fit with this n_clusters or a smaller n_initial_neighbors"
+    if chosen.n_clusters > n_clusters:
+        return f"{chosen.n_clusters} left, parts of the graph that no edge joins"
+    if (tree.affinities[: chosen.n_merges] == 0).any():
+        return "no positive affinity left before that number: joined the rest by edges and distance"
+    if asked is not None and chosen.min_cluster_size < asked:
+        return f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
+    return ""
+
+
 def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     """Place samples labelled -1 in the cluster that they are joined to most strongly.
 
@@ -126,7 +156,7 @@ def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     Returns
     -------
     (n,) int64
-        -1 is left for samples that no path of edges leads to a cluster from.
+        -1 is left for samples from which no path of edges leads to a cluster.
     """
     labels = check_sample_labels(graph.n_samples, labels)
     unplaced = labels < 0

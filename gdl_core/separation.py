@@ -8,6 +8,7 @@ from .graph import AffinityGraph
 from .tree import MergeTree, sum_below
 
 ALWAYS_SEPARATE, NEVER_SEPARATE = 0.015, 0.15  # crossing weights; between them the largest gap decides
+STRUCTURE = 0.05  # where less crosses in one merge, there is more than one cluster
 
 
 def count_separate_clusters(
@@ -20,7 +21,12 @@ def count_separate_clusters(
     and light ones; where it runs through a cluster it cuts the neighbourhoods of its samples, wherever it
     runs and however short it is. How deep the shallowest valley is depends on the data. So the merges are
     sorted by these weights, and those below the largest gap between two of them join separate clusters; the
-    gap is sought from 0.015, up to which all are separate, to 0.15, from which on none is.
+    gap is sought from 0.015, up to which all are separate, to 0.15, from which on none is; below the first
+    of the merges only if 0.05 or more crosses there.
+
+    Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): no more of the
+    weight of their edges leads out than stays inside. The pieces of a cluster in many dimensions are not: to
+    each of the others leads little of their weight, but to all of them together most of it.
 
     Parameters
     ----------
@@ -29,8 +35,8 @@ def count_separate_clusters(
         The graph that was merged.
     min_cluster_size : int, optional
         Merges that take in a cluster of fewer samples are not counted. By default as many as a sample has
-        neighbours, as a smaller cluster can't hold the neighbourhood of a sample, but at least a thousandth
-        of all samples and at most a tenth.
+        neighbours, as a smaller cluster can't hold the neighbourhood of a sample, but at least a
+        two-hundredth of all samples and at most a tenth.
 
     Returns
     -------
@@ -49,15 +55,19 @@ def count_separate_clusters(
         min_cluster_size = smallest_judged(graph)
     check_integer_at_least("min_cluster_size", min_cluster_size, 1)
     large = tree.node_sizes() >= min_cluster_size
-    crossing = np.sort(crossing_weights(tree, graph)[large[tree.children].all(axis=1)])
+    volume, inside = weights_of_branches(tree, graph)
+    judged = (large & (volume - inside <= inside))[tree.children].all(axis=1)
+    crossing = np.sort(crossing_weights(tree, graph)[judged])
     n_separate = np.count_nonzero(crossing <= ALWAYS_SEPARATE)
     between = crossing[n_separate : np.searchsorted(crossing, NEVER_SEPARATE)]
     gaps = np.diff([ALWAYS_SEPARATE, *between, NEVER_SEPARATE])
+    if len(between) and between[0] < STRUCTURE and n_separate == 0:
+        gaps[0] = 0.0
     return max(1, int(np.count_nonzero(large[tree.roots()]) + n_separate + gaps.argmax()))
 
 
 def smallest_judged(graph: AffinityGraph) -> int:
-    """Tell how small a cluster may be to be counted by default.
+    """The smallest size at which a cluster is counted by default.
 
     Parameters
     ----------
@@ -67,14 +77,14 @@ def smallest_judged(graph: AffinityGraph) -> int:
     Returns
     -------
     int
-        The mean number of neighbours, but at least n / 1000 and at most n / 10.
+        The mean number of neighbours, but at least n / 200 and at most n / 10.
     """
     n = graph.n_samples
-    return max(1, min(max(round(len(graph.indices) / max(n, 1)), n // 1000), n // 10))
+    return max(1, min(max(round(len(graph.indices) / max(n, 1)), n // 200), n // 10))
 
 
 def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
-    """Of each merge, the weight that crosses from a sample beside the boundary, at the most.
+    """For each merge, an upper estimate of the weight that crosses from a sample beside the boundary.
 
     Samples beside the boundary are those with an edge to the other side. The mean over them of the weight of
     these edges is divided by what a sample within the clusters has: the mean of the samples' degrees, each
@@ -105,3 +115,30 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
         2 * crossing / np.where(beside > 0, scale, 1.0) * (1 + 2 / np.sqrt(np.maximum(beside, 1)))
     )
     return at_most
+
+
+def weights_of_branches(tree: MergeTree, graph: AffinityGraph) -> tuple[Floats, Floats]:
+    """The weight of the edges of each node of the hierarchy, and that of those which stay inside.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    graph : AffinityGraph
+
+    Returns
+    -------
+    volume, inside : (n_initial + m,) float64
+        Initial clusters first. Edges inside are counted twice, in both.
+    """
+    from ._cut.between import sum_weights_between
+
+    edges = graph.symmetric()
+    labels, n = tree.initial_labels, tree.n_initial
+    source = np.repeat(labels, np.diff(edges.indptr))
+    volume = np.concatenate([np.bincount(source, edges.data, n), np.zeros(len(tree.children))])
+    inside = np.zeros(len(volume))  # both directions
+    own = source == labels[edges.indices]
+    inside[:n] = np.bincount(source[own], edges.data[own], n)
+    between = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
+    inside[n:] = 2 * between[:, 0]
+    return sum_below(tree, volume), sum_below(tree, inside)

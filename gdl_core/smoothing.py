@@ -1,4 +1,4 @@
-"""Boundaries drawn again by random walks on the graph."""
+"""Boundaries redrawn by random walks on the graph."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,7 +17,7 @@ MOST_ROUNDS = 50
 def smooth_labels(
     graph: AffinityGraph, labels: ArrayLike, n_steps: int = N_STEPS, *, n_jobs: int | None = None
 ) -> Ints:
-    """Give each sample to the cluster in which random walks from it end, and again until none changes.
+    """Give each sample to the cluster in which random walks from it end; repeat until none changes.
 
     A walk takes ``n_steps`` steps along the edges, in either direction, with probabilities in proportion to
     w_ij + w_ji. Its sample goes to the cluster C with the largest P(it ends in C) / sqrt(vol C), where vol is
@@ -34,7 +34,7 @@ def smooth_labels(
     labels : (n,) array of int
         Clusters 0, 1, ...; samples of -1 stay so.
     n_steps : int
-        Of a walk; 0 returns the labels.
+        Steps of a walk; 0 returns the labels.
     n_jobs : int, optional
         Threads: 1 by default, -1 for all. The result is the same for any number.
 

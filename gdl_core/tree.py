@@ -1,4 +1,4 @@
-"""What merging leaves behind: the hierarchy, and the partitions that it can be cut into."""
+"""The result of merging: the hierarchy, and the partitions that it can be cut into."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -18,7 +18,7 @@ def __dir__() -> list[str]:
 
 
 def _attach() -> None:
-    """Let lazy_loader give the names from now on: to load it takes most of the time of this module."""
+    """Hand over to lazy_loader, whose import takes most of the time of this module."""
     global __getattr__, __dir__, __all__
     import lazy_loader
 

@@ -28,14 +28,14 @@ class MatchConfig:
     Parameters
     ----------
     max_pixels : int
-        A larger picture is reduced to about this many pixels, and nothing finer is looked at. By default, no
+        A larger picture is reduced to about this many pixels, and finer detail is ignored. By default, no
         readable picture is larger.
     working_pixels : int
         Larger pictures are first matched at a coarser scale, and tolerances are pixels of that scale. Objects
         too small for it are then searched at the picture's own size (`matching.pipelines.details`).
     grouping : str
-        How candidates become objects, a name in `matching.grouping.ways`: "default", or "paper", which reads
-        `clustering` alone.
+        How candidates become objects: "default" or "paper", which reads only `clustering`
+        (`matching.grouping.ways`).
     mirrored : bool
         Whether to find objects that are mirrored in one of the pictures, too. This doubles the number of
         candidates: the same number is matched with mirrored features.
@@ -53,9 +53,9 @@ class MatchConfig:
     smooth_map : SmoothMapConfig
         The smooth map that the matches of an object follow.
     merging : MergingConfig
-        When two parts are one object.
+        What makes two parts one object.
     suppression : SuppressionConfig
-        When an object is contained in others.
+        What makes an object contained in others.
     objects : ObjectsConfig
         From clusters to objects.
     view_candidates : ViewCandidatesConfig
@@ -104,7 +104,7 @@ class MatchConfig:
 
     @property
     def first_pixels(self) -> int:
-        """How many pixels a picture has at most where it is first matched."""
+        """The most pixels that a picture has when it is first matched."""
         return min(self.max_pixels, self.working_pixels)
 
     def with_settings(self, **settings: Any) -> MatchConfig:
@@ -168,7 +168,7 @@ class MatchConfig:
 
     @classmethod
     def paper(cls) -> MatchConfig:
-        """Every stage as the paper's text has it; docs/paper.md lists what the text leaves open.
+        """Make the settings of the paper's text; docs/paper.md lists what the text leaves open.
 
         Returns
         -------

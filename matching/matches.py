@@ -1,4 +1,4 @@
-"""What is found in a pair of pictures: the matches, the objects, and what they were made of."""
+"""The result for a pair of pictures: the matches, the objects, and the inputs."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -113,7 +113,7 @@ class Matches:
     def confidence(self) -> str | None:
         """How sure the surest object is: "sure", "likely" or "look at it".
 
-        None without objects, and where scores do not say it, as with the grouping of the paper.
+        None if there are no objects, or if it was not measured, as with the paper's grouping.
         """
         words = (found.confidence for found in self.objects)
         return min((word for word in words if word is not None), key=WORDS.index, default=None)

@@ -36,7 +36,7 @@ class MatchResult(Matches):
         Raises
         ------
         InputError
-            The result doesn't know its pictures, or they can't be read any more, or have changed.
+            The result doesn't know its pictures, or they can no longer be read, or have changed.
         """
         from matching.output.figures.repeats import draw_result
 
@@ -44,7 +44,7 @@ class MatchResult(Matches):
         return draw_result(picture0, picture1, self, explain=explain)
 
     def explain(self) -> str:
-        """Explain what is in no object.
+        """Explain which matches are in no object, and why.
 
         Returns
         -------
@@ -76,8 +76,8 @@ class MatchResult(Matches):
         Raises
         ------
         InputError
-            The folder can't be written, a file is in the way that no run of this program wrote, or the
-            pictures are not known, can't be read any more or have changed.
+            The folder can't be written, a file that this program did not write is in the way, or the pictures
+            are not known, can no longer be read or have changed.
         """
         from matching.output.files import write_results
 
@@ -143,7 +143,7 @@ class MatchResult(Matches):
         return pandas.DataFrame(list_columns(self.objects, self.boxes()))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the drawing, made smaller, and the table."""
+        """What a notebook shows: the drawing, made smaller, a table, and behind a fold what was rejected."""
         from matching.output.html.notebook import show_result
 
         try:
@@ -170,7 +170,7 @@ class MatchResult(Matches):
 def add_inputs(
     result: MatchResult, images: tuple[Any, Any], masks: tuple[Any, Any], pictures: Sequence[Picture]
 ) -> MatchResult:
-    """Add to a result what it was made of."""
+    """Add the inputs to a result."""
     size0, size1 = ((picture.width, picture.height) for picture in pictures)
     content0, content1 = map(digest_pixels, pictures)
     return replace(result, inputs=Inputs(images, masks, (size0, size1), (content0, content1)))

@@ -1,7 +1,7 @@
 """How settings are declared: each once, with its type, bounds, default and help.
 
-A frozen dataclass makes its fields by `setting` and calls `check_settings`. The settings that are options
-stand here, so that a command reads them before anything slow is loaded.
+A frozen dataclass makes its fields by `setting` and calls `check_settings`. Settings that are also options
+are declared here, so that a command reads them before anything slow is loaded.
 """
 
 import math
@@ -100,30 +100,31 @@ def check_settings(settings: Any) -> None:
 LARGEST = 10**6  # of what is counted
 
 MAX_PIXELS = Setting(
-    170_000_000, 1, 10**9, text="pixels at which a picture is matched, at most: a larger one is made smaller"
+    170_000_000, 1, 10**9, text="most pixels at which a picture is matched: larger ones are reduced"
 )
 MAX_MATCHES = Setting(3000, 1, LARGEST, text="candidate correspondences, best first")
 MAX_NFA = Setting(
     0.01,
     1e-15,
     1e15,
-    text="an object counts if chance gives fewer such objects than this: 1 to miss nothing, 1e-8 for nothing"
-    " false",
+    text="largest number of false alarms of an object: 1 misses nothing, 1e-8 lets nothing false through",
 )
-MIRRORED = Setting(False, text="also find objects that are turned over left to right")
+MIRRORED = Setting(False, text="also find objects that are mirrored in one picture")
 VIEW_SYNTHESIS = Setting(
     False,
-    text="where nothing sure is found, also match simulated views of both pictures, for surfaces seen from"
-    " very different directions (about 13 times the time)",
+    text="if nothing sure is found, also match simulated views of both pictures, for surfaces seen from very"
+    " different directions (takes about 13 times as long)",
 )
 EVERY = Setting(
-    1.0, 0.001, 86_400.0, symbol="SECONDS", text="of a video: between the frames that are looked at"
+    1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between the frames of a video that are looked at"
 )
 METHODS = ("agdl", "gdl-u", "gdl")
-N_CLUSTERS = Setting(None, 1, LARGEST, kind=int, text="clusters at which merging stops, n_T")
-N_NEIGHBORS = Setting(35, 1, 10_000, symbol="K", text="neighbours of a correspondence, K")
-N_INITIAL_NEIGHBORS = Setting(2, 1, 10_000, symbol="K0", text="for initial clusters, K0")
-N_NEIGHBOR_CLUSTERS = Setting(10, 1, 10_000, symbol="Kc", text="neighbour clusters, Kc")
-BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="a of Eq. 1, of use only with --paper")
+N_CLUSTERS = Setting(None, 1, LARGEST, kind=int, text="number of clusters at which merging stops, n_T")
+N_NEIGHBORS = Setting(35, 1, 10_000, symbol="K", text="neighbours of each correspondence in the graph, K")
+N_INITIAL_NEIGHBORS = Setting(2, 1, 10_000, symbol="K0", text="neighbours that form initial clusters, K0")
+N_NEIGHBOR_CLUSTERS = Setting(
+    10, 1, 10_000, symbol="Kc", text="neighbouring clusters kept for each cluster, Kc"
+)
+BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="a of Eq. 1, for --paper only")
 REGIONS = ("mser", "sift")
 LABEL_FORMATS = ("coco", "yolo", "labelme", "voc", "csv")

@@ -1,4 +1,4 @@
-"""Named stages in a list: a way through the program, of which one element can be changed."""
+"""Named stages in a list, of which single elements can be replaced."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of a way."""
+    """One step of the processing."""
 
     name: str  # unique in its list
     run: Callable[[Any, Any], Any]  # (state, context) -> next state; None: nothing left to do

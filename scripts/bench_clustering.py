@@ -5,7 +5,7 @@ Prints a Markdown table for each part:
 
 merging     the steps of a fit of the MNIST test set
 growth      whole fits of 10^4, 10^5 and 10^6 samples, each in a process of its own
-given       ten million samples merged from a graph in files, which are made where --graph has none
+given ten million samples merged from a graph in files, which are made if --graph has none
 rivals      seconds against n, and how fast they grow: ours, the paper's, others where installed
 neighbours  approximate neighbours beside faiss and pynndescent, where installed
 quality     NMI over K and min_cluster_size
@@ -87,7 +87,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def check_data(data: Path | None, part: str) -> None:
-    """Raises ValueError where the folder lacks a set that the part needs."""
+    """Raises ValueError if the folder lacks a set that the part needs."""
     for name in NEEDED.get(part, ()):
         if data is None or not (Path(data) / "clustering" / f"{name}.npz").is_file():
             needed = f"with clustering/{name}.npz, got {data}"

@@ -1,8 +1,8 @@
 """The image-clustering experiments: GDL and its rivals on image sets with known classes.
 
 Writes runs.csv (a row for each method and value of its parameter), clustering.csv (the best of them) and
-clustering.md. Without data the sets are those that installed packages ship. A run that was stopped goes on
-where it was.
+clustering.md. Without data the sets are those that installed packages ship. A stopped run continues where it
+was.
 """
 
 from eval.common import uncaught  # noqa: F401

@@ -90,7 +90,7 @@ def composite_pair(
     side : int
         Side of a tile, pixels.
     copies : int
-        How often each object stands in image 1.
+        How often image 1 shows each object.
     hard_poses : bool
         The objects of image 1 are also rotated, scaled by 0.5 to 2, relit and partly covered.
     mirrored : bool
@@ -104,7 +104,7 @@ def composite_pair(
     Raises
     ------
     ValueError
-        Where the photographs are too few or a number is out of its range.
+        If the photographs are too few or a number is out of its range.
     """
     _check(photographs, n_common, sigma, side, copies, hard_poses)
     tiling, posing, bending = np.random.default_rng(seed).spawn(3)
@@ -147,7 +147,7 @@ def composite_pair(
 def true_instance(pair: CompositePair, xy0: Array, xy1: Array, tolerance: float = TRUE_WITHIN) -> Ints:
     """The instance on which each correspondence is true.
 
-    The error |A x0 - G(x1)| counts in pixels of the flat image, divided by the instance's scale where that is
+    The error |A x0 - G(x1)| counts in pixels of the flat image, divided by the instance's scale if that is
     above 1: a pixel of the coarser of the two pictures.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Single pictures in which things stand several times, with the box of each copy: what a count must find.
+"""Single pictures that show things several times, with the box of each copy: the truth for a count.
 
 A thing is a picture; its copies are pasted. Boxes are (x, y, width, height), pixels.
 """
@@ -43,7 +43,7 @@ class Page:
     picture : (h, w, 3) uint8
         RGB.
     things : tuple of tuple of Box
-        Of each thing that stands there more than once, the boxes of its copies.
+        For each thing that is shown more than once, the boxes of its copies.
     """
 
     picture: Picture
@@ -60,7 +60,7 @@ def draw_comic(
     tiles : sequence of (h, w, 3) uint8
         Six photographs or more, the panels.
     face : (h, w, 3) uint8
-        What stands there several times, cut out as an ellipse.
+        The picture that is shown several times, cut out as an ellipse.
     rng : numpy.random.Generator
         Source of random numbers.
     n_copies : int
@@ -122,7 +122,7 @@ def draw_shelf(
     Returns
     -------
     Page
-        With a thing for each product that stands there more than once.
+        With a thing for each product that is shown more than once.
     """
     order = iter(rng.permutation(len(fronts)).tolist())
     rows: list[list[tuple[int, Picture]]] = []
@@ -161,7 +161,7 @@ def draw_stock(
     Parameters
     ----------
     fronts : sequence of (h, w, 3) uint8
-        Six or more; the first three stand there, and the next three as siblings of these.
+        Six or more; the shelf shows the first three, and the next three as siblings of these.
     rng : numpy.random.Generator
         Source of random numbers.
     most : int
@@ -174,8 +174,8 @@ def draw_stock(
     picture : (h, w, 3) uint8
         RGB.
     copies : tuple of int
-        Of each front that is none of the siblings, those that stand there: of the first three, and of the
-        seventh and later ones.
+        The number of copies of each front that is not a sibling: of the first three, and of the seventh and
+        later ones.
     """
     counts = rng.integers(1, most + 1, 3).tolist()
     width = round(height * 0.72)
@@ -240,7 +240,7 @@ def draw_icons(icon: Picture, rng: np.random.Generator, n_copies: int = 40, side
     rng : numpy.random.Generator
         Source of random numbers.
     n_copies : int
-        How often it stands there.
+        How often it is shown.
     side : int
         Of the icon, pixels.
 

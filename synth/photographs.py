@@ -84,7 +84,7 @@ def read_picture(path: str | Path) -> Picture:
     Raises
     ------
     ValueError
-        Where the file is no image.
+        If the file is no image.
     """
     data = np.fromfile(path, np.uint8)
     picture = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
@@ -109,7 +109,7 @@ def read_folder(folder: str | Path) -> tuple[Picture, ...]:
     Raises
     ------
     ValueError
-        Where there is no such folder, or no image in it.
+        If there is no such folder, or no image in it.
     """
     folder = Path(folder)
     if not folder.is_dir():

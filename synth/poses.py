@@ -1,4 +1,4 @@
-"""How an object stands in its place of the second image: the plain pose of the paper, and hard ones.
+"""How an object is placed in the second image: the plain pose of the paper, and hard ones.
 
 A pose is the (2, 3) affine map from pixels of the object's square tile to pixels of the place it is painted
 into, together with the painted place and the mask of the pixels that show the object.

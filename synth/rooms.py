@@ -54,7 +54,7 @@ class RoomCamera:
     rotation : (3, 3) float64
         Takes directions in space to those of the camera.
     centre : (3,) float64
-        Where it stands.
+        Its position.
     """
 
     focal: float

@@ -164,7 +164,7 @@ def tabletop(
     Raises
     ------
     ValueError
-        Where a thing has an unknown shape or a number is out of its range.
+        If a thing has an unknown shape or a number is out of its range.
     """
     for k, thing in enumerate(things):
         if thing.shape not in ("rectangle", "ellipse"):

@@ -51,7 +51,7 @@ def make_crowded(seed: int = 0, gap: float = 0.21) -> PointSet:
     Raises
     ------
     ValueError
-        Where `gap` is not above 0 and finite.
+        If `gap` is not above 0 and finite.
     """
     if not 0 < gap < np.inf:
         raise ValueError(f"gap must be above 0 and finite, got {gap}")

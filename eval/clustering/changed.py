@@ -1,6 +1,6 @@
 """The suite's sets, changed: agreement on copies that are jittered, thinned, turned or stretched.
 
-Settings that were chosen by a look at the sets themselves are checked on these. Seeds are made of the names
+They check settings that were chosen on the sets themselves. Seeds are made of the names
 of set and change, so that every method sees the same copies.
 """
 

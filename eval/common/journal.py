@@ -1,4 +1,4 @@
-"""A journal: finished work, a line of JSON each, so that a run that was stopped goes on where it was."""
+"""A journal: one line of JSON for each finished piece of work, so that a stopped run can continue."""
 
 import json
 import os

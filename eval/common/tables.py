@@ -63,7 +63,7 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> list[NDArray]:
-    """The arrays named of an .npz file. Raises ValueError where it is missing or damaged or lacks one."""
+    """The arrays named of an .npz file. Raises ValueError if it is missing or damaged or lacks one."""
     try:
         with path.open("rb") as opened, np.load(opened) as file:
             return [file[name] for name in names]

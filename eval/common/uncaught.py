@@ -1,6 +1,6 @@
-"""Imported before anything else by a script: what nobody catches, a failing import too, ends it with 3.
+"""Imported first by a script: any error that is not caught, even a failing import, ends it with status 3.
 
-Python itself would end it with 1, which is an answer of some scripts.
+Python itself would end it with 1, which some scripts use for an answer.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class ImageSet:
 def find_folder(data: str | os.PathLike | None) -> Path | None:
     """The folder of the .npz files: `data` or the variable GDL_DATA, or `clustering` in it; None for neither.
 
-    Raises ValueError where the folder named holds none of the known sets.
+    Raises ValueError if the folder named holds none of the known sets.
     """
     named = data or os.environ.get(FOLDER)
     if not named:

@@ -50,7 +50,7 @@ class Plan:
     """What is to be run.
 
     `budget` are CPU seconds for all values of one method on one set, after the search for neighbours.
-    `quick` runs the first value of each method only. Raises ValueError where a method has a K of its own
+    `quick` runs the first value of each method only. Raises ValueError if a method has a K of its own
     above `n_neighbors`.
     """
 

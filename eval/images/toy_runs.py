@@ -61,7 +61,7 @@ def _measure_toy(points, labels, name, value, gap, seed):
 
 
 def label_toy(points: PointSet, name: str, value: float | None) -> NDArray[np.int64] | None:
-    """(n,) labels of one method on a point set asked for its clusters; None where it does not converge."""
+    """(n,) labels of one method on a point set asked for its clusters; None if it does not converge."""
     scratch = Path(mkdtemp(prefix="toy-"))
     try:
         features = points.points.astype(np.float32)

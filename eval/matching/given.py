@@ -23,7 +23,8 @@ from eval.matching.metrics import count_objects, score_matches
 from eval.matching.photographs.pairs import LabelledPair
 from matching import group_matches
 from matching.grouping import GIVEN, replace_clustering
-from matching.pipelines.given import label_matches
+from matching.pipelines.given import DEFAULT, GivenContext, group_with, run_stages
+from matching.stages import leave_out, replace_stage
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 from synth.rooms import match_planes
@@ -88,8 +89,9 @@ def label_by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
 
 def make_labelling(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
     """`group_matches` with another clustering in place of graph degree linkage, all else as it is."""
-    stages = replace_clustering(cluster, GIVEN)
-    return lambda xy0, xy1: label_matches(xy0, xy1, stages=stages)[0].labels
+    stages = replace_stage(DEFAULT, "grouping", group_with(replace_clustering(cluster, GIVEN)))
+    stages = leave_out(stages, "objects")
+    return lambda xy0, xy1: run_stages(GivenContext(xy0, xy1), stages).groups.labels
 
 
 METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {

@@ -35,7 +35,7 @@ class ObjectCount:
 
     @property
     def clusters_per_object(self) -> float:
-        """Clusters an object found; nan where none was."""
+        """Clusters an object found; nan if none was."""
         return self.clusters / self.found if self.found else float("nan")
 
 
@@ -48,7 +48,7 @@ def f_score(n_true_kept: int, n_kept: int, n_true: int) -> float:
     >>> round(f_score(532, 552, 533), 3)
     0.981
 
-    Raises ValueError where the counts can't be (more true ones kept than kept, or than there are).
+    Raises ValueError if the counts can't be (more true ones kept than kept, or than there are).
     """
     most = min(n_kept, n_true)
     if not 0 <= n_true_kept <= most:

@@ -90,7 +90,7 @@ def measure_scene(photographs: Photographs, seed: int, n_boxes: int = 2) -> Iter
 
 
 def _rebuild(database: Path, images: Path, out: Path) -> Any:
-    """The largest reconstruction, from a copy of a database; None where there is none."""
+    """The largest reconstruction, from a copy of a database; None if there is none."""
     import pycolmap
 
     out.mkdir()

@@ -25,8 +25,8 @@ def list_cache_folders(source: str, chosen: str) -> list[Path]:
     Returns
     -------
     list of Path
-        That folder; else ``__pycache__`` beside the source, and the user's cache folder. In any case last, a
-        folder of the user's own among the temporary files.
+        That folder; else ``__pycache__`` beside the source, and the user's cache folder. The last one is
+        always a folder of the user's own among the temporary files.
     """
     if chosen:
         folders = [Path(chosen).absolute()]
@@ -71,7 +71,7 @@ def read_entry(folders: Sequence[Path], stem: str, key: bytes) -> bytes | None:
     Returns
     -------
     bytes or None
-        Its content; None where no folder has it.
+        Its content; None if no folder has it.
     """
     for folder in folders:
         path = _path(folder, stem, key)
@@ -103,7 +103,7 @@ def write_entry(folders: Sequence[Path], stem: str, key: bytes, content: bytes) 
     Returns
     -------
     Path or None
-        The folder; None where none takes it.
+        The folder; None if none takes it.
     """
     for folder in folders:
         path = _path(folder, stem, key)
@@ -148,5 +148,5 @@ def _path(folder: Path, stem: str, key: bytes) -> Path:
 
 
 def _check(key: bytes, content: bytes) -> bytes:
-    """The SHA-256 that an entry begins with: of its key, too, so that no other can stand for it."""
+    """The SHA-256 at the start of an entry: of its key, too, so that no other entry can take its place."""
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()

@@ -1,4 +1,4 @@
-"""What arguments must be: one clear line that names the parameter, the rule and the value."""
+"""Checks of arguments: an error is one line that names the parameter, the rule and the value."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real

@@ -1,7 +1,7 @@
 """The exponential function, the same to the bit on any processor.
 
-NumPy's is rounded otherwise where a processor has other vector instructions. This one is made of products,
-sums and quotients, which are rounded alike everywhere: x = k log 2 + r, and exp(r) by a rational
+NumPy's rounding depends on the processor's vector instructions. This one is made of products, sums and
+quotients, which are rounded in the same way everywhere: x = k log 2 + r, and exp(r) by a rational
 approximation, as in fdlibm's e_exp.c (Sun Microsystems 1993), to one unit in the last place.
 """
 

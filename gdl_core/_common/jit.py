@@ -1,4 +1,4 @@
-"""Compiling with Numba: paid once wherever a cache can be written, and working where none can.
+"""Compiling with Numba: once if a cache can be written, and otherwise in each process.
 
 Import this module only from modules that hold kernels, and those only inside the functions that call them:
 Numba takes longer to import than everything else in the package together.
@@ -26,9 +26,9 @@ def njit(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
 def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
     """Compile ``function`` on its first call: no GIL, no fast-math, cached on disk.
 
-    It is kept in the folder ``NUMBA_CACHE_DIR``, or beside the source file, or in the user's cache folder.
-    Where none of them can be written, it is kept in a folder of the user's own among the temporary files, and
-    where that fails too it is compiled by each process.
+    It is kept in the folder ``NUMBA_CACHE_DIR``, or beside the source file, or in the user's cache folder. If
+    none of them can be written, it is kept in a folder of the user's own among the temporary files; if that
+    fails too, each process compiles it.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""A cache of compiled kernels that loads them without what only compiling needs.
+"""A cache of compiled kernels that loads them without setting up the compiler.
 
-Numba's own cache keeps, beside the machine code of a kernel, its bitcode, which other kernels are linked
-with, and before it loads one it sets up all that it could compile with. No kernel here calls another one. So
-the machine code alone is kept, and nothing is set up before a kernel has to be compiled.
+Numba's own cache also keeps the bitcode of a kernel, for linking with other kernels, and sets up the compiler
+before it loads anything. Here no kernel calls another one. So only the machine code is kept, and the compiler
+is set up only if a kernel has to be compiled.
 
-That takes private parts of Numba. Whatever of them is not as expected, Numba's own cache is used instead; and
-whatever goes wrong with an entry, it is dropped and the kernel compiled.
+This uses private parts of Numba. If they are not as expected, Numba's own cache is used instead; if anything
+is wrong with an entry, it is dropped and the kernel compiled.
 """
 
 import pickle
@@ -95,13 +95,13 @@ class KernelCache:
 
     @cached_property
     def folders(self) -> list[Path]:
-        """Where the versions are looked for, and kept where that is possible."""
+        """The folders in which versions are looked for and, if possible, kept."""
         source = self.function.__globals__.get("__file__")
         return list_cache_folders(source, _config.CACHE_DIR) if source else []
 
     @cached_property
     def digest(self) -> str | None:
-        """Of all that the kernel is made of; None where that is not known, so that nothing can be kept."""
+        """Of all that the kernel is made of; None if that is not known, so that nothing can be kept."""
         try:
             return digest_parts(self.function)
         except CallsKernelError:
@@ -140,7 +140,7 @@ class KernelCache:
         Returns
         -------
         CompileResult or None
-            The version; None where there is none that can be used.
+            The version; None if there is none that can be used.
         """
         if self.digest is None or not self.folders:
             return None

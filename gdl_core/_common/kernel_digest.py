@@ -1,8 +1,8 @@
-"""What the machine code of a kernel depends on, as one digest.
+"""One digest of everything that the machine code of a kernel depends on.
 
 A kernel is compiled from its own code, the `inner` functions that it calls, and the values that these name:
 constants, default arguments, variables of an enclosing function, attributes of modules. All of them go into
-the digest. Where one is of a kind whose content is not known here, there is no digest.
+the digest. If the content of one is not known here, there is no digest.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ declared: dict[Any, Declared] = {}  # by function
 
 
 class CallsKernelError(TypeError):
-    """A kernel calls another one, of which the cache has nothing to compile with."""
+    """A kernel calls another kernel, which the cache can't link with."""
 
 
 def digest_parts(kernel: Any) -> str:

@@ -1,5 +1,6 @@
 """Names of array types, for annotations."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,3 +13,4 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Int32s = NDArray[np.int32]
 Ints = NDArray[np.int64]
+Metric = str | Callable[[Array, Array], float]

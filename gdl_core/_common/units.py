@@ -1,4 +1,4 @@
-"""The unit in which distances are computed: samples may be so large or small that squares leave float64."""
+"""The unit of distances: squares of very large or small samples exceed the range of float64."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Compiled: what lies between the two clusters of each merge."""
+"""Compiled: the edges between the two clusters of each merge."""
 
 import numpy as np
 

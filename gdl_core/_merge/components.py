@@ -1,4 +1,4 @@
-"""Parts of a graph that no edge joins: each is merged on its own, and their merges are put into one order.
+"""Unconnected parts of a graph: each is merged on its own, and their merges are put into one order.
 
 No pair from two such components ever has a positive affinity, so a component's merges do not depend on the
 others.

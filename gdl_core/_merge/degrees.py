@@ -14,45 +14,49 @@ beside; a list may still name vertices that have joined its cluster since.
 import numpy as np
 
 from .._common.jit import inner
-from .._common.types import Array
+from .._common.types import Array, Scalar
 from .double_double import add
+from .memory import AHEAD, prefetch, use_large_pages
+
+vertex_type = np.dtype([("start", np.int64), ("count", np.int32), ("cluster", np.int32)], align=True)
 
 
 @inner
 def build_degrees(
     clusters: Array,
-    label: Array,
+    vertex: Array,
     w: tuple[Array, ...],
-    count: Array,
     beside: Array,
     sums: Array,
     link: Array,
-) -> Array:
-    """Fill the entries of a part of the graph with clusters ``label``; returns start.
+) -> Scalar:
+    """Fill the entries of a part of the graph with clusters ``vertex.cluster``; returns their number.
 
     w: vertices, rank, indptr, indices, weights, as ``merge_components`` takes them, the vertices those of the
     part.
     """
     vertices, rank, indptr, indices, weights = w
-    n = len(label)
     tptr, tindices, tweights = _transpose(vertices, rank, indptr, indices, weights)
-    start = np.zeros(n + 1, np.int64)
     at = np.full(len(clusters), -1, np.int64)  # the current vertex's entry for each cluster
-    for i in range(n):
-        count[i] = 0
+    end = np.int64(0)
+    for i in range(len(vertex)):
+        vertex[i].start, vertex[i].count = end, 0
         row = vertices[i]
         for k in range(indptr[row], indptr[row + 1]):
-            _add_edge(i, rank[indices[k]], weights[k], 2, label, at, start, count, beside, sums)
+            prefetch(rank, np.int64(indices[min(k + 2 * AHEAD, len(indices) - 1)]))
+            prefetch(vertex, np.int64(rank[indices[min(k + AHEAD, len(indices) - 1)]]))
+            _add_edge(i, rank[indices[k]], weights[k], 2, vertex, at, beside, sums)
         for k in range(tptr[i], tptr[i + 1]):
-            _add_edge(i, tindices[k], tweights[k], 0, label, at, start, count, beside, sums)
-        start[i + 1] = start[i] + count[i]
-        for e in range(start[i], start[i + 1]):
+            prefetch(vertex, np.int64(tindices[min(k + AHEAD, len(tindices) - 1)]))
+            _add_edge(i, tindices[k], tweights[k], 0, vertex, at, beside, sums)
+        first, end = end, end + vertex[i].count
+        for e in range(first, end):
             c = beside[e]
             at[c] = -1
             link[e, 0], link[e, 1] = i, clusters[c].entry
             clusters[c].entry = e
             clusters[c].work += 1
-    return start
+    return end
 
 
 @inner
@@ -63,14 +67,18 @@ def _transpose(
     tptr = np.zeros(n + 1, np.int64)
     for i in range(n):
         for e in range(indptr[vertices[i]], indptr[vertices[i] + 1]):
+            prefetch(rank, np.int64(indices[min(e + 2 * AHEAD, len(indices) - 1)]))
+            prefetch(tptr, np.int64(rank[indices[min(e + AHEAD, len(indices) - 1)]]))
             tptr[rank[indices[e]] + 1] += 1
     for i in range(n):
         tptr[i + 1] += tptr[i]
     at = tptr[:-1].copy()
-    tindices = np.empty(tptr[n], np.int32)
-    tweights = np.empty(tptr[n], np.float64)
+    tindices = use_large_pages(np.empty(tptr[n], np.int32))
+    tweights = use_large_pages(np.empty(tptr[n], np.float64))
     for i in range(n):
         for e in range(indptr[vertices[i]], indptr[vertices[i] + 1]):
+            prefetch(rank, np.int64(indices[min(e + 2 * AHEAD, len(indices) - 1)]))
+            prefetch(at, np.int64(rank[indices[min(e + AHEAD, len(indices) - 1)]]))
             j = rank[indices[e]]
             tindices[at[j]], tweights[at[j]] = i, weights[e]
             at[j] += 1
@@ -79,25 +87,16 @@ def _transpose(
 
 @inner
 def _add_edge(
-    i: int,
-    j: int,
-    weight: float,
-    column: int,
-    label: Array,
-    at: Array,
-    start: Array,
-    count: Array,
-    beside: Array,
-    sums: Array,
+    i: int, j: int, weight: float, column: int, vertex: Array, at: Array, beside: Array, sums: Array
 ) -> None:
     """Add the weight of an edge between i and j to the entry of i for the cluster of j."""
-    c = label[j]
-    if c == label[i] or not weight > 0:
+    c = np.int64(vertex[j].cluster)
+    if c == vertex[i].cluster or not weight > 0:
         return
     e = at[c]
     if e < 0:
-        e = start[i] + count[i]
-        count[i] += 1
+        e = vertex[i].start + vertex[i].count
+        vertex[i].count += 1
         beside[e], at[c] = c, e
         for q in range(4):
             sums[e, q] = 0.0
@@ -105,9 +104,9 @@ def _add_edge(
 
 
 @inner
-def drop_entry(i: int, e: int, start: Array, count: Array, beside: Array, sums: Array) -> None:
-    count[i] -= 1
-    last = start[i] + count[i]
+def drop_entry(vertex: Array, i: int, e: int, beside: Array, sums: Array) -> None:
+    vertex[i].count -= 1
+    last = vertex[i].start + vertex[i].count
     beside[e] = beside[last]
     for q in range(4):
         sums[e, q] = sums[last, q]

@@ -16,8 +16,9 @@ import numpy as np
 
 from .._common.jit import inner, njit
 from .._common.types import Array, Scalar
-from .degrees import build_degrees, drop_entry
+from .degrees import build_degrees, drop_entry, vertex_type
 from .double_double import add, multiply
+from .memory import AHEAD, prefetch, use_large_pages
 from .neighbour_sets import all_nearest, choose_set, move_flags, open_sets
 from .pairs import (
     FREE,
@@ -27,6 +28,7 @@ from .pairs import (
     delete_pair,
     find_pair,
     find_side,
+    home,
     make_table,
     needs_larger_table,
     new_pair,
@@ -36,6 +38,8 @@ from .pairs import (
     set_key,
     sift,
 )
+
+LINE = 16  # numbers of four bytes in a line of the cache
 
 if getattr(numba.config, "DISABLE_JIT", False):
     raise RuntimeError("NUMBA_DISABLE_JIT is set, and clusters are merged by compiled code alone: unset it")
@@ -70,7 +74,8 @@ def merge_components(
     indices: Array,
     weights: Array,
     sums: Array,
-    ints: Array,
+    beside: Array,
+    link: Array,
     children: Array,
     affinities: Array,
     progress: Array,
@@ -81,11 +86,12 @@ def merge_components(
     parts (p, 5) int64, a component a row: first vertex, end; first cluster, end; the number of edges, in
     whose place the number of merges is written. Vertices of a component are consecutive, and so are its
     clusters. k_nearest: 0 for GDL-U, else K^c of AGDL. label (n,) int32: initial clusters, counted within the
-    component; changed here. vertices (n,) int64: the row of W of each vertex. rank (n,) int32: the number of
+    component. vertices (n,) int64: the row of W of each vertex. rank (n,) int32: the number of
     each row's vertex, counted within its component. indptr (n + 1,) int64, indices int32, weights float64: W.
-    sums (E, 4) float64 and ints (E, 3) int32: room for the entries of the largest component. children
-    (n_initial, 2) int64, affinities (n_initial,) float64: filled from the component's first cluster on, with
-    node numbers within the component. progress (2,) int64: merges so far; set the second to stop early.
+    sums (E, 4) float64, beside (E,) and link (E, 2) int32: room for the entries of the largest component.
+    children (n_initial, 2) int64, affinities (n_initial,) float64: filled from the component's first cluster
+    on, with node numbers within the component. progress (2,) int64: merges so far; set the second to stop
+    early.
     """
     for q in range(len(parts)):
         v0, v1, c0, c1 = parts[q, 0], parts[q, 1], parts[q, 2], parts[q, 3]
@@ -98,7 +104,7 @@ def merge_components(
             k_nearest,
             label[v0:v1],
             w,
-            (sums, ints),
+            (beside, sums, link),
             children[cut],
             affinities[cut],
             progress,
@@ -118,13 +124,10 @@ def _merge(
     affinities: Array,
     progress: Array,
 ) -> Scalar:
-    sums, ints = room
-    clusters, following = _clusters(n_initial, label)
-    count = np.empty(len(label), np.int32)
-    beside, link = ints[:, 0], ints[:, 1:]
-    start = build_degrees(clusters, label, w, count, beside, sums, link)
-    pairs, table, counts = _initial_pairs(clusters, label, start[len(label)], beside, sums, link)
-    heap = np.empty(len(pairs), np.int32)
+    clusters, vertex, following = _clusters(n_initial, label)
+    n_entries = build_degrees(clusters, vertex, w, *room)
+    pairs, table, counts = _initial_pairs(clusters, vertex, n_entries, *room)
+    heap = use_large_pages(np.empty(len(pairs), np.int32))
     if k_nearest == 0:
         for p in range(counts[USED]):
             set_key(clusters, pairs, p)
@@ -133,7 +136,7 @@ def _merge(
     union = np.empty(2 * k_nearest, np.int32)
     chosen = np.empty(k_nearest + 1, np.int32)
     found = np.zeros(2, np.int64)
-    entries = start, count, beside, sums, link
+    entries = vertex, *room
     queue = pairs, table, heap, counts
     near = sets, union, found
     touched = np.empty(n_initial, np.int32), np.zeros(1, np.int64)
@@ -162,8 +165,8 @@ def _merge(
         touched[1][0] = 0
         open_sets(clusters, pairs, sets, union, found, a, b, top)
         _move_pairs(t, a, b, clusters, queue, touched, k_nearest, near)
-        _move_entries(t, a, b, label, entries, clusters, queue, touched)
-        _move_members(a, b, label, entries, clusters, following)
+        _move_entries(t, a, b, entries, clusters, queue, touched)
+        _move_members(a, b, entries, clusters, following)
         clusters[a].node = n_initial + t
         if k_nearest:
             choose_set(clusters, pairs, heap, counts, sets, union, chosen, found, a)
@@ -179,14 +182,16 @@ def _merge(
 
 
 @inner
-def _clusters(n_initial: int, label: Array) -> tuple[Array, Array]:
-    clusters = np.zeros(n_initial, cluster_type)
+def _clusters(n_initial: int, label: Array) -> tuple[Array, Array, Array]:
+    clusters = use_large_pages(np.zeros(n_initial, cluster_type))
+    vertex = use_large_pages(np.zeros(len(label), vertex_type))
     following = np.full(len(label), -1, np.int32)
     for c in range(n_initial):
         clusters[c].node = c
         clusters[c].first, clusters[c].entry, clusters[c].pair, clusters[c].stamp = -1, -1, -1, -1
     for i in range(len(label)):
         c = label[i]
+        vertex[i].cluster = c
         clusters[c].size += 1
         clusters[c].work += 1
         if clusters[c].first < 0:
@@ -194,25 +199,28 @@ def _clusters(n_initial: int, label: Array) -> tuple[Array, Array]:
         else:
             following[clusters[c].last] = i
         clusters[c].last = i
-    return clusters, following
+    return clusters, vertex, following
 
 
 @inner
 def _initial_pairs(
-    clusters: Array, label: Array, n_entries: int, beside: Array, sums: Array, link: Array
+    clusters: Array, vertex: Array, n_entries: int, beside: Array, sums: Array, link: Array
 ) -> tuple[Array, Array, Array]:
     both = 0
     for e in range(n_entries):
         both += sums[e, 0] > 0 and sums[e, 2] > 0
     # a pair needs an entry with both sums positive, and a new such entry uses up two others
-    pairs = np.empty(both + (n_entries - both) // 2 + 1, pair_type)
+    pairs = use_large_pages(np.empty(both + (n_entries - both) // 2 + 1, pair_type))
     counts = np.zeros(3, np.int64)
     counts[FREE] = -1
     table = make_table(pairs, counts, 1)
     for e in range(n_entries):
+        if e + AHEAD < n_entries:
+            f = e + AHEAD
+            prefetch(table, home(table, np.int64(beside[f]), np.int64(vertex[link[f, 0]].cluster)))
         high, low = multiply(sums[e, 0], sums[e, 1], sums[e, 2], sums[e, 3])
         if high > 0:
-            a, c = np.int64(beside[e]), np.int64(label[link[e, 0]])
+            a, c = np.int64(beside[e]), np.int64(vertex[link[e, 0]].cluster)
             p = find_pair(pairs, table, a, c)
             if p < 0:
                 if needs_larger_table(table, counts, 1):
@@ -269,27 +277,47 @@ def _move_pairs(
 
 
 @inner
+def _look_ahead(v: int, after: int, entries: tuple[Array, ...]) -> Scalar:
+    """Ask for what the visits of the next item of a list and of the one after it need; returns the item after
+    these.
+    """
+    vertex, beside, _, link = entries
+    if v < 0 or after < 0:
+        return np.int64(-1)
+    first = vertex[np.int64(link[v, 0])].start
+    prefetch(beside, first)
+    prefetch(beside, min(first + LINE, len(beside) - 1))
+    prefetch(vertex, np.int64(link[after, 0]))
+    following = np.int64(link[after, 1])
+    if following >= 0:
+        prefetch(link, following)
+    return following
+
+
+@inner
 def _move_entries(
     t: int,
     a: int,
     b: int,
-    label: Array,
     entries: tuple[Array, ...],
     clusters: Array,
     queue: tuple[Array, ...],
     touched: tuple[Array, ...],
 ) -> None:
     """The entries of b become entries of a, which gives the third term of S[ab][c]."""
-    start, count, beside, sums, link = entries
+    vertex, beside, sums, link = entries
     pairs, table, _, counts = queue
     v = np.int64(clusters[b].entry)
+    after = np.int64(link[v, 1]) if v >= 0 else v
+    third = np.int64(link[after, 1]) if after >= 0 else after
     while v >= 0:
-        i, after = np.int64(link[v, 0]), np.int64(link[v, 1])
-        c = np.int64(label[i])
+        fourth = _look_ahead(after, third, entries)
+        i = np.int64(link[v, 0])
+        c = np.int64(vertex[i].cluster)
         e: Scalar = np.int64(-1)  # the entries of a and b at i
         f: Scalar = np.int64(-1)
         if c != b:
-            for k in range(start[i], start[i] + count[i]):
+            for k in range(vertex[i].start, vertex[i].start + vertex[i].count):
                 if beside[k] == b:
                     f = k
                 elif beside[k] == a:
@@ -297,7 +325,7 @@ def _move_entries(
         if c == b:
             pass
         elif c == a:
-            drop_entry(i, f, start, count, beside, sums)
+            drop_entry(vertex, i, f, beside, sums)
         elif e < 0:
             beside[f] = a
             link[v, 1] = clusters[a].entry
@@ -309,7 +337,7 @@ def _move_entries(
             high, low = add(xh, xl, yh, yl)
             for k in range(0, 4, 2):
                 sums[e, k], sums[e, k + 1] = add(sums[e, k], sums[e, k + 1], sums[f, k], sums[f, k + 1])
-            drop_entry(i, f, start, count, beside, sums)
+            drop_entry(vertex, i, f, beside, sums)
             if high > 0:
                 if clusters[c].stamp != t:
                     p = find_pair(pairs, table, a, c)
@@ -318,20 +346,18 @@ def _move_entries(
                     _touch(t, c, p, clusters, touched)
                 p = np.int64(clusters[c].touched)
                 add_sum(pairs, p, find_side(pairs, p, a), high, low)
-        v = after
+        v, after, third = after, third, fourth
 
 
 @inner
-def _move_members(
-    a: int, b: int, label: Array, entries: tuple[Array, ...], clusters: Array, following: Array
-) -> None:
-    start, count, beside, sums, _ = entries
+def _move_members(a: int, b: int, entries: tuple[Array, ...], clusters: Array, following: Array) -> None:
+    vertex, beside, sums, _ = entries
     m = np.int64(clusters[b].first)
     while m >= 0:
-        label[m] = a
-        for k in range(start[m], start[m] + count[m]):
+        vertex[m].cluster = a
+        for k in range(vertex[m].start, vertex[m].start + vertex[m].count):
             if beside[k] == a:
-                drop_entry(m, k, start, count, beside, sums)
+                drop_entry(vertex, m, k, beside, sums)
                 break
         m = np.int64(following[m])
     following[clusters[a].last] = clusters[b].first

@@ -14,6 +14,7 @@ import numpy as np
 from .._common.jit import inner
 from .._common.types import Array, Scalar
 from .double_double import add, divide
+from .memory import use_large_pages
 
 pair_type = np.dtype(
     [
@@ -35,7 +36,7 @@ USED, HEAPED, FREE = 0, 1, 2
 
 
 @inner
-def _home(table: Array, a: int, c: int) -> Scalar:
+def home(table: Array, a: int, c: int) -> Scalar:
     key = (np.int64(min(a, c)) << 32) + np.int64(max(a, c))
     return ((key * np.int64(0x1E3779B97F4A7C15)) >> 32) & (len(table) - 1)
 
@@ -43,7 +44,7 @@ def _home(table: Array, a: int, c: int) -> Scalar:
 @inner
 def find_pair(pairs: Array, table: Array, a: int, c: int) -> Scalar:
     """The record of {a, c}, or -1."""
-    s = _home(table, a, c)
+    s = home(table, a, c)
     while True:
         p = np.int64(table[s])
         if p < 0:
@@ -56,7 +57,7 @@ def find_pair(pairs: Array, table: Array, a: int, c: int) -> Scalar:
 
 @inner
 def _enter(pairs: Array, table: Array, p: int) -> None:
-    s = _home(table, pairs[p].end[0], pairs[p].end[1])
+    s = home(table, pairs[p].end[0], pairs[p].end[1])
     while table[s] >= 0:
         s = (s + 1) & (len(table) - 1)
     table[s] = p
@@ -65,7 +66,7 @@ def _enter(pairs: Array, table: Array, p: int) -> None:
 @inner
 def _leave(pairs: Array, table: Array, p: int) -> None:
     mask = len(table) - 1
-    hole = _home(table, pairs[p].end[0], pairs[p].end[1])
+    hole = home(table, pairs[p].end[0], pairs[p].end[1])
     while table[hole] != p:
         hole = (hole + 1) & mask
     s = hole
@@ -74,8 +75,8 @@ def _leave(pairs: Array, table: Array, p: int) -> None:
         q = np.int64(table[s])
         if q < 0:
             break
-        home = _home(table, pairs[q].end[0], pairs[q].end[1])
-        if ((s - home) & mask) >= ((s - hole) & mask):
+        own = home(table, pairs[q].end[0], pairs[q].end[1])
+        if ((s - own) & mask) >= ((s - hole) & mask):
             table[hole] = q
             hole = s
     table[hole] = -1
@@ -93,7 +94,8 @@ def make_table(pairs: Array, counts: Array, more: int) -> Array:
     slots = 16
     while slots < 2 * (counts[USED] + more):
         slots *= 2
-    table = np.full(slots, -1, np.int32)
+    table: Array = use_large_pages(np.empty(slots, np.int32))
+    table[:] = -1
     for p in range(counts[USED]):
         if pairs[p].end[0] >= 0:
             _enter(pairs, table, p)

@@ -1,5 +1,6 @@
 """Neighbour graphs from distances that are given: dense, sparse, or as found by another program."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,26 @@ from .exact_search import drop_self, sort_by_distance
 
 BLOCK = 8192  # rows at a time
 BLOCK_VALUES = 50_000_000  # and distances
+ROUNDING = 1e-6  # of the largest distance: what is so little below zero was zero
 
 
 def check_n_neighbors(n_neighbors: int, n: int) -> None:
-    """Raise ValueError where n samples don't have so many others."""
+    """Raise ValueError if n samples have fewer neighbours than n_neighbors."""
     if not 1 <= n_neighbors <= n - 1:
         raise ValueError(f"n_neighbors must be in [1, {n - 1}] for {n} samples, got {n_neighbors}")
 
 
+def clear_rounding(distances: Array, stacklevel: int) -> Array:
+    """The distances with 0 for those that are a rounding below it, which is told; not changed in place."""
+    least = distances.min(initial=0)
+    if not -ROUNDING * distances.max(initial=0) <= least < 0:
+        return distances
+    warnings.warn(f"distances a rounding below zero, {least:g}, are taken as 0", stacklevel=stacklevel + 1)
+    return np.maximum(distances, 0)
+
+
 def read_dense(distances: Array, k: int) -> KnnGraph:
-    """From an (n, n) array of distances, whose diagonal is not used."""
+    """Read an (n, n) array of distances, whose diagonal is not used."""
     n = len(distances)
     indices, nearest = np.empty((n, k), np.int32), np.empty((n, k))
     step = max(1, min(BLOCK, BLOCK_VALUES // n))
@@ -38,7 +49,7 @@ def read_dense(distances: Array, k: int) -> KnnGraph:
 
 
 def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
-    """From an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal, or fewer."""
+    """Read an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal, or fewer."""
     n = graph.shape[0]
     if not graph.has_canonical_format:
         graph = graph.copy()
@@ -57,17 +68,26 @@ def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
     if count.min() == count.max():
         found, value = sort_by_distance(indices.reshape(n, -1), data.reshape(n, -1))
         return KnnGraph(found[:, :k], value[:, :k])
-    order = np.lexsort((data, rows[other]))  # stable, and indices rise within a row
-    row = rows[other]  # sorted already
-    rank = np.arange(len(row)) - (np.cumsum(count) - count)[row]
-    row, rank, order = row[rank < k], rank[rank < k], order[rank < k]
-    found, value = np.full((n, k), -1, np.int32), np.full((n, k), np.inf)
-    found[row, rank], value[row, rank] = indices[order], data[order]
-    return KnnGraph(found, value)
+    return KnnGraph(*nearest_in_rows(rows[other], indices, data, count, k))
+
+
+def nearest_in_rows(
+    rows: Ints, indices: Ints, distances: Floats, count: Ints, k: int
+) -> tuple[Array, Floats]:
+    """(m, k) indices and distances, the nearest first, of m rows that have ``count`` (m,) entries each.
+
+    The entries are sorted by row, and their indices rise within each; -1 at distance inf beyond the last.
+    """
+    order = np.lexsort((distances, rows))  # stable
+    rank = np.arange(len(rows)) - (np.cumsum(count) - count)[rows]
+    row, rank, order = rows[rank < k], rank[rank < k], order[rank < k]
+    found, value = np.full((len(count), k), -1, np.int32), np.full((len(count), k), np.inf)
+    found[row, rank], value[row, rank] = indices[order], distances[order]
+    return found, value
 
 
 def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: bool = False) -> KnnGraph:
-    """From the neighbours of each sample, nearest first, the sample itself among them or not."""
+    """Read the neighbours of each sample, nearest first, the sample itself among them or not."""
     indices, distances = np.asanyarray(indices), np.asanyarray(distances)  # a memmap stays one
     if indices.ndim != 2 or indices.shape != distances.shape:
         raise ValueError(
@@ -80,6 +100,7 @@ def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: b
         rows = np.arange(first, min(first + BLOCK, n))
         block = slice(first, first + len(rows)), slice(0, k + 1)
         f, d = check_integers("indices", indices[block]), np.asarray(distances[block], np.float64)
+        d = clear_rounding(d, stacklevel=3)
         drop = _drop_self_and_fill if allow_fewer else _drop_self
         f, d = drop(f, d, rows, k, n)
         found[rows], nearest[rows] = sort_by_distance(f, d)
@@ -115,7 +136,7 @@ def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> 
 
 
 def _check_rise(distances: Array, rows: Ints) -> None:
-    """Raise ValueError where the distances of a row fall."""
+    """Raise ValueError if the distances of a row fall."""
     falls = (distances[:, 1:] < distances[:, :-1]).any(axis=1)
     if falls.any():
         raise ValueError(f"distances of each row must rise, those of row {rows[falls.argmax()]} do not")

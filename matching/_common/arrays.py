@@ -1,4 +1,4 @@
-"""What NumPy does for aligned arrays and small matrices, many times faster than by its general ways."""
+"""Aligned arrays and small matrices, many times faster than with NumPy's general functions."""
 
 from dataclasses import fields
 from typing import Any, TypeVar

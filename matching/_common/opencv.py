@@ -42,7 +42,7 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep OpenCV from telling of damage on standard error, in several lines."""
+    """Keep OpenCV from reporting damage on standard error, in several lines."""
     log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, and before
     level = log.getLogLevel()
     log.setLogLevel(0)
@@ -73,17 +73,17 @@ class VideoReader:
     """A video file, read upright by FFmpeg; `n_frames` and `rate` (per second) are as its header claims."""
 
     def __init__(self, path: Path) -> None:
-        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet: else it tells of damage
+        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet: otherwise it reports damage
         with _silence():  # absolute, so that FFmpeg takes no name for a protocol
             self._capture = cv2.VideoCapture(str(path.absolute()), cv2.CAP_FFMPEG)
         self.is_open = bool(self._capture.isOpened())
-        told = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_COUNT)
-        self.width, self.height, self.n_frames = (max(int(self._capture.get(name)), 0) for name in told)
+        properties = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_COUNT)
+        self.width, self.height, self.n_frames = (max(int(self._capture.get(name)), 0) for name in properties)
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
         self.rate = rate if math.isfinite(rate) and rate > 0 else 0.0
 
     def skip(self) -> float | None:
-        """Go to the next frame; its time in seconds, or None where there is none."""
+        """Go to the next frame; its time in seconds, or None if there is none."""
         if not self._capture.grab():
             return None
         return float(self._capture.get(cv2.CAP_PROP_POS_MSEC)) / 1000

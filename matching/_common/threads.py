@@ -1,4 +1,4 @@
-"""How many threads to use, and running compiled loops, which release the GIL, over ranges on several."""
+"""The number of threads, and compiled loops, which release the GIL, run over ranges on several threads."""
 
 import os
 import threading
@@ -100,7 +100,7 @@ def _helpers() -> ThreadPoolExecutor:
 
 
 def _begin_anew() -> None:
-    """In a child process there are no threads but the one that forked, and whatever the others held."""
+    """Reset after a fork: the child has only the thread that forked, and a lock may be held for ever."""
     global _blas_lock, _blas_users
     _helpers.cache_clear()
     _blas_lock, _blas_users = threading.Lock(), 0

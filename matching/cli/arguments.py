@@ -1,4 +1,4 @@
-"""The options of the command line, and the settings that they stand for."""
+"""The options of the command line, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
 )
 EPILOG = """\
-The table says how sure an object is (sure, likely, look at it), centre and size of its outline in the second
-picture, its turn (cw: clockwise) and scale from the first to the second, the share of the first that it
-covers, and how much of the first is there. Whole copies are counted apart from places that share a part.
-Exit status: 0 objects found (in any picture), 1 no common object (the files are written all the same),
+The table shows how sure an object is (sure, likely, look at it), the centre and size of its outline in the
+second picture, its turn (cw: clockwise) and scale from the first picture to the second, the share of the
+first that it covers, and how much of the first is really there. Whole copies are counted separately from
+places that share only a part.
+Exit status: 0 objects found (in any picture), 1 no common object (the files are written nevertheless),
 2 bad input or usage, 3 an error of the program itself, 130 interrupted.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
-outlines, parameters), matches.png (both pictures, each object in its own colour). Of a video: matches.json
+outlines, parameters), matches.png (both pictures, each object in its own colour). For a video: matches.json
 and contact-sheet.jpg.
 """
 
@@ -56,7 +57,7 @@ class LineParser(argparse.ArgumentParser):
 
 
 def name_after_dashes(argv: Sequence[str]) -> list[str]:
-    """Turn what follows `--` into names that don't look like options; argparse forgets it among pictures."""
+    """Make the names after `--` look unlike options, because parse_intermixed_args ignores `--`."""
     if "--" not in argv:
         return list(argv)
     end = argv.index("--")
@@ -68,8 +69,8 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
     """Make the parser of `gdl-match`."""
     result = LineParser(prog="gdl-match", description=DESCRIPTION, epilog=f"{EPILOG}{subcommands()}")
     text = (
-        "two pictures; or one, to find what repeats in it; or a picture of one thing, and many pictures, or"
-        " folders of them, or a video, to find it in"
+        "two pictures; or one, to find what repeats in it; or a picture of one thing and the pictures,"
+        " folders of pictures, or video in which to find it"
     )
     result.add_argument("images", nargs="*", type=parse_path, metavar="IMAGE", help=text)
     add_flag(result, "demo", "make a pair of pictures and match it")
@@ -80,17 +81,17 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
 
 
 def _add_input_and_output(group: Group) -> None:
-    text = "folder for results (default: <stem0>-<stem1>-match); of many pictures, for a folder each"
+    text = "folder for results (default: <stem0>-<stem1>-match); of many pictures, of a folder for each"
     add_path(group, "out", "DIR", text)
     for k, which in enumerate(("first", "second")):
         add_path(
-            group, f"mask{k}", "FILE", f"picture as large as the {which} one, white where features may lie"
+            group, f"mask{k}", "FILE", f"picture as large as the {which} one, white where features are used"
         )
-    add_flag(group, "warp", "for each object, draw it warped onto the other picture")
+    add_flag(group, "warp", "draw each object warped onto the other picture")
     add_flag(group, "crops", "cut each object out of both pictures")
     text = (
         "also write the matches as colmap (database.db), hloc (features.h5, matches.h5, pairs.txt), csv"
-        " (matches.csv); several with commas"
+        " (matches.csv); separate several by commas"
     )
     group.add_argument(
         "--export", type=_parse_exports, action="extend", default=[], metavar="FORMATS", help=text
@@ -114,9 +115,9 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     add_setting(group, "max_pixels", settings.MAX_PIXELS, "no limit")
     add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
     add_setting(group, "bandwidth", settings.BANDWIDTH)
-    text = f"kinds of regions: {','.join(settings.REGIONS)} (default), mser (with --paper) or sift"
+    text = f"kinds of features: {','.join(settings.REGIONS)} (default), mser (default with --paper) or sift"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
-    text = "a Python file that registers a detector, whose name --regions after it may use"
+    text = "a Python file that registers a detector; a --regions after it may name that detector"
     group.add_argument("--detector", type=_run_detector_file, action="append", metavar="FILE", help=text)
     add_setting(group, "max_nfa", settings.MAX_NFA)
     add_setting(group, "mirrored", settings.MIRRORED)
@@ -184,7 +185,7 @@ def add_clustering(
 
 
 def add_choice(group: Group, name: str, words: Sequence[str]) -> None:
-    """Add an option that is one of some words, the first by default."""
+    """Add an option that takes one of several words, the first by default."""
     text = f"{', '.join(words)} (default: {words[0]})"
     group.add_argument(f"--{name}", choices=words, metavar="NAME", default=words[0], help=text)
 
@@ -200,7 +201,7 @@ def check_settings(arguments: argparse.Namespace) -> None:
 def refuse(
     arguments: argparse.Namespace, names: Sequence[str], text: str, methods: Collection[str] = ()
 ) -> None:
-    """Raise InputError if one of some options is given, or a method of some."""
+    """Raise InputError if any of these options is given, or one of these methods."""
     for name in (name for name in names if getattr(arguments, name)):
         raise InputError(f"--{name.replace('_', '-')} {text}")
     if methods and arguments.method in methods:
@@ -208,7 +209,7 @@ def refuse(
 
 
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
-    """The settings that parsed arguments stand for."""
+    """Make the settings from parsed arguments."""
     from matching.config import MatchConfig
 
     check_settings(arguments)
@@ -226,7 +227,7 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
 
 
 def make_clustering(arguments: argparse.Namespace, clustering: ClusteringConfig) -> ClusteringConfig:
-    """The settings of the clustering that parsed arguments stand for."""
+    """Make the settings of the clustering from parsed arguments."""
     return replace(
         clustering,
         method=arguments.method,

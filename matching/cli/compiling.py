@@ -1,4 +1,4 @@
-"""What happens while the program is being compiled, once: a message, and a second process that compiles."""
+"""The first run, in which the program is compiled: a message, and a second process that helps."""
 
 import os
 import subprocess
@@ -22,11 +22,11 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
 
     class Teller(event.Listener):
         other: subprocess.Popen[bytes] | None = None
-        told = False
+        reported = False
 
         def on_start(self, event: object) -> None:
-            if not self.told:
-                self.told = True
+            if not self.reported:
+                self.reported = True
                 tell(TEXT)
                 if default_threads() > 1:
                     self.other = _start(
@@ -47,7 +47,7 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
 
 
 def _start(code: str) -> subprocess.Popen[bytes]:
-    """A Python that runs this code, and ends with this process, even where that is killed."""
+    """A Python that runs this code, and ends with this process, even if that is killed."""
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
         f"from matching._common.parent_watchdog import end_with; end_with({os.getpid()}, 0.2)\n"

@@ -1,12 +1,19 @@
-"""What commands that match say on standard error and in the browser, and what they silence there."""
+"""What matching commands print on standard error, open in the browser, and silence."""
+
+from __future__ import annotations
 
 import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matching.pictures.images import Picture
 
 
 def make_teller(arguments: argparse.Namespace) -> Callable[[str], None]:
@@ -35,6 +42,15 @@ def print_short_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
         yield
+
+
+def read_pictures(images: Sequence[Path | Picture], masks: Sequence[Path | None] = ()) -> list[Picture]:
+    """Read pictures with their masks, without what decoders print."""
+    from matching.pictures.images import add_mask, make_picture
+
+    given = zip_longest(images, masks[: len(images)])
+    with silence_decoders():
+        return [add_mask(make_picture(image), mask) for image, mask in given]
 
 
 @contextmanager

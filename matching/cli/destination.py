@@ -1,4 +1,4 @@
-"""Where commands that match write their results, which files, and what may not be in the way."""
+"""Where matching commands write their results, and checks that nothing else is overwritten."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ def check_output(
 def check_not_over(
     folder: Path, inputs: Iterable[Path | None], names: set[str], pattern: Pattern[str] | None = None
 ) -> None:
-    """Check that files can be written in place of no input (by name or pattern) and no foreign file."""
+    """Check that no input (by name or pattern) and no foreign file would be overwritten."""
     from matching.output.folders import check_folder, check_replaceable, find_own_files
 
     check_folder(folder)

@@ -31,14 +31,14 @@ def exit_status(
 
     Bad input, a full disk and an interrupt are reported in one line. Any other error, including a library
     that can't be imported, is an error of the program and keeps its traceback. If nobody reads the output any
-    more (`| head`), the rest is dropped.
+    longer (`| head`), the rest is dropped.
     """
     owns_process = owns_process and _is_main_thread()
     try:
         return _exit_status(command, work, stopped, owns_process)
     finally:
         if owns_process:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was answered stands
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the result stands
 
 
 def _interrupt_once() -> None:
@@ -130,14 +130,14 @@ def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[Non
         yield  # signals reach the main thread only
         return
 
-    told: int | None = None
+    terminal: int | None = None
     with suppress(OSError):  # there may be none
-        told = os.dup(2)  # 2 itself leads elsewhere while decoders are kept silent
+        terminal = os.dup(2)  # 2 itself leads elsewhere while decoders are kept silent
 
     def end(*_: object) -> None:
-        if told is not None:
+        if terminal is not None:
             with suppress(OSError):
-                os.write(told, f"{command}: {stopped}\n".encode())
+                os.write(terminal, f"{command}: {stopped}\n".encode())
         os._exit(INTERRUPTED)
 
     before = signal.signal(signal.SIGINT, end)
@@ -145,8 +145,8 @@ def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[Non
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if told is not None:
-            os.close(told)
+        if terminal is not None:
+            os.close(terminal)
 
 
 def _is_main_thread() -> bool:

@@ -7,7 +7,7 @@ from matching.errors import INTERRUPTED
 
 
 def tell_interrupts() -> None:
-    """Let Ctrl-C end this process with one line, until the command itself says what it does."""
+    """Let Ctrl-C end this process with one line, until the command installs its own handler."""
     signal(SIGINT, _end)
 
 

@@ -1,8 +1,8 @@
 """Backends that run tasks: processes of this machine (joblib), or an existing Dask cluster.
 
 A backend is called with a function of `matching.collection.work` and an iterable of tasks: tuples of
-arguments, the task's number first. It yields the results as they come, and a Lost for each task whose worker
-died every time.
+arguments, the task's number first. It yields the results as they arrive, and a Lost for each task whose
+worker died every time.
 """
 
 import atexit
@@ -26,6 +26,7 @@ from matching._common.parent_watchdog import end_with
 from matching._common.threads import default_threads
 from matching.collection.addresses import is_address
 from matching.collection.cache import FeatureCache
+from matching.collection.records import check_origin
 from matching.collection.work import Settings
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -36,8 +37,8 @@ Task = tuple[Any, ...]  # arguments, the first one a number
 Run = Callable[[Function, Iterable[Task]], Iterable[Any]]
 Progress = Callable[..., Iterable[Any]]  # like tqdm
 
-TOGETHER = 1000  # tasks that are taken from the list at a time, which may be a database's
-AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
+TOGETHER = 1000  # tasks taken at a time, perhaps from a database
+AHEAD = 4  # tasks per thread of the cluster out at a time: bounds the results that wait to be written
 CONNECT = 30  # seconds
 
 
@@ -50,11 +51,22 @@ class Lost:
 
 
 class Working(NamedTuple):
-    """What runs tasks, what they share, and what tells of their progress."""
+    """What runs tasks, what they share, and what shows their progress."""
 
     run: Run
     settings: Settings
     progress: Progress
+
+    def records(
+        self, function: Function, tasks: Iterable[Task], lost: Callable[[Lost], Any], total: int, desc: str
+    ) -> Iterator[Any]:
+        """Run tasks and check where their records come from; `lost` makes the record of a lost task."""
+        for record in self.progress(self.run(function, tasks), total=total, desc=desc):
+            if isinstance(record, Lost):
+                yield lost(record)
+            else:
+                check_origin(record)
+                yield record
 
 
 @contextmanager
@@ -147,7 +159,7 @@ def _parallel(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
 
 
 def _begin_worker(parent: int) -> None:
-    """What a process of this machine does before its first task."""
+    """Prepare a process of this machine before its first task."""
     end_with(parent)
     atexit.register(os._exit, 0)  # Python would take down all modules first, and the parent waits for it
 

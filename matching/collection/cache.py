@@ -2,8 +2,8 @@
 
 An entry's key is made of the file's content, the settings, the programs and the kind of processor. Entries
 are written beside their place and renamed, and hold a checksum over key and content: a damaged or foreign one
-counts as missing. The least recently used entries are removed when there is no room; `room` keeps the sum of
-their sizes, so that they are counted only once per tenth of the room.
+counts as missing. Each process counts the entries when it adds its first one, and again whenever it has added
+a fiftieth of the limit; if they exceed the limit, the least recently used ones are removed.
 """
 
 import hashlib
@@ -21,7 +21,6 @@ from uuid import uuid4
 import numpy as np
 
 from matching._common.types import Array
-from matching.collection import room
 from matching.config import MatchConfig
 from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import Features
@@ -31,8 +30,10 @@ from matching.pictures.names import is_file
 from matching.pipelines.description import DescribedPicture
 
 SUFFIX = ".npz"
-FULL = 0.9  # share of the allowed room that is left taken when entries go
-ABANDONED = 3600  # seconds after which an unfinished file is nobody's
+FULL = 0.9  # share of the limit to which the entries are reduced
+UNCOUNTED = 0.02  # share of the limit that a process adds between two counts
+ABANDONED = 3600  # seconds after which an unfinished file counts as abandoned
+_left: "dict[FeatureCache, float]" = {}  # bytes that this process may add before it counts again
 DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
@@ -42,7 +43,7 @@ def compute_digest(path: str | Path) -> str | None:
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
-    """The key of the features of a file, of this process's programs on this kind of processor."""
+    """The key of a file's features, as this process's programs compute them on this kind of processor."""
     described_by: tuple[object, ...] = (
         content,
         config.features,
@@ -89,7 +90,7 @@ class FeatureCache:
         return entry
 
     def put(self, key: str, entry: DescribedPicture) -> None:
-        """Keep an entry; without an error where the disk is full or can't be written."""
+        """Keep an entry; it is no error if the disk is full or can't be written."""
         path = self._path(key)
         part = self._unfinished / f"{uuid4().hex}.part"
         with suppress(OSError):  # it is described again when needed
@@ -106,24 +107,19 @@ class FeatureCache:
             finally:
                 part.unlink(missing_ok=True)
                 self._remove_abandoned()
-            taken = room.add(self._ledger, size)
-            if taken is None or taken > self.limit:
+            _left[self] = _left.get(self, 0) - size
+            if _left[self] < 0:
                 self._make_room()
 
     @property
     def _unfinished(self) -> Path:
         return self.folder / "unfinished"
 
-    @property
-    def _ledger(self) -> Path:
-        return self.folder / "room"
-
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}{SUFFIX}"
 
     def _make_room(self) -> None:
-        """Count the entries; those used least recently go where they take too much room."""
-        begun = room.begin_count(self._ledger)
+        """Count the entries; remove those used least recently if they exceed the limit."""
         entries = sorted(self._entries(), key=lambda entry: entry[0])  # used least recently first
         taken = sum(size for _, size, _ in entries)
         for _, size, path in entries if taken > self.limit else ():
@@ -132,12 +128,12 @@ class FeatureCache:
             with suppress(OSError):  # another user's
                 path.unlink(missing_ok=True)
                 taken -= size
-        room.end_count(self._ledger, taken, begun)
+        _left[self] = min(self.limit - taken, UNCOUNTED * self.limit)
 
     def _entries(self) -> Iterator[tuple[int, int, Path]]:
         """(time of last use, bytes, path) of each entry."""
         for path in self.folder.glob(f"??/*{SUFFIX}"):
-            with suppress(OSError):  # another process made room, or it is another user's
+            with suppress(OSError):  # another process removed it, or it is another user's
                 status = path.stat()
                 yield status.st_mtime_ns, status.st_size, path
 
@@ -150,7 +146,7 @@ class FeatureCache:
 
 def _arrays(entry: DescribedPicture) -> dict[str, Array]:
     features = {f.name: getattr(entry.features, f.name) for f in fields(Features)}
-    # whole numbers up to DESCRIPTOR_NORM: half the room of float32, and the same values
+    # whole numbers up to DESCRIPTOR_NORM: half the size of float32, and the same values
     features["descriptors"] = features["descriptors"].astype(np.uint16)
     return {
         **features,

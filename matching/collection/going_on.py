@@ -1,4 +1,4 @@
-"""Going on with a collection after an update of libraries, as long as their results are equal."""
+"""Continuing a collection after an update of libraries, as long as the results are equal."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,11 +18,13 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
     """Match some pairs again if the database was made with other libraries; raise InputError if one
     differs.
     """
+    if not store.has_pending():
+        return ""
     known = [_without_sources(made_by) for made_by in list_programs(store.settings())]
     here = _without_sources(programs())
     if here in known:
         return ""
-    told = differences(known[0], here)
+    difference = differences(known[0], here)
     compared = 0
     if store.machines() in ((), (machine(),)):  # other processors round in other ways
         for number, first, second in _choose_pairs(store):
@@ -30,17 +32,17 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
             if record.error is None and not store.holds_result(record):
                 names = f"{Path(first.path).name} and {Path(second.path).name}"
                 raise InputError(
-                    f"{path}: the database was made with other programs, whose results differ ({told};"
+                    f"{path}: the database was made with other programs, whose results differ ({difference};"
                     f" {names} matched again); {REMEDY}, or install those programs"
                 )
             compared += record.error is None
     store.record_programs(programs())
     again = f"; {count(compared, 'pair')} matched again: the same results" if compared else ""
-    return f"the database was made with other programs ({told}){again}"
+    return f"the database was made with other programs ({difference}){again}"
 
 
 def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:
-    """Programs without the digest of this program's text: the numbers of its stages tell of its results."""
+    """Programs without the digest of this program's text: the numbers of its stages stand for its results."""
     return {name: version for name, version in made_by.items() if name != OF_SOURCES}
 
 

@@ -32,7 +32,7 @@ class Plan:
     listed : tuple of (int, int)
         Rows of `paths`, each pair once.
     queries, gallery : tuple of int
-        Rows of `paths`; empty where the pairs are listed.
+        Rows of `paths`; empty if the pairs are listed.
     is_mutual : bool
         Whether queries and gallery are the same pictures, and each pair is wanted once, the picture of the
         smaller row first.
@@ -135,12 +135,12 @@ def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = Fal
     return plan
 
 
-def list_pictures(folder: str | Path, recursive: bool = False) -> list[str]:
+def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[str]:
     """List the pictures of `find_pictures` by names that a database can hold."""
-    return [_absolute(path) for path in find_pictures(folder, recursive)]
+    return [_absolute(path) for path in find_pictures(folder, recursive, may_be_empty=may_be_empty)]
 
 
-def find_pictures(folder: str | Path, recursive: bool = False) -> list[Path]:
+def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[Path]:
     """Find the files in a folder with the suffix of a picture; hidden ones are passed over."""
     folder = Path(folder)
     if is_file(folder):
@@ -152,7 +152,7 @@ def find_pictures(folder: str | Path, recursive: bool = False) -> list[Path]:
     inside = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]
     paths = [path for path in inside if path.suffix.lower() in find_picture_suffixes()]
     paths = [path for path in paths if not is_folder(path)]
-    if not paths:
+    if not paths and not may_be_empty:
         raise InputError(f"{folder}: the folder has no pictures")
     return paths
 

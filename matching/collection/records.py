@@ -1,4 +1,4 @@
-"""What is found out about one picture and about one pair: what a worker sends and the database keeps."""
+"""Results for one picture and for one pair: what a worker sends and the database keeps."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,9 +57,9 @@ class IndexedRecord:
     bytes, modified : int, optional
         Size and time of the file; None if it can't be read.
     entries : (n,) ENTRY, optional
-        What is kept of its descriptors; None where failed.
+        What is kept of its descriptors; None if it failed.
     error : str, optional
-        Why it failed; None where it did not.
+        Why it failed; None if it did not.
     origin : Origin, optional
         The programs and the machine that worked on it.
     """
@@ -81,11 +81,11 @@ def make_pair_record(number: int, contents: tuple[str | None, str | None], resul
 
 
 def check_origin(record: Any) -> None:
-    """Check that a record comes from a process with the same programs: else its result may be another."""
+    """Check that a record comes from a process with the same programs: with others, results may differ."""
     made_with = {} if record.origin is None else record.origin.programs
     if made_with != programs():
-        told = differences(made_with, programs())
+        difference = differences(made_with, programs())
         raise InputError(
-            f"a worker runs other versions than this process: {told}; its results were discarded. Install the"
-            " same versions everywhere and run the same command again"
+            f"a worker runs other versions than this process: {difference}; its results were discarded."
+            " Install the same versions everywhere and run the same command again"
         )

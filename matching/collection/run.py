@@ -1,4 +1,4 @@
-"""Running a collection: describe every picture once, match every pair, go on where an earlier run stopped."""
+"""Running a collection: describe every picture once, match every pair, continue after an earlier run."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matching.collection.backends import Lost, Progress, Run, Working, start_working
+from matching.collection.backends import Lost, Progress, Working, start_working
 from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.database.store import Store, open_store
 from matching.collection.going_on import compare_programs
 from matching.collection.plan import Plan
-from matching.collection.records import ImageRecord, PairRecord, check_origin
+from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.retrieval._codes import check_indexed
 from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
-from matching.collection.work import INTERNAL, Settings, Source, describe_file, match_files
+from matching.collection.work import INTERNAL, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
 from matching.output.provenance import STAGES, as_text
 
@@ -38,7 +38,8 @@ class Summary:
     machines : tuple of str
         Processors and builds of OpenCV that results come from; different ones find different features.
     other_programs : str
-        Where the database was begun with other versions of libraries: which, and how results compare.
+        The difference, if the database was begun with other versions of libraries, and how results compare;
+        else empty.
     """
 
     images: int
@@ -67,7 +68,7 @@ def match_collection(
     restart: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
-    """Match all pairs of a plan into a database; what it already holds is not done again.
+    """Match all pairs of a plan into a database; results that it already holds are not computed again.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def match_collection(
     config : MatchConfig
         Settings of the matching.
     cache : FeatureCache
-        Where features are kept.
+        The cache for features.
     jobs : int, optional
         Processes; as many as there are processors unless given.
     scheduler : str, optional
@@ -100,22 +101,22 @@ def match_collection(
     check_config(config)
     if shortlist is not None:
         check_indexed(config.features)
-    working = start_working(config, cache, jobs, scheduler, progress)
-    with open_store(db, config, restart) as store, working as (run, settings, tell):
+    backend = start_working(config, cache, jobs, scheduler, progress)
+    with open_store(db, config, restart) as store, backend as working:
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
-        store.forget_changed(_contents(store, tell))
+        store.forget_changed(_contents(store, working.progress))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
-        told = compare_programs(store, settings, Path(db)) if store.has_pending() else ""
-        n_described = _describe(store, run, settings, tell)
+        changed = compare_programs(store, working.settings, Path(db))
+        n_described = _describe(store, working)
         if shortlist is not None:
-            _add_shortlist(store, plan, numbers, shortlist, Working(run, settings, tell))
-            told = told or (compare_programs(store, settings, Path(db)) if store.has_pending() else "")
+            _add_shortlist(store, plan, numbers, shortlist, working)
+            changed = changed or compare_programs(store, working.settings, Path(db))
         store.fail_pairs_of_failed_images()
-        n_matched = _match(store, run, settings, tell)
-        return _summary(store, n_described, n_matched, told)
+        n_matched = _match(store, working)
+        return _summary(store, n_described, n_matched, changed)
 
 
 def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
@@ -123,37 +124,36 @@ def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
     rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
     with ThreadPoolExecutor(4) as pool:
         contents = pool.map(compute_digest, (path for _, path in rows))
-        told = progress(contents, total=len(rows), desc="known pictures") if rows else ()
-        return {number: content for (number, _), content in zip(rows, told, strict=True)}
+        shown = progress(contents, total=len(rows), desc="known pictures") if rows else ()
+        return {number: content for (number, _), content in zip(rows, shown, strict=True)}
 
 
-def _describe(store: Store, run: Run, settings: Settings, progress: Progress) -> int:
+def _describe(store: Store, working: Working) -> int:
     rows = store.rows("SELECT id, path FROM images WHERE status = 'pending' ORDER BY id")
     path_of = dict(rows)
-    tasks = ((number, path, settings) for number, path in rows)
-    for record in progress(run(describe_file, tasks), total=len(rows), desc="pictures"):
-        if isinstance(record, Lost):
-            content = compute_digest(path_of[record.id])
-            record = ImageRecord(record.id, content, error=f"{path_of[record.id]}: {record.error}")
-        else:
-            check_origin(record)
+
+    def lost(task: Lost) -> ImageRecord:
+        path = path_of[task.id]
+        return ImageRecord(task.id, compute_digest(path), error=f"{path}: {task.error}")
+
+    tasks = ((number, path, working.settings) for number, path in rows)
+    for record in working.records(describe_file, tasks, lost, len(rows), "pictures"):
         store.record_image(record)
     return len(rows)
 
 
-def _match(store: Store, run: Run, settings: Settings, progress: Progress) -> int:
+def _match(store: Store, working: Working) -> int:
     sources = _sources(store)  # shared: there may be millions of pairs
     # another run may have found just now that a picture has changed: its pairs are that run's
     rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
-    tasks = ((number, sources[i], sources[j], settings) for number, i, j in rows)
+
+    def lost(task: Lost) -> PairRecord:
+        (pair,) = store.rows("SELECT image0, image1 FROM pairs WHERE id = ?", (task.id,))
+        return PairRecord(task.id, (sources[pair[0]].content, sources[pair[1]].content), error=task.error)
+
+    tasks = ((number, sources[i], sources[j], working.settings) for number, i, j in rows)
     n = 0
-    for record in progress(run(match_files, tasks), total=store.n_pending_pairs(), desc="pairs"):
-        if isinstance(record, Lost):
-            (pair,) = store.rows("SELECT image0, image1 FROM pairs WHERE id = ?", (record.id,))
-            contents = sources[pair[0]].content, sources[pair[1]].content
-            record = PairRecord(record.id, contents, error=record.error)
-        else:
-            check_origin(record)
+    for record in working.records(match_files, tasks, lost, store.n_pending_pairs(), "pairs"):
         store.record_pair(record)
         n += 1
     return n

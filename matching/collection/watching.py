@@ -1,4 +1,4 @@
-"""Watching a folder: what arrives is added to a kept index, and looked at for a thing."""
+"""Watching a folder: pictures that arrive are added to a kept index, and matched with a thing."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from matching.errors import InputError
 from matching.pictures.names import is_file, is_folder, make_absolute
 
 QUIET = 1600  # milliseconds in which several changes are taken together
-ALIVE = 500  # milliseconds after which a watch that has heard of nothing is known to have begun
+ALIVE = 500  # milliseconds after which a watch without any event counts as begun
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Update:
-    """What has been added at one time, and how its pictures match the thing; none where there is no thing."""
+    """The pictures added at one time, and how they match the thing, if there is one."""
 
     added: Added
     seen: tuple[Seen, ...] = ()
@@ -43,7 +43,7 @@ def watch_folder(
     cache: FeatureCache,
     thing: Path | None = None,
     recursive: bool = False,
-    **how: Any,
+    **running: Any,
 ) -> Iterator[Update]:
     """Add the pictures of a folder to an index, then any that arrive or change, without end."""
     watchfiles = _import_watchfiles()
@@ -73,8 +73,8 @@ def watch_folder(
         is_whole = not has_begun or any(not is_file(path) for path in paths)  # a folder, or gone
         has_begun = True
         if is_whole:
-            paths = _list_pictures(folder, recursive)
-        added = add_pictures(index, paths, config, inside=[root] if is_whole else (), cache=cache, **how)
+            paths = list_pictures(folder, recursive, may_be_empty=True)
+        added = add_pictures(index, paths, config, inside=[root] if is_whole else (), cache=cache, **running)
         yield Update(added, tuple(_look_at(added.paths, source, settings)))
 
 
@@ -91,15 +91,6 @@ def _read_thing(thing: Path, settings: Settings) -> Source:
     if not len(get_described(source, settings).features):
         raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
     return source
-
-
-def _list_pictures(folder: Path, recursive: bool) -> list[str]:
-    try:
-        return list_pictures(folder, recursive)
-    except InputError:
-        if not is_folder(folder):
-            raise
-        return []  # none yet
 
 
 def _import_watchfiles() -> Any:

@@ -37,7 +37,7 @@ VIEWS_IN_MEMORY = 2  # pictures whose simulated views are kept, a process; of at
 
 @dataclass(frozen=True)
 class Settings:
-    """What all work of a collection shares."""
+    """The data that all tasks of a collection share."""
 
     config: MatchConfig
     cache: FeatureCache
@@ -111,7 +111,7 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
 
 
 def get_described(source: Source, settings: Settings) -> DescribedPicture:
-    """Take a described picture from memory or from the cache, or describe it now and keep it in both."""
+    """Take a described picture from memory or the cache, or describe it and keep it in both."""
     return _describe_or_load(source, settings.config, settings.cache)
 
 
@@ -148,7 +148,7 @@ def _describe_details_or_load(source: Source, config: MatchConfig, cache: Featur
 
 @lru_cache(maxsize=VIEWS_IN_MEMORY)
 def _read_view(source: Source, config: MatchConfig) -> ViewedPicture:
-    """The ViewedPicture of a Source. Raises InputError where the file is another one than it was."""
+    """The ViewedPicture of a Source. Raises InputError if the file has changed."""
     viewed = prepare_views(read_picture(Path(source.path)), config)
     _check_unchanged(source)
     return viewed

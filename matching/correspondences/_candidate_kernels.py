@@ -1,4 +1,4 @@
-"""Compiled loops over pairs of features; what they compute is said where they are called."""
+"""Compiled loops over pairs of features, documented where they are called."""
 
 import math
 

@@ -15,7 +15,7 @@ def nearest_points(
 ) -> None:
     """Fill index and distance (q, k) with the k points (n, 2) nearest to each row of `at` (q, 2).
 
-    Order: (distance, number), without own[q]; -1 and inf where fewer are nearer than `reach`. Rings of square
+    Order: (distance, number), without own[q]; -1 and inf if fewer are nearer than `reach`. Rings of square
     cells around a place are searched until no point beyond them can be nearer.
     """
     for q in range(len(at)):
@@ -167,7 +167,7 @@ def _cell(offset: Scalar, side: Scalar, n: Scalar) -> Scalar:
 
 @inner
 def _gap_beyond(offset: Scalar, cell: Scalar, ring: Scalar, side: Scalar, n: Scalar) -> Scalar:
-    """How far the cells beyond a ring are along one axis; inf where there are none."""
+    """How far the cells beyond a ring are along one axis; inf if there are none."""
     below = offset - (cell - ring) * side if cell - ring > 0 else np.inf
     above = (cell + ring + 1) * side - offset if cell + ring < n - 1 else np.inf
     return min(below, above)

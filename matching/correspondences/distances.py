@@ -18,18 +18,6 @@ from matching.correspondences import _distance_kernels as _kernels
 from matching.correspondences.correspondences import Correspondences
 
 
-def acc_distances(correspondences: Correspondences) -> Floats:
-    """Full matrix (m, m) of ACC distances by definition; the slow reference for `acc_neighbors`."""
-    x0, x1 = correspondences.xy0, correspondences.xy1
-    forth, back = correspondences.maps, correspondences.inverse_maps
-    u, v = x0[None] - x0[:, None], x1[None] - x1[:, None]  # (i, j, 2): x_j - x_i
-    there = np.linalg.norm(v - np.einsum("iab,ijb->ija", forth, u), axis=2)
-    home = np.linalg.norm(u - np.einsum("iab,ijb->ija", back, v), axis=2)
-    directed = (there + home) / 2  # d(j|i) at [i, j]
-    distances: Floats = (directed + directed.T) / 2
-    return distances
-
-
 def acc_neighbors(
     correspondences: Correspondences,
     n_neighbors: int,

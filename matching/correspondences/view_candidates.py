@@ -38,7 +38,7 @@ class ViewCandidatesConfig:
         Of `max_matches`: the next best, from which objects gain further matches. On extreme pairs one
         candidate in a hundred is right, and most of the right ones come late.
     same_place : float
-        Pixels: a descriptor nearer to another place than this is no other place.
+        Pixels: places closer than this count as the same place.
     """
 
     pool: float = setting(3.0, 0, 100)

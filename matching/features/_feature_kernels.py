@@ -1,4 +1,4 @@
-"""Compiled loops over patches; what they compute is said where they are called."""
+"""Compiled loops over patches, documented where they are called."""
 
 import math
 
@@ -183,7 +183,7 @@ def describe(
 
 @inner
 def _add_direction(row: Array, place: Scalar, share: Array, magnitude: Scalar, direction: Scalar) -> None:
-    """Spread a gradient over the two spatial bins of a row and the two directions that it lies between."""
+    """Share a gradient among the two spatial bins of a row and the two directions that it lies between."""
     turn = direction + np.float32(4)
     o = np.int32(turn)
     high = magnitude * (turn - np.float32(o))

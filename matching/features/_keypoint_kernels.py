@@ -1,4 +1,4 @@
-"""Compiled loops over differences of Gaussians; what they compute is said where they are called.
+"""Compiled loops over differences of Gaussians, documented where they are called.
 
 Notation: dog (l, h, w) float32 are the differences of an octave, s, y, x a layer and the grid's half pixels.
 """
@@ -17,7 +17,7 @@ STEPS = 8  # half pixels or layers, from the extremum among pixels to the one am
 def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Array:
     """(n, 2): y, x of the layer's pixels whose absolute value is above `least` and an extremum.
 
-    It is no less than that of the eight neighbours, and than `slack` times that of the nine in each adjacent
+    It must be at least that of the eight neighbours, and `slack` times that of the nine in each adjacent
     layer.
     """
     at, n = np.empty((1024, 2), np.int64), 0

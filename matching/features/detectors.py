@@ -56,10 +56,10 @@ class Detector:
     window : float
         Half the side of the square that is described, in radii of the region.
     n_orientations : int
-        How many directions, at most, each feature gets: those of most gradients. 0 if the frames have
-        directions already.
+        The most directions that a feature gets, those with the strongest gradients first. 0 if the frames
+        have directions already.
     orientation_window : float, optional
-        Half the side of the square whose gradients count, in radii; by default, `window`.
+        Half the side of the square whose gradients decide the direction, in radii; by default, `window`.
     localisation : float
         Accuracy of a centre, in radii: closer features of simulated views are the same.
     border : float
@@ -91,7 +91,7 @@ class Detector:
 
     @property
     def reach(self) -> float:
-        """How far the window of the largest feature at full size reaches, pixels."""
+        """How far the window of the largest feature at full size extends, pixels."""
         return math.ceil(self.coarsest * self.window * ROOT_2)
 
     def run(self, grey: Array) -> Detection:
@@ -137,7 +137,7 @@ _REGISTERED: dict[str, Detector] = {}
 
 
 def register_detector(detector: Detector) -> None:
-    """Make a detector known by its name, for ``regions=("mser", "sift", name)``.
+    """Register a detector by its name, for ``regions=("mser", "sift", name)``.
 
     Parameters
     ----------
@@ -150,12 +150,12 @@ def register_detector(detector: Detector) -> None:
         Its name is that of a built-in detector.
     """
     if detector.name in REGIONS:
-        raise InputError(f"name must not be {detector.name!r}, which the program has")
+        raise InputError(f"name must not be {detector.name!r}, a detector of the program itself")
     _REGISTERED[detector.name] = detector
 
 
 def add_built_in(name: str, make: Make) -> None:
-    """Make one of the program's own detectors known, whose settings are those of features."""
+    """Register one of the program's own detectors, made from the settings of features."""
     _BUILT_IN[name] = make
 
 

@@ -58,21 +58,21 @@ class FeatureConfig:
     mser_max_variation : float
         Largest relative growth of a region's area over `mser_delta` grey levels.
     mser_window : float
-        Half side of the described window over the radius of the region's ellipse.
+        Half the side of the described window, in radii of the region's ellipse.
     mser_orientations : int
         Largest number of dominant orientations of a region; each makes a feature.
     mser_cell : float
-        Side of a spatial bin over the radius: nested regions of similar size with centres in one bin count
-        once; 0: all count.
+        Side of a spatial bin in radii: nested regions of similar size with centres in one bin count once. 0
+        counts all.
     sift_contrast : float
         Least response of a key point, as a share of the grey levels, as OpenCV counts it.
     sift_fill : int
-        Key points fainter than OpenCV's 0.04 are kept where a square of 64 pixels has fewer key points than
-        this, the strongest first: what is nearly plain has some too, and what is rich takes no more time.
+        Key points fainter than OpenCV's 0.04 are kept, the strongest first, where a square of 64 pixels has
+        fewer key points than this. So nearly plain areas have some too, and rich ones take no more time.
     sift_orientations : int
         Largest number of dominant orientations of a key point; each makes a feature.
     sift_window : float
-        Half side of the described window over the key point's sigma.
+        Half the side of the described window, in units of the key point's sigma.
     descriptor : str
         "rootsift" or "sift".
     """

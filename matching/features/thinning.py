@@ -1,4 +1,4 @@
-"""A bounded number of features, spread over the picture: what fine textures have too many of."""
+"""A bounded number of features, spread over the picture: fine textures have too many."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
 def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
     """Choose the strongest point of each square of `BLOCK` pixels, then the second of each, and so on.
 
-    Of the last such round the strongest; of equal strength those of smaller index. xy (n, 2) -> (k,).
+    The last such round gives its strongest points; of equal ones, those of smaller index. xy (n, 2) -> (k,).
     """
     if len(xy) <= most:
         return np.arange(len(xy))

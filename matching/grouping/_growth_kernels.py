@@ -1,9 +1,9 @@
 """Compiled loops that grow an object from two matches and weigh it against chance.
 
 Notation: x0, x1 (n, 2) are the points of all matches, `seed` and `second` the two; S is the similarity that
-takes the one pair of points to the other. What an object deviates from S is, at displacements u and w from
-the seed, of covariance noise^2 + (strain |S|)^2 u.w + (bend |S|)^2 (|u| + |w| - |u - w|) / 2: the seed's own
-noise, an affine map and a Brownian bend.
+takes the one pair of points to the other. At displacements u and w from the seed, the deviation of an object
+from S has the covariance noise^2 + (strain |S|)^2 u.w + (bend |S|)^2 (|u| + |w| - |u - w|) / 2: the seed's
+own noise, an affine map and a Brownian bend.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Compiled loops over the motions of correspondences; what they compute is said where they are called."""
+"""Compiled loops over the motions of correspondences, documented where they are called."""
 
 import math
 

@@ -29,7 +29,7 @@ from matching.settings import (
 
 @dataclass(frozen=True)
 class ClusteringConfig:
-    """The paper's parameters (Sec. 4.2), and when clusters and their members count.
+    """The paper's parameters (Sec. 4.2), and what clusters and their members need to count.
 
     Parameters
     ----------
@@ -42,18 +42,18 @@ class ClusteringConfig:
     n_initial_neighbors : int
         K0, the neighbours that initial clusters are made of.
     bandwidth : float
-        a of Eq. 1; only the paper's own graph has it.
+        a of Eq. 1; only the paper's own graph uses it.
     n_neighbor_clusters : int
         Kc, the clusters among which AGDL looks for the best partner of a cluster.
     min_affinity : float
         Share of K^2: clusters of less affinity (Eq. 4) are not joined. Two halves of an object of n matches
         each meet in about sqrt(n) of them, of degree K / 4 across: their affinity is n^(-3/2) (K / 4)^2, half
         of it where half of the seam agrees: 5.5e-7 K^2 for the largest object that 3,000 candidates can hold.
-        What is left apart is merged by what the parts say of each other (`matching.grouping.merging`).
+        Parts that are still separate are merged later (`matching.grouping.merging`).
     min_degree : float
         Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is smaller
-        is an outlier. So is a correspondence whose outdegree in the first graph is smaller, which is coarser:
-        it is not even clustered.
+        is an outlier. A correspondence whose outdegree in the first, coarser graph is smaller is not even
+        clustered.
     """
 
     method: str = setting("agdl")

@@ -1,7 +1,7 @@
 """A cheap test of whether correspondences hold an object at all, before they are clustered.
 
-Most pairs of a collection have nothing in common: few of their mutual correspondences, whose points are in no
-better one, agree. Clustering pays only if some mutual correspondences, compared by the maps of their features
+Most pairs of a collection have nothing in common: few of their mutual correspondences (neither point is in a
+better one) agree. Clustering pays only if some mutual correspondences, compared by the maps of their features
 alone, have a share of the degree that members of a cluster need later. Their graph is small and its weights
 are strict.
 """

@@ -6,8 +6,8 @@ likelihood of d_ij for two matches of one object, a normal density over its valu
     w_ij = (s / sigma_ij) exp(-d_ij^2 / sigma_ij^2),    sigma_ij^2 = s^2 + (slope gap_ij)^2,
 
 where gap_ij is how far apart the two are: on a bent object neighbours differ by more the farther apart they
-are, and agreeing over a wide gap is weaker evidence. A mirrored match and one that is not are never of one
-object: w_ij = 0. All lengths count pixels of the image in which the object is smaller.
+are, and agreeing over a wide gap is weaker evidence. A mirrored match and one that is not mirrored never
+belong to one object: w_ij = 0. All lengths count pixels of the image in which the object is smaller.
 
 The affine maps that single features predict are coarse. They give a first graph; a map fitted to the
 neighbours of each correspondence in it is far better, and gives the second graph, which is clustered. A
@@ -46,7 +46,7 @@ class GraphConfig:
     slope : float
         Added to the scale for each pixel of separation, pixels.
     coarseness : float
-        How many times less accurate the maps of single features are. Fitted maps are drawn towards them by a
+        How many times less accurate the maps of single features are. Fitted maps are drawn towards these by a
         ridge of (scale / (slope coarseness))^2, the variance of points over that of the features' maps.
     nearness : float
         Pixels added to d_ij per pixel of separation when neighbours are chosen: on a rigid object all d_ij

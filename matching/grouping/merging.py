@@ -43,11 +43,11 @@ class MergingConfig:
     Parameters
     ----------
     n_landmarks : int
-        Matches of a part that are looked at, the ones that lie farthest from each other.
+        Matches of a part that are compared, chosen to lie far from each other.
     inflation : float
-        How many times more than within the parts an object may bend between them, at most: real bends are no
-        random field, they are stronger at creases and over long distances. The density of a motion is the
-        mean over 1, 2, 4, ... times as much.
+        How many times more an object may bend between its parts than within them: real bends are not a random
+        field, but stronger at creases and over long distances. The density of a motion is the mean over 1, 2,
+        4, ... times as much.
     """
 
     n_landmarks: int = setting(24, 8, 500)
@@ -101,12 +101,16 @@ def merge_parts(
 ) -> tuple[Ints, list[Ints]]:
     """Merge parts, the pair with the strongest evidence first, until no pair has any -> labels (n_parts,).
 
-    Merged parts bend as their parts do, on average over their matches: a part that is no object, and bends
-    enough to explain anything, glues no others.
+    A merged part bends as much as its parts do, on average over their matches. A part that is not smooth is
+    merged with none, as it would explain any motion, and loses its landmarks.
     """
     labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
     members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
-    logs = [_log_variances(correspondences, rows, smooth_map) for rows in marks]
+    found = [measure_roughness(correspondences, rows, smooth_map.accuracy) for rows in marks]
+    marks = [
+        rows if _is_smooth(own, smooth_map) else rows[:0] for rows, own in zip(marks, found, strict=True)
+    ]
+    logs = [2 * np.log([max(own.bend, smooth_map.least_bend), own.accuracy]) for own in found]
     extents = [2 * math.sqrt(np.ptp(xy, axis=0).prod()) for xy in (correspondences.xy0, correspondences.xy1)]
     turned = [2 * np.count_nonzero(correspondences.mirrored[part]) > len(part) for part in parts]
     evidence: dict[tuple[int, int], float] = {}
@@ -229,9 +233,11 @@ def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
     return np.asarray(np.sqrt(error))
 
 
-def _log_variances(correspondences: Correspondences, rows: Array, smooth_map: SmoothMapConfig) -> Floats:
-    found = measure_roughness(correspondences, rows, smooth_map.accuracy)
-    return 2 * np.log([max(found.bend, smooth_map.least_bend), found.accuracy])
+def _is_smooth(found: Roughness, smooth_map: SmoothMapConfig) -> bool:
+    """Whether the neighbours of a point tell where it is. They do not where the likeliest of RATIOS is the
+    largest, or where points are further off than any member of an object is.
+    """
+    return found.bend < found.accuracy and found.accuracy <= smooth_map.tolerance * smooth_map.accuracy
 
 
 def _points(
@@ -258,7 +264,7 @@ def _phi(x: Floats) -> Floats:
 
 
 def _fixes_map(x: Floats) -> bool:
-    """Whether points are not all on one line, along which nothing tells how an object moves."""
+    """Whether points are not all on one line: points on a line don't tell how an object moves beside it."""
     return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
 
 

@@ -20,21 +20,22 @@ class ObjectsConfig:
     Parameters
     ----------
     min_matches : int
-        As many as the smooth map predicts a match from. Unrelated pictures have groups of 8 to 11 that agree.
+        Least number of matches, the number from which the smooth map predicts one. Unrelated pictures have
+        groups of 8 to 11 matches that agree.
     min_width : float
-        Least standard deviation of the points across the direction in which they spread most, over that
-        along it: points on a line fix no map.
+        Least ratio of the standard deviations of the points across and along the direction in which they
+        spread most: points on a line don't determine a map.
     rounds : int, optional
-        How often matches are grouped, at most: first all of them, then what is left over. By default, until
-        nothing more is found.
+        The most rounds of grouping: first all matches, then the remaining ones. By default, rounds go on
+        until nothing more is found.
     reach : float
         Matches this close to those of an object in both images are not grouped again, pixels.
     gap : float
-        Largest gap between two parts of one object, pixels of the image where it is smaller: edges of the
-        graph are no longer.
+        Largest gap between two parts of one object, and longest edge of the graph, pixels of the image where
+        it is smaller.
     max_log_nfa : float
-        Log10 of the most false alarms that an object may have, see `matching.grouping.significance`. If no
-        object has so few, the pictures have nothing in common.
+        Log10 of the largest number of false alarms that an object may have, see
+        `matching.grouping.significance`. If all objects have more, the pictures have nothing in common.
     evidence : float
         Share of `min_degree` that mutual candidates must reach before any are clustered (see
         `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not
@@ -70,7 +71,7 @@ class Groups:
 
     @property
     def told_stages(self) -> Int8s:
-        """(m,) int8: the stage that dropped each; "method" where that is not told."""
+        """(m,) int8: the stage that dropped each; "method" if it is not known."""
         return all_of_stage("method", self.labels) if self.stages is None else self.stages
 
     def at(self, rows: Ints) -> Groups:

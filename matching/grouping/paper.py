@@ -1,13 +1,13 @@
-"""Grouping as the paper's text has it (Zhang et al., ECCV 2012), without what this program adds.
+"""Grouping exactly as in the paper's text (Zhang et al., ECCV 2012), without this program's additions.
 
     graph             the K nearest correspondences by the ACC distance, weights of Eq. 1    Sec. 3.1
     initial clusters  weakly connected components of the K0-nearest-neighbour graph          Definition 1
     clusters          AGDL down to n_T clusters                                              Algorithm 3
     outliers          clusters below the largest gap of the connectivity scores              supplement
 
-Where the text says nothing: equal distances are taken by index; where K0 leaves fewer than n_T initial
-clusters, a smaller one is used; merging ends early where no two clusters have affinity; a cluster without
-an edge inside it is no object.
+Where the text leaves something open: of equal distances the smaller index comes first; if K0 leaves fewer
+than n_T initial clusters, a smaller K0 is used; merging ends early if no two clusters have a positive
+affinity; a cluster without an inner edge is no object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from matching.stages import Stage, Stages
 
 
 def choose_listed(state: Round, context: Context) -> Round | None:
-    """All that are listed, in one round: two at least, one of which is the other's neighbour."""
+    """All listed correspondences, in one round: at least two, so that each has a neighbour."""
     rows = np.arange(context.n_listed)
     return replace(state, rows=rows) if len(rows) >= 2 and not state.known else None
 

@@ -1,4 +1,4 @@
-"""Why matches are in no object: the stage that dropped each, and groups with what was measured of them."""
+"""Why matches are in no object: the stage that dropped each, and rejected groups with the measured values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REASONS = {
         "low-score", "its score is below the largest gap between the scores of the groups", _MORE
     ),
     "significance": Reason(
-        "by-chance", "a group this good occurs by chance", "to see it all the same, set max_log_nfa in Python"
+        "by-chance", "a group this good occurs by chance", "to keep it anyway, set max_log_nfa in Python"
     ),
     "planes": Reason("no-plane", "too few of the matches lie on one plane", _MORE),
     "textures": Reason(
@@ -122,7 +122,7 @@ class Rejection:
 
     @property
     def swapped(self) -> Rejection:
-        """The same of the pictures in the other order."""
+        """The same with the pictures in the other order."""
         return Rejection(self.stage, self.measure, self.bound, self.points1, self.points0)
 
 
@@ -141,7 +141,7 @@ class Dropped:
 
 
 class Trace:
-    """What becomes of m correspondences, as the stages record it."""
+    """What happens to m correspondences, as recorded by the stages."""
 
     def __init__(self, m: int) -> None:
         self.stages = np.full(m, STAGES.index("candidates"), np.int8)

@@ -2,10 +2,10 @@
 
 Every match is listed in both directions: the matches of two places are two groups, one the reverse of the
 other, or one group if the motion is its own inverse (half a turn, a reflection). They are folded into one
-object per pair of places. Things that stand twice and move alike are one group; they are separated if they
-are far apart or one of the places lies between them. If the places overlap, the object is a row of copies,
-each shifted onto the next, which is cut into its steps, or a fine periodic texture if the steps hold too
-little.
+object per pair of places. Things that appear twice and move alike form one group; they are separated if they
+are far apart, or if a place of one lies between those of the other. If the places overlap, the object is a
+row of copies, each shifted onto the next, which is cut into its steps, or a fine periodic texture if the
+steps hold too little.
 
 Notation: n matches; directed match i < n leads from xy0[i] to xy1[i], i + n the other way.
 """
@@ -293,7 +293,7 @@ def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfi
 
 
 def _keep_most(members: Ints, parts: list[Ints]) -> list[Ints]:
-    """The parts; none where they hold less than half of the members."""
+    """The parts; none if they hold less than half of the members."""
     return parts if 2 * sum(map(len, parts)) >= len(members) else []
 
 
@@ -315,7 +315,7 @@ def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsCon
 
 
 def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The members of a row of copies, cut into its steps; none where they hold less than half of it."""
+    """The members of a row of copies, cut into its steps; none if they hold less than half of it."""
     first, second = _get_places(correspondences, members)
     shift = np.median(second - first, axis=0)
     length = np.linalg.norm(shift)

@@ -1,4 +1,4 @@
-"""What the stages of grouping hand on: what holds in all rounds, and what is known in one."""
+"""The data that the stages of grouping share: the context of all rounds, and the state of one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What holds in all rounds."""
+    """The data shared by all rounds."""
 
     correspondences: Correspondences  # best first
     n_listed: int  # clustered at a time; the others may join objects later
@@ -38,7 +38,7 @@ class Context:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What is known in a round of grouping, as far as its stages have come."""
+    """The state of a round of grouping; fields are filled by the stages in turn."""
 
     known: list[Part]  # objects of earlier rounds
     # (n,), clustered correspondences, ascending
@@ -56,7 +56,7 @@ class Round:
 
 
 def run_stages(state: Round, context: Context, stages: Stages) -> Round | None:
-    """Run stages one after another; None where one leaves nothing to the next."""
+    """Run stages one after another; None if one leaves nothing for the next."""
     for stage in stages:
         following = stage.run(state, context)
         if following is None:

@@ -1,4 +1,4 @@
-"""What grouping reads of the settings: a part for each of its stages."""
+"""The settings that grouping reads: a part for each of its stages."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ class GroupingSettings(Protocol):
 
     @property
     def candidates(self) -> CandidateConfig:
-        """Of the candidates."""
+        """Settings of the candidates."""
 
     @property
     def graph(self) -> GraphConfig:
-        """Of the graph of correspondences."""
+        """Settings of the graph of correspondences."""
 
     @property
     def clustering(self) -> ClusteringConfig:
-        """Of graph degree linkage."""
+        """Settings of graph degree linkage."""
 
     @property
     def smooth_map(self) -> SmoothMapConfig:
-        """Of the smooth map that the matches of an object follow."""
+        """Settings of the smooth map that the matches of an object follow."""
 
     @property
     def merging(self) -> MergingConfig:
-        """When two parts are one object."""
+        """What makes two parts one object."""
 
     @property
     def suppression(self) -> SuppressionConfig:
-        """When an object is contained in others."""
+        """What makes an object contained in others."""
 
     @property
     def objects(self) -> ObjectsConfig:
-        """From clusters to objects."""
+        """Settings of the stages from clusters to objects."""

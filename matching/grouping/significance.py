@@ -1,16 +1,17 @@
 """How significant an object is: the number of false alarms.
 
 The matches around an object are read one after the other, outward from two of them, the seed. Each is
-predicted from those that agreed before. It counts by the density of the prediction at its end over the mean
-density at the ends of all matches; what disagrees counts less than one.
+predicted from those that agreed before. Its factor is the density of the prediction at its end, divided by
+the mean density at the ends of all matches; a match that disagrees has a factor below one.
 
-Were the ends shuffled, the mean of each such factor would be one, whatever was read before. So their product
-is a martingale, and it ever exceeds 1 / p with a probability of p at most (Ville's inequality), wherever
-reading ends. With one test for each seed and each tolerance, the number of false alarms of an object
+If the ends were shuffled, the mean of each such factor would be one, whatever was read before. So their
+product is a martingale, and it ever exceeds 1 / p with a probability of p at most (Ville's inequality),
+wherever reading ends. With one test for each seed and each tolerance, the number of false alarms of an object
 (Desolneux, Moisan and Morel: a contrario) is the number of tests over its largest product: how many objects
 that are as good or better the same matches give on average when their ends are shuffled.
 
-A match whose point in either picture is that of one that agreed before tells nothing new and does not count.
+A match that shares a point in either picture with one that agreed before adds no information and does not
+count.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def grow_objects(
 ) -> Growths:
     """Grow an object from each seed, as far as it is most significant: seeds (s, 2); mirrored (s,) bool.
 
-    With by_maps the maps of matches are what the features themselves predict: then only those matches are
-    read, and are what chance chooses from, whose map is like that of the seed. Growing ends at `certain`.
+    With by_maps the maps of matches are those that the features themselves predict. Then only matches with a
+    map like that of the seed are read, and chance chooses among them. Growing ends at `certain`.
     """
     from matching.grouping import _growth_kernels as _kernels
 
@@ -86,7 +87,7 @@ def grow_objects(
 
 
 def _angles(matches: Correspondences) -> Floats:
-    """(2, n) directions of maps as similarities, and as mirrored ones; NaN where a map is none of these."""
+    """(2, n) directions of maps as similarities, and as mirrored ones; NaN if a map is none of these."""
     (a, b), (c, d) = np.moveaxis(matches.maps, 0, -1)
     plain, turned = np.arctan2(c - b, a + d), np.arctan2(c + b, a - d)
     return np.array([np.where(matches.mirrored, np.nan, plain), np.where(matches.mirrored, turned, np.nan)])

@@ -1,4 +1,4 @@
-"""From correspondences to the groups of them that are objects: the stages in their order.
+"""From correspondences to objects: the stages in their order.
 
     rest           what no object has, and is not near one: all, at first
     evidence       a cheap test that spares unrelated pictures all that follows    evidence.py
@@ -17,8 +17,8 @@
     significance   objects that chance explains leave: where none is left, the pictures have nothing in common
                                                                             significance.py
 
-What the objects leave over, and the next candidates with it, is grouped again. Each stage is a function of
-what is known in a round and of what holds in all rounds, and writes what it drops into a `Trace`.
+The remaining correspondences are grouped again, together with the next candidates. Each stage is a function
+of the round's state and the shared context, and records what it drops in a `Trace`.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def group(
 
 
 def find_clusters(correspondences: Correspondences, config: GroupingSettings) -> Round | None:
-    """Cluster the correspondences that others support, up to where members of small degree leave."""
+    """Cluster the correspondences that others support, until members of small degree have left."""
     context = Context(correspondences, len(correspondences), config, Trace(len(correspondences)))
     return run_stages(Round([]), context, end_with(VIEWS, "clusters"))
 
 
 def choose_rest(state: Round, context: Context) -> Round | None:
-    """The rows that are grouped in this round; none where they are too few for an object."""
+    """The rows that are grouped in this round; none if they are too few for an object."""
     known = [part.members for part in state.known]
     config = context.config.objects
     rows = _find_left_over(context.correspondences, known, context.n_listed, config.reach)
@@ -85,7 +85,7 @@ def choose_rest(state: Round, context: Context) -> Round | None:
 
 
 def test_evidence(state: Round, context: Context) -> Round | None:
-    """Go on where enough mutual correspondences are supported by others."""
+    """Go on if enough mutual correspondences are supported by others."""
     config, rows, trace = context.config, state.rows, context.trace
     how, least = config.clustering, config.objects.evidence * config.clustering.min_degree
     if least == 0:

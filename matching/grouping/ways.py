@@ -1,4 +1,4 @@
-"""The ways of grouping that a setting names: the program's own, and the paper's."""
+"""The groupings that the setting `grouping` names: the program's own, and the paper's."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
 
         Arrays may be lists or tensors, and have a batch dimension of one pair.
     keypoints0, keypoints1 : array, mapping or sequence of cv2.KeyPoint, optional
-        Keypoints of image 0 and image 1, where `matches` has only their indices: an array (n, 2), LightGlue's
+        Keypoints of image 0 and image 1, if `matches` has only their indices: an array (n, 2), LightGlue's
         or hloc's dictionary of features, or OpenCV's list of `KeyPoint`.
 
     Returns
@@ -184,7 +184,7 @@ def _frames(value: Any, name: str, n: int) -> Array:
 
 
 def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
-    """The scores of `rows` of n, smaller better; None where there are none of this length."""
+    """The scores of `rows` of n, smaller better; None if there are none of this length."""
     names = [*((name, False) for name in DISTANCES), *((name, True) for name in CONFIDENCES)]
     names.append(("matching_scores0", True))
     for name, is_confidence in names:
@@ -239,7 +239,7 @@ def _read_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointS
 
 
 def load_whole(path: Path, load: Callable[[Path], Any], kind: str) -> Any:
-    """What `load` reads from a file; whatever fails is told in one line, with the kind that is read."""
+    """What `load` reads from a file; any failure is an error of one line that names the kind of file."""
     try:
         return load(path)
     except InputError:

@@ -1,8 +1,8 @@
 """COLMAP's database: the keypoints and matches of all pairs, and their groups as two-view geometries.
 
-The centre of the top-left pixel is (0.5, 0.5) in COLMAP and (0, 0) here. COLMAP passes over the EXIF
-orientation of an image. A pair's id is 2,147,483,647 id0 + id1 with id0 < id1; keypoints are float32 rows of
-x, y; of x, y, scale, orientation (radians, from x to y); or of x, y, a11, a12, a21, a22, their affine shape.
+The centre of the top-left pixel is (0.5, 0.5) in COLMAP and (0, 0) here. COLMAP ignores the EXIF orientation
+of an image. A pair's id is 2,147,483,647 id0 + id1 with id0 < id1; keypoints are float32 rows of x, y; of x,
+y, scale, orientation (radians, from x to y); or of x, y, a11, a12, a21, a22, their affine shape.
 """
 
 import sqlite3
@@ -230,7 +230,7 @@ def _blob(source: str, row: tuple[Any, ...], kind: DTypeLike, widths: tuple[int,
 
 @contextmanager
 def _open(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, which stays as it is: without a write-ahead log it is not even locked."""
+    """The database, opened for reading; without a write-ahead log it is not even locked."""
     log = path.with_name(path.name + "-wal")
     how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     try:

@@ -6,7 +6,7 @@ each pair, the names with - in place of /, in either order (older versions wrote
 (n0,), the partner of each keypoint of image 0 or -1, and `matching_scores0`. Dense matchers write
 `keypoints0`, `keypoints1` (n, 2), row by row, and `scores`.
 
-(0, 0) is the centre of the top-left pixel, as here. hloc passes over the EXIF orientation of an image.
+(0, 0) is the centre of the top-left pixel, as here. hloc ignores the EXIF orientation of an image.
 """
 
 import io
@@ -157,7 +157,7 @@ def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] 
 
 
 def _part(text: str, i: int) -> tuple[str, str]:
-    """What stands before and after a separator."""
+    """The parts before and after a separator."""
     return text[:i], text[i + 1 :]
 
 

@@ -34,7 +34,7 @@ class KeypointSet:
 
 @dataclass(frozen=True, eq=False)
 class PairMatches:
-    """The matches between two images, aligned arrays. A keypoint may stand in several of them.
+    """The matches between two images, aligned arrays. A keypoint may be in several matches.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class PairMatches:
 
 
 def to_size(width: float, height: float) -> tuple[int, int] | None:
-    """Take numbers for the size of an image where they can be one: some programs write zeros."""
+    """The size of an image, or None if the numbers can't be one: some programs write zeros."""
     sides = float(height), float(width)
     return (int(height), int(width)) if all(1 <= side < math.inf for side in sides) else None
 

@@ -73,7 +73,7 @@ def write_pairs(
     config: MatchConfig,
     inputs: Sequence[str] = (),
 ) -> None:
-    """Write what concerns all pairs of a file: the groups in its own form, and matches.json."""
+    """Write the files that cover all pairs: the groups in the input's own format, and matches.json."""
 
     def manifest(digests: dict[str, str]) -> bytes:
         told: dict[str, Any] = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}

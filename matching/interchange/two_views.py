@@ -1,4 +1,4 @@
-"""The static scene of two images, and COLMAP's configuration of what is known of their geometry.
+"""The static scene of two images, and COLMAP's configuration for their geometry.
 
 Objects that stand still are explained by one fundamental matrix F, x1' F x0 = 0; an object that moved follows
 another one. COLMAP reconstructs the largest set of objects that one matrix explains.
@@ -37,7 +37,7 @@ NEAR = 9  # matches of an object that tell whether a part of it belongs to a sce
 
 @dataclass(frozen=True)
 class Camera:
-    """A camera as COLMAP's database has it."""
+    """A camera of COLMAP's database."""
 
     model: int  # COLMAP's number of the camera model
     parameters: tuple[float, ...]
@@ -91,7 +91,7 @@ def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] 
 def _fit_essential(
     xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] | None
 ) -> tuple[Floats | None, int]:
-    """The essential matrix, and how many matches it explains; none where a focal length is not known."""
+    """The essential matrix, and how many matches it explains; none if a focal length is not known."""
     if cameras is None or not all(camera.has_prior for camera in cameras):
         return None, 0
     x0, x1 = cameras[0].normalise(xy0), cameras[1].normalise(xy1)
@@ -127,8 +127,8 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     more matches, and may have moved. An object of the scene contributes all its matches or, if the matrix
     leaves out a part, those around which it explains most; unassigned matches count where it explains them.
 
-    At wide baselines near and far do not move smoothly together, and there may be no such set. Then
-    `verified` stands; without it, the matches that one matrix explains are the static scene if they are
+    At wide baselines, near and far objects do not move smoothly together, and there may be no such set. Then
+    `verified` is the scene; without it, the matches that one matrix explains are the static scene if they are
     significant.
 
     xy0, xy1 (n, 2); cluster (n,); verified (n,) bool -> (n,) bool.
@@ -249,7 +249,7 @@ def _gather(xy0: Floats, xy1: Floats, objects: list[Array], own: list[float], fi
 
 
 def _measure_error(xy0: Floats, xy1: Floats, fitted: Array, rows: Array) -> float:
-    """The median error of rows by the matrix of those fitted; inf where it leaves out too many."""
+    """The median error of rows by the matrix of those fitted; inf if it leaves out too many."""
     fundamental = fit_fundamental(xy0[fitted], xy1[fitted])
     if fundamental is None:
         return np.inf

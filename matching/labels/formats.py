@@ -1,7 +1,7 @@
 """Labels in the formats of other programs: COCO, YOLO, LabelMe, Pascal VOC, CSV.
 
 Coordinates are pixels of the pictures as displayed, counted from the corner of the top-left one; Pascal VOC's
-are whole and begin with 1. Pictures without a thing are listed as well, without labels.
+are whole and begin with 1. Pictures in which nothing was found are listed without labels.
 """
 
 import csv

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from matching.errors import InputError
+from matching.labels.frames import are_frames
 from matching.labels.places import Place
 from matching.pictures.names import is_file
 
@@ -84,10 +85,11 @@ class Record:
 
 
 def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
-    """Begin the record of a folder, or take up that of an earlier run."""
+    """Begin the record of a folder, or continue that of an earlier run."""
     path, wanted = folder / NAME, json.loads(json.dumps(head))
     try:
-        if not path.exists() and (others := sorted(entry.name for entry in folder.iterdir())):
+        others = sorted(entry.name for entry in folder.iterdir() if not are_frames(entry))
+        if others and not path.exists():
             raise InputError(
                 f"{folder}: holds {others[0]}, which no run of label wrote; choose another --out"
             )
@@ -113,7 +115,7 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     if not path.exists():
         return
     if not is_file(path):
-        raise InputError(f"{path}: is no file")
+        raise InputError(f"{path}: is not a file")
     content = path.read_bytes()
     end = content.rfind(b"\n") + 1
     if end < len(content):

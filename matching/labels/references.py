@@ -62,7 +62,7 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
     Parameters
     ----------
     paths : sequence of Path
-        Pictures, each of a class of its own with its name; folders of pictures, each folder a class; and
+        Pictures, each a class with the name of its file; folders of pictures, each folder a class; and
         label files: COCO's or LabelMe's .json, or YOLO's .txt.
     masks : sequence of Path
         Masks of the pictures, as many as there are pictures, in their order; or none.
@@ -75,7 +75,7 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
     Raises
     ------
     InputError
-        A file is missing or holds no labels, or the masks are not as many as the pictures.
+        A file is missing or holds no labels, or the number of masks is not that of the pictures.
     """
     found: list[Reference] = []
     left = list(masks)

@@ -1,4 +1,4 @@
-"""A run: every picture of a folder is looked at once, and what was found is written as labels."""
+"""A run: every picture of a folder is searched once, and the results are written as labels."""
 
 import hashlib
 import os
@@ -16,6 +16,7 @@ from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.labels import formats
+from matching.labels.frames import save_frames
 from matching.labels.places import Place, choose_places, find_places
 from matching.labels.record import LabelledPicture, Record, list_labels, open_record
 from matching.labels.references import Reference
@@ -25,10 +26,10 @@ from matching.output.files import make_folder
 from matching.output.folders import write_whole
 from matching.output.provenance import STAGES, as_text
 from matching.pictures.images import Picture, read_picture
-from matching.pictures.names import make_absolute
+from matching.pictures.names import is_video, make_absolute
 from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.pair import match_described
-from matching.settings import LABEL_FORMATS
+from matching.settings import EVERY, LABEL_FORMATS
 
 SINGLE = ("coco", "csv")  # formats of one file
 KEPT, KEPT_PICTURES = 256, 8  # references whose features, and whose pixels, are kept in memory
@@ -63,7 +64,7 @@ class Labels:
         return list(files)
 
     def _is_due(self, name: str, digest: str) -> bool:
-        """Whether a file is not there as it should be. Raises InputError where it is not ours."""
+        """Whether a file is not there as it should be. Raises InputError if it is not ours."""
         there = compute_digest(self.out / name)
         if there is None and os.path.lexists(self.out / name):
             raise InputError(f"{self.out / name}: can't be replaced; choose another --out, or remove it")
@@ -99,10 +100,11 @@ def label_pictures(
     form: str = "coco",
     recursive: bool = False,
     tracks: bool = False,
+    every: float = EVERY.default,
     jobs: int | None = None,
     progress: Progress = lambda records, **_: records,
 ) -> Labels:
-    """Find things in all pictures of a folder, and write their labels.
+    """Find things in all pictures of a folder, or in frames of a video, and write their labels.
 
     A run that was stopped continues where it was; pictures whose files have changed are searched again.
 
@@ -111,7 +113,8 @@ def label_pictures(
     references : sequence of Reference
         The things; several of one class are pictures of one thing.
     folder : Path
-        The folder of the pictures.
+        The folder of the pictures, or a video, whose frames are written into the folder `frames` of `out`
+        and are consecutive.
     out : Path
         The folder for the labels, made if missing.
     config : MatchConfig
@@ -124,6 +127,8 @@ def label_pictures(
         Whether pictures in folders inside the folder count.
     tracks : bool
         Whether the pictures are consecutive frames, in the order of the numbers in their names.
+    every : float
+        Seconds of a video between the frames.
     jobs : int, optional
         Processes at a time; by default, one for each processor.
     progress : callable
@@ -137,8 +142,10 @@ def label_pictures(
     Raises
     ------
     InputError
-        A reference or the folder can't be used, or files of another program are in the way.
+        A reference, the folder or the video can't be used, or files of another program are in the way.
     """
+    if is_video(folder):
+        folder, tracks = save_frames(folder, out, EVERY.check("every", every)), True
     paths = find_pictures(folder, recursive)
     names = [os.path.relpath(path, folder).replace(os.path.sep, "/") for path in paths]
     if form not in LABEL_FORMATS:

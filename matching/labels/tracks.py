@@ -1,4 +1,4 @@
-"""Numbers for the things of a video's frames: one that stands near where it stood before keeps its number."""
+"""Numbers for the things of a video's frames: a thing near its place in the frame before keeps its number."""
 
 import re
 from collections.abc import Sequence

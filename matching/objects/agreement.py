@@ -1,7 +1,7 @@
 """Where two pictures of the same size show the same print, pixel by pixel.
 
-A and B are small pictures that a map has laid on each other. The map may be off by a little, so B is looked
-at in several places around each pixel: around the one in which a wide window correlates best.
+A and B are small pictures that a map has laid on each other. The map may be slightly off, so B is compared at
+several places around each pixel: around the place where a wide window correlates best.
 """
 
 import numpy as np

@@ -31,12 +31,12 @@ class Completeness:
     Parameters
     ----------
     value : float
-        In [0, 1]: the share of what should be visible whose print and colours are there.
+        In [0, 1]: of the part of picture 0 that should be visible, the share whose print and colours agree.
     visible : float
         In [0, 1]: the share of picture 0 (of what its mask shows, or without plain margins) that should be
         visible because it lies inside picture 1.
     print_share, colour_share : float
-        The shares of that whose print and whose colours are there.
+        The shares of that part whose print and whose colours agree.
     """
 
     value: float

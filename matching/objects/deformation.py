@@ -116,7 +116,7 @@ def _least_error(source: Array, residual: Array, bins: _Bins) -> tuple[float, Fl
 
 
 def _typical(error: Array) -> float:
-    """Mean distance; what is far off counts as five times the median, for it may be an outlier."""
+    """Mean distance; values far above it count as five times the median, because they may be outliers."""
     return float(np.minimum(error, OUTLIER * np.median(error)).mean())
 
 

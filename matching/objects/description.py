@@ -53,8 +53,8 @@ class MatchedObject:
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels; empty if unknown.
     log_nfa : float or None
-        Log10 of its number of false alarms: how many objects like it the same matches form by chance
-        (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
+        Log10 of its number of false alarms: how many objects as good as this one the same matches form by
+        chance (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
     completeness : Completeness or None
         How much of picture 0 it shows; None if that was not measured, which needs the pixels of both.
     inlier_share : float or None
@@ -81,7 +81,7 @@ class MatchedObject:
 
     @property
     def confidence(self) -> str | None:
-        """How sure it is: "sure", "likely" or "look at it"; None where that is not known.
+        """How sure it is: "sure", "likely" or "look at it"; None if not known.
 
         See `matching.objects.confidence`.
         """
@@ -156,7 +156,7 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
 
 
 def _triangulate(xy: Floats) -> Ints:
-    """(t, 3) rows of points (n, 2): their Delaunay triangulation; empty where they are all in one line."""
+    """(t, 3) rows of points (n, 2): their Delaunay triangulation; empty if they are all in one line."""
     places, row = np.unique(as_numbers(xy), return_index=True)
     mesh = shapely.get_parts(shapely.delaunay_triangles(shapely.multipoints(xy)))
     corners = shapely.get_coordinates(mesh).reshape(-1, 4, 2)[:, :3]  # the last is the first again
@@ -175,7 +175,7 @@ def _longest_side(xy: Floats, triangles: Ints) -> Floats:
 
 
 def _merge_triangles(xy: Floats, triangles: Ints) -> shapely.Polygon:
-    """The largest piece of the union of triangles (t, 3), without holes; empty where none has an area."""
+    """The largest piece of the union of triangles (t, 3), without holes; empty if none has an area."""
     parts = shapely.get_parts(_union(xy, triangles))
     return shapely.Polygon(max(parts, key=shapely.area).exterior) if len(parts) else shapely.Polygon()
 

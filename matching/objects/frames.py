@@ -1,8 +1,8 @@
 """Where picture 0 lies in picture 1, by the matches of one object, and how the object moved.
 
-The matches may cover a small part of picture 0, so that its corners are an extrapolation, in which a plain
-homography has errors many times as large as the matches have. The priors of the map fitted here count over
-the whole picture, see `matching.objects.transforms`.
+The matches may cover only a small part of picture 0. Then its corners are extrapolated, and a plain
+homography has errors there that are many times as large as those of the matches. The priors of the map fitted
+here count over the whole picture, see `matching.objects.transforms`.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Motion:
 
     @property
     def covered(self) -> float | None:
-        """The share of the picture of which the object covers more; None where that is not known."""
+        """The share of the picture of which the object covers more; None if not known."""
         return None if self.share is None else max(self.share, self.share1 or 0.0)
 
     @property

@@ -1,4 +1,4 @@
-"""Robust least squares of a few unknowns and many residuals, in a fifteenth of the time of SciPy's."""
+"""Robust least squares with few unknowns and many residuals, in a fifteenth of SciPy's time."""
 
 from collections.abc import Callable
 

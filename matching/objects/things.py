@@ -1,4 +1,4 @@
-"""Which objects show the same thing, and in which places it stands."""
+"""Which objects show the same thing, and at which places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from matching.objects.frames import polygon_area
 
 @dataclass(frozen=True, eq=False)
 class Thing:
-    """What stands in one or more places.
+    """A thing at one or more places.
 
     Parameters
     ----------
@@ -26,12 +26,30 @@ class Thing:
         Outlines, pixels: of each copy in picture 1; of repeats in one picture, of each place in it.
     periodic : bool
         Whether it is a fine periodic texture (bricks, cloth, text), whose place is shifted onto itself.
+    joined : tuple of (int, int)
+        Of repeats in one picture: for each of `objects`, which two of `places` it joins.
     """
 
     number: int
     objects: tuple[int, ...]
     places: tuple[Array, ...]
     periodic: bool = False
+    joined: tuple[tuple[int, int], ...] = ()
+
+    def name_place(self, k: int) -> str:
+        """Name a place of a picture's repeats.
+
+        Parameters
+        ----------
+        k : int
+            Its position in `places`.
+
+        Returns
+        -------
+        str
+            "0-2" for the second place of thing 0; the number of the thing alone for a texture.
+        """
+        return str(self.number) if self.periodic else f"{self.number}-{k + 1}"
 
     def __repr__(self) -> str:
         ids = ", ".join(map(str, self.objects))
@@ -115,7 +133,9 @@ def find_things_of_repeats(
         places = np.flatnonzero(label == own_label[objects[0]])
         largest = [max((outlines[i] for i in np.flatnonzero(place == p)), key=polygon_area) for p in places]
         is_periodic = 2 * sum(periodic[int(i)] for i in objects) > len(objects)
-        things.append(Thing(k, tuple(objects.tolist()), tuple(largest), bool(is_periodic)))
+        ends = np.searchsorted(places, np.column_stack([place[objects], place[objects + n]])).tolist()
+        joined = tuple((first, second) for first, second in ends)
+        things.append(Thing(k, tuple(objects.tolist()), tuple(largest), bool(is_periodic), joined))
     return tuple(things)
 
 

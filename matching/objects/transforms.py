@@ -5,8 +5,8 @@ OpenCV's robust fits depend on a few of the points, and are the first guess of a
     y = (A x + t) / (1 + g x),    x in [-1, 1]^2 over a box in image 0,    A = (similarity) + (deviation),
 
 by least squares with a Cauchy loss. It is drawn towards a similarity: its deviation and its perspective g
-have normal priors (ridge regression), which decide where the matches tell nothing, and give way where they
-are many or spread out.
+have normal priors (ridge regression), which decide where the matches give no information, and yield where the
+matches are many or spread out.
 """
 
 from collections.abc import Sequence
@@ -123,12 +123,12 @@ def apply_transform(transform: Array, xy: Array) -> Floats:
 
 
 def median_error(transform: Array, xy0: Array, xy1: Array) -> float:
-    """How far a transform typically takes points from where they are: transform (3, 3); xy0, xy1 (n, 2)."""
+    """Compute the median error of a transform (3, 3) over points xy0, xy1 (n, 2)."""
     return float(np.median(transform_errors(transform, xy0, xy1)))
 
 
 def transform_errors(transform: Array, xy0: Array, xy1: Array) -> Floats:
-    """How far a transform takes points from where they are: transform (3, 3); xy0, xy1 (n, 2) -> (n,)."""
+    """Compute the errors (n,) of a transform (3, 3) at points xy0, xy1 (n, 2)."""
     return np.asarray(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1))
 
 

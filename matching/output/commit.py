@@ -45,7 +45,7 @@ def move_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable
 
 
 def finish_earlier_run(folder: Path) -> None:
-    """Move the files of a run that was stopped after it had decided to, and remove what others left."""
+    """Finish moving the files of a run that had decided to, and remove what other runs left."""
     all_decided: list[Path] = []
     with suppress(OSError):  # a folder that can't be listed holds nothing to finish
         all_decided = sorted(folder.glob(f".*{DECIDED}"))

@@ -37,7 +37,7 @@ COORDINATES = (
 
 
 class NamedImage(NamedTuple):
-    """What is written of a picture that was not read, as far as it is known."""
+    """What is known of a picture that was not read."""
 
     path: str | None
     width: int | None
@@ -124,7 +124,7 @@ def write_results(
 
 
 def encode_manifest(told: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
-    """The content of matches.json: what is told, then the files, and the parameters last."""
+    """The content of matches.json: the results, then the files, and the parameters last."""
     others = {name: entry for name, entry in told.items() if name != "parameters"}
     return json_text(others | {"files": digests, "parameters": told["parameters"]}).encode()
 
@@ -167,7 +167,7 @@ def summarise(
     config: MatchConfig | None,
     deformations: Mapping[int, Deformation] | None = None,
 ) -> dict[str, Any]:
-    """The content of matches.json but for the list of files, settings last."""
+    """The content of matches.json except the list of files, settings last."""
     digits = _count_digits(result)
     return {
         "version": __version__,
@@ -223,6 +223,7 @@ def summarise(
                 "objects": list(thing.objects),
                 "places": [np.round(place, digits).tolist() for place in thing.places],
                 "periodic": thing.periodic,
+                "joined": thing.joined,
             }
             for thing in result.things
         ],
@@ -267,7 +268,7 @@ def _evidence_summary(completeness: Completeness | None) -> dict[str, Any] | Non
 
 
 def _copies_summary(result: Matches) -> dict[str, Any] | None:
-    """The objects of each copy of picture 0, and of each other place; None where that was not measured."""
+    """The objects of each copy of picture 0, and of each other place; None if that was not measured."""
     if not any(found.completeness for found in result.objects):
         return None
     found = count_copies(result.objects)

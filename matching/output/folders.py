@@ -58,7 +58,7 @@ def is_own_page(path: Path) -> bool:
 
 
 def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] | None = None) -> None:
-    """Check that the files of a folder that stand in the way are ours."""
+    """Check that the files to be replaced in a folder are ours."""
     if not folder.is_dir():
         return
     finish_earlier_run(folder)
@@ -106,7 +106,7 @@ def check_folder(path: Path) -> Path:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it never holds a part of the content."""
+    """Write a file completely or not at all."""
     part = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         try:

@@ -1,4 +1,4 @@
-"""JSON that is easy to read: one entry a line, and all numbers of an outline or a matrix on one line."""
+"""JSON that is easy to read: one entry per line, and all numbers of an outline or a matrix on one line."""
 
 import json
 from collections.abc import Sequence

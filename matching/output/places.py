@@ -35,7 +35,7 @@ def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
 
 
 def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, list[Any]]:
-    """List what is known of objects, column by column: boxes (n, 4)."""
+    """List the properties of objects, column by column: boxes (n, 4)."""
     own = (
         *("id", "thing", "n_matches", "score", "confidence"),
         *("transform_kind", "transform_error", "inlier_share"),

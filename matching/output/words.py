@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ HEADER = (
     *("object", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),
     *("complete", "error"),
 )
-REPEATS_HEADER = ("thing", "places", "objects", "matches", "score", "how sure", "error")
+REPEATS_HEADER = ("thing", "places", "matches", "score", "how sure", "error")
 REJECTED_HEADER = (
     *("rejected", "matches", "picture 0", "picture 1"),
     *("stage", "measured", "bound", "reason"),
@@ -78,7 +78,7 @@ def format_repeats(result: Matches) -> str:
     """Format what a picture shows more than once, one line per thing, with its best object's score."""
     if not result.things:
         return NOTHING_TWICE
-    return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(5, 7)))
+    return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(4, 6)))
 
 
 def list_repeats(result: Matches) -> list[tuple[str, ...]]:
@@ -91,9 +91,16 @@ def list_repeats(result: Matches) -> list[tuple[str, ...]]:
         places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture is all over its place
         kind = "periodic texture" if thing.periodic else ""
         _, _, score, sure, *_, error = format_object(best)
-        ids = ",".join(str(found.id) for found in own)
-        rows.append((str(thing.number), places, ids, str(n_matches), score, sure, error, kind))
+        rows.append((str(thing.number), places, str(n_matches), score, sure, error, kind))
     return rows
+
+
+def describe_repeats(result: Matches) -> str:
+    """Describe how often one picture shows each thing: "thing 0: 3 places; thing 1: periodic texture"."""
+    return "; ".join(
+        f"thing {thing.number}: " + ("periodic texture" if thing.periodic else f"{len(thing.places)} places")
+        for thing in result.things
+    )
 
 
 def count(n: int, word: str, words: str | None = None) -> str:
@@ -115,14 +122,17 @@ def format_percent(share: float) -> str:
     return "<1%" if share < 0.005 else f"{share:.0%}"
 
 
-def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Thing] = ()) -> list[str]:
+def describe_things(
+    objects: Sequence[MatchedObject], name: str, things: Sequence[Thing] = (), *, single: bool = False
+) -> list[str]:
     """Describe the copies of picture 0 `name`, or the things found in several places, one per line.
 
     If picture 0 as a whole is there, counts its copies and the places that share a part of it. Otherwise
     lists each thing with its number of places and objects; a single thing has the name of picture 0.
+    A single copy is told with `single` only: the table's one row says it as well.
     """
     if any(found.is_whole for found in objects):
-        return _describe_copies(objects, name)
+        return _describe_copies(objects, name, single)
     numbers, lines = sorted({found.thing for found in objects}), []
     places = {thing.number: len(thing.places) for thing in things}
     textures = {thing.number for thing in things if thing.periodic}
@@ -137,13 +147,13 @@ def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequenc
     return lines
 
 
-def _describe_copies(objects: Sequence[MatchedObject], name: str) -> list[str]:
-    """A line of the copies and the other places; none where the table's one row says it all."""
+def _describe_copies(objects: Sequence[MatchedObject], name: str, single: bool) -> list[str]:
+    """A line of the copies and the other places."""
     from matching.objects.copies import count_copies
 
     found = count_copies(objects)
     n, m = len(found.copies), len(found.parts)
-    if n == 1 and not m:
+    if n == 1 and not m and not single:
         return []
     line = f"{name}: {n} cop{'y' if n == 1 else 'ies'} ({_name_objects(found.copies)})"
     if m:
@@ -180,7 +190,7 @@ def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]
 
 
 def may_look_harder(result: Matches) -> bool:
-    """Test whether simulated views may find what the result has not."""
+    """Test whether simulated views may find objects that the result lacks."""
     config = result.config
     if config is None or not config.way.is_tested or config.view_synthesis or result.objects:
         return False
@@ -205,19 +215,25 @@ def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "pi
     return lines
 
 
-def hint_at_rejected(result: Matches) -> list[str]:
-    """A line on the largest rejected group, or on the candidates, where there is no object at all."""
+def hint_at_rejected(
+    result: Matches, word: Callable[[str], str] = str, more: str = "--explain lists all groups"
+) -> list[str]:
+    """A line on the largest rejected group, or on the candidates, where there is no object at all.
+
+    `word` says a hint to options of the command in other words, or gives "" for what can't be tried;
+    `more` says where all groups are listed.
+    """
     if result.objects or not result.rejected:
-        return [] if result.objects else _hint_at_dropped(result)
+        return [] if result.objects else _hint_at_dropped(result, word)
     best = result.rejected[0]
     x, y = best.centres[0]
     is_measured = best.measure is not None and best.bound is not None
     measured = f" ({best.measure:.3g}, bound {best.bound:.3g})" if is_measured else ""
     told = f"{count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f} were rejected: {best.text}"
-    return [f"{told}{measured}; {best.hint}; --explain lists all groups"]
+    return ["; ".join(filter(None, (f"{told}{measured}", word(best.hint), more)))]
 
 
-def _hint_at_dropped(result: Matches) -> list[str]:
+def _hint_at_dropped(result: Matches, word: Callable[[str], str]) -> list[str]:
     """A line on the stage that dropped most candidates, if there are any."""
     from matching.grouping.rejections import REASONS
 
@@ -226,17 +242,17 @@ def _hint_at_dropped(result: Matches) -> list[str]:
         return []
     stage = max(counts, key=lambda stage: counts[stage])
     dropped = f"{counts[stage]} of {count(len(result.cluster), 'candidate')} were dropped"
-    return [f"{dropped}: {REASONS[stage].text}; {REASONS[stage].hint}"]
+    return ["; ".join(filter(None, (f"{dropped}: {REASONS[stage].text}", word(REASONS[stage].hint))))]
 
 
 def explain_rejected(result: Matches) -> list[str]:
-    """Lines that say which groups of matches were no objects, where they lie, and why."""
+    """Explain in lines which groups of matches were rejected, where they are, and why."""
     groups = align_columns([REJECTED_HEADER, *list_rejected(result)], left=(4, 7))
     return [*(groups if result.rejected else ["no group of matches was rejected"]), *_list_dropped(result)]
 
 
 def list_rejected(result: Matches) -> list[tuple[str, ...]]:
-    """List the groups of matches that were no objects, the largest first: the rows under REJECTED_HEADER."""
+    """List the rejected groups of matches, the largest first: the rows under REJECTED_HEADER."""
     rows: list[tuple[str, ...]] = []
     for k, item in enumerate(result.rejected):
         places = (f"{x:.0f}, {y:.0f}" for x, y in item.centres)

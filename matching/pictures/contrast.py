@@ -10,11 +10,11 @@ from matching._common.types import Array, Bools, Floats
 SAMPLE = 4_000_000  # values, evenly spaced, that the percentiles of a larger picture are taken from
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # of red, green and blue (ITU-R BT.601)
 FLAT = 128  # grey levels: pictures that span fewer are given all
-OUTSIDE = 1e-4  # share of the pixels, darkest or brightest, that may lie outside what is given all levels
+OUTSIDE = 1e-4  # share of the darkest, and of the brightest, pixels outside the stretched range
 BLOCK = 4_000_000  # values stretched at a time
 DISTINCT = 32  # values that a picture has at least, besides one that only fills it
 ONE_COLOUR = 16  # grey values that a drawing in one colour may hold
-SHAPE = 0.9  # of what is opaque in such a drawing has them, at least: its edges may be mixed with another one
+SHAPE = 0.9  # least share of a drawing's opaque pixels that have them: its edges may be mixed
 
 
 def to_eight_bits(array: Array, mask: Bools | None = None) -> Array:

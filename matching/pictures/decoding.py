@@ -50,7 +50,7 @@ def decode(path: str | PathLike[str]) -> tuple[Array, int]:
 
 
 def read_content(image: Any, name: str) -> Any:
-    """Read a file that is open: it may be read only once, and its content as often as needed."""
+    """Read an open file, which may allow only one reading, and return its content."""
     if not callable(getattr(image, "read", None)):
         return image
     with _one_line_errors(name):
@@ -79,14 +79,14 @@ def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tup
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
-    """Take the frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or 4)."""
+    """Read the frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or 4)."""
     with _one_line_errors(name):
         return _decode(image, name, _read_encoded(image))
 
 
 @contextmanager
 def _one_line_errors(name: str | Path) -> Iterator[None]:
-    """InputError for what the system says of a file."""
+    """Turn errors of the system about a file into InputError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns of odd metadata; what matters raises
@@ -169,7 +169,7 @@ def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) 
 
 
 def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
-    """Decode a TIFF that Pillow knows, by the reader that takes it as it is meant."""
+    """Decode a TIFF that Pillow knows, by the reader that reads it correctly."""
     tags: Any = getattr(image, "tag_v2", {})
     with _damage(name):
         layout, orientation = tiff.read_layout(tags), _orientation(image)  # first: Pillow turns what it loads

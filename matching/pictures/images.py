@@ -1,4 +1,4 @@
-"""Pictures in: any file or array as one record of 8-bit pixels, and what the matching looks at.
+"""Reading pictures: any file or array as a record of 8-bit pixels, and the image that is matched.
 
 Pixel coordinates everywhere: x to the right, y down, (0, 0) the centre of the top-left pixel of the picture
 as displayed.
@@ -80,7 +80,7 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class WorkingImage:
-    """What the matching looks at: a picture's grey values, at a smaller size where it is large."""
+    """The image that is matched: a picture's grey values, reduced if the picture is large."""
 
     grey: Array  # (h, w) uint8
     mask: Array | None  # (h, w) bool, where features may lie; None for everywhere

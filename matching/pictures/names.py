@@ -1,4 +1,4 @@
-"""Names of files: absolute, as short as a set of files allows, and whether something stands behind them."""
+"""Names of files: absolute, or as short as a set of files allows; and whether the files exist."""
 
 import os
 import re

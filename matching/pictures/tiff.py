@@ -46,7 +46,7 @@ class Layout:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the other readers take it as it is meant."""
+        """Whether the other readers read it correctly."""
         n_colours = N_COLOURS.get(self.photometric)
         if self.bits > 8 and self.bits % 16 > 0:  # packed numbers of 10, 12 or 14 bits
             return True
@@ -115,7 +115,7 @@ def hide_nodata(array: Array, nodata: float | None, stored: Array | None = None)
 
 
 def _convert(nodata: float, kind: np.dtype[Any]) -> Any:
-    """A number that marks where there is no data as one of a kind; None where the kind has no such number."""
+    """A number that marks where there is no data as one of a kind; None if the kind has no such number."""
     if kind.kind == "f":
         limits = np.finfo(kind)
         with np.errstate(over="ignore"):
@@ -143,7 +143,7 @@ def read_tags(page: TiffPage) -> dict[int, Any]:
 def read_bands(page: TiffPage, layout: Layout) -> Array:
     """Read the colours of a page (its first three bands, or its only one) and what is declared as alpha.
 
-    What has no data is transparent. Returns (h, w), (h, w, 3) or (h, w, 4) array.
+    Pixels without data are transparent. Returns (h, w), (h, w, 3) or (h, w, 4) array.
     """
     if layout.photometric not in N_COLOURS or np.dtype(page.dtype).kind not in "uif":
         raise ValueError(f"colours of kind {layout.photometric} in {page.dtype} can't be read")

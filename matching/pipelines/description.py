@@ -1,4 +1,4 @@
-"""What the matching needs to know of a picture: its features, at its working size and at its own."""
+"""What the matching needs of a picture: its features, at its working size and at its own."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ ENLARGED = 2  # times: small pictures whose first octave is described too
 
 @dataclass(frozen=True, eq=False)
 class DescribedPicture:
-    """All that the matching needs to know of a picture, so that it can be kept for further pairs."""
+    """All that the matching needs of a picture; it can be kept for further pairs."""
 
     features: Features  # in working pixels
     step: Floats  # (2,), pixels of the picture per working pixel, in x and y
@@ -27,7 +27,7 @@ class DescribedPicture:
 
     @property
     def megapixels(self) -> float:
-        """At which it is described; enlarging a picture adds none."""
+        """The size at which it is described; enlarging a picture adds no megapixels."""
         return float(np.prod(self.size / np.maximum(self.step, 1))) / 1e6
 
 

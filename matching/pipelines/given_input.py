@@ -22,7 +22,7 @@ def check_given(
     sizes: ArrayLike | None,
     score: ArrayLike | None,
 ) -> tuple[Floats, Floats, Array | None, Sizes, Floats]:
-    """The points, the maps that frames predict or None, sizes (a pair, of None where not given), scores."""
+    """The points, the maps that frames predict or None, sizes (a pair, of None if not given), scores."""
     x0, x1 = _read_numbers("xy0", xy0, (2,)), _read_numbers("xy1", xy1, (2,))
     n = len(x0)
     if len(x1) != n:

@@ -1,11 +1,11 @@
 """The planes that an object consists of.
 
 Neighbouring planes of a rigid thing move smoothly together. Here, homographies are fitted to the matches of
-one object. Each match costs what its error tells against its plane, or as much as an outlier, and each plane
-half the logarithm of the number of matches for each of its eight numbers (Schwarz 1978). The nearest matches
-around each match propose a plane; planes are added while they save more than they cost. Then each match
-chooses among them, also by what its neighbours choose, planes are fitted again, and two are merged if that
-costs less, until nothing changes.
+one object. The cost of a match is the negative log density of its error from its plane, or that of an
+outlier. A plane costs half the logarithm of the number of matches for each of its eight numbers (Schwarz
+1978). The nearest matches around each match propose a plane; planes are added while they save more than they
+cost. Then each match chooses among them, also by what its neighbours choose, planes are fitted again, and two
+are merged if that costs less, until nothing changes.
 
 Notation: cost (p, n), of each match by each plane: minus the logarithm of the density of its error, up to a
 constant.
@@ -125,7 +125,7 @@ def fit_plane(xy0: Floats, xy1: Floats) -> Floats | None:
 
 
 def _centring(xy: Floats) -> Floats | None:
-    """(3, 3): takes points to a unit square around the origin; None where all are in one place."""
+    """(3, 3): takes points to a unit square around the origin; None if all are in one place."""
     middle, spread = xy.mean(axis=0), float(xy.std())
     if not spread > 0:
         return None

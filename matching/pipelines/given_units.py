@@ -1,7 +1,7 @@
-"""Units of given points: how far they spread and around what; and objects taken from such units back.
+"""Units of given points: their spread and their middle; and objects converted back from such units.
 
-Points may lie far from their origin, as coordinates of maps do, and count any length. What is fitted to them
-needs differences that single precision tells apart, so all is computed around their middle.
+Points may lie far from their origin, as coordinates of maps do, and count any length. Fits need differences
+that single precision can represent, so everything is computed around their middle.
 """
 
 from __future__ import annotations
@@ -112,6 +112,6 @@ def take_back(found: MatchedObject, units: tuple[Unit, Unit], points: tuple[Floa
 
 
 def hide_shares(found: MatchedObject) -> MatchedObject:
-    """Drop what is known of an object only if the sizes of the pictures are."""
+    """Drop the properties of an object that need the sizes of the pictures."""
     motion = None if found.motion is None else replace(found.motion, share=None, share1=None)
     return replace(found, frame1=None, motion=motion)

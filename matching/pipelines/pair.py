@@ -277,7 +277,7 @@ def choose_stages(config: MatchConfig) -> Stages:
 
 
 def label_by(find_clusters: FindClusters) -> Stages:
-    """The stages of a method of its own, which labels candidates, in place of grouping and what tests it."""
+    """The stages with another method, which labels candidates, in place of the grouping and its tests."""
 
     def label(state: PairState, context: PairContext) -> PairState:
         return replace(state, groups=find_clusters(state.candidates, context.config))
@@ -296,7 +296,7 @@ def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int
 def _look_closer(
     located: Located, pair: Pair, chosen: list[int], details: Sequence[FindDetails], config: MatchConfig
 ) -> tuple[Located, Pair]:
-    """Add the details of the chosen pictures; what was looked at in the end."""
+    """Add the details of the chosen pictures; returns the sizes that were matched in the end."""
     found: list[Located] = []
     seen = list(pair)
     for k in chosen:
@@ -348,7 +348,7 @@ def find_objects(
     config: MatchConfig = MatchConfig(),
     stages: Stages | None = None,
 ) -> tuple[Candidates, Groups]:
-    """Group the candidates into objects, which draw further matches from a pool."""
+    """Group the candidates into objects, which take further matches from a pool."""
     candidates = join_candidates([candidates, pool[np.argsort(pool.score, kind="stable")]])
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     n_listed = len(candidates) - len(pool)

@@ -1,4 +1,4 @@
-"""What the stages of a pair read, and what they hand on."""
+"""The context of the stages of a pair, and the state that they pass on."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Pair = tuple[DescribedPicture, DescribedPicture]
 
 @dataclass(frozen=True, eq=False)
 class PairContext:
-    """What the stages of a pair read."""
+    """The context of the stages of a pair."""
 
     first: DescribedPicture
     second: DescribedPicture
@@ -43,7 +43,7 @@ class PairContext:
 
 @dataclass(frozen=True, eq=False)
 class PairState:
-    """What is known of a pair, as far as its stages have come."""
+    """The state of a pair; fields are filled by the stages in turn."""
 
     seen: Pair  # the pictures at their working size, or closer
     candidates: Any = None  # the best; from `grouping` on also the reserve, the next best

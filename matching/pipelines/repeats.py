@@ -107,7 +107,7 @@ def find_repeats_in_picture(
 
 @dataclass(frozen=True, eq=False)
 class RepeatsContext:
-    """What the stages of one picture read."""
+    """The context of the stages of one picture."""
 
     described: DescribedPicture
     config: MatchConfig
@@ -115,7 +115,7 @@ class RepeatsContext:
 
 @dataclass(frozen=True, eq=False)
 class RepeatsState:
-    """What is known of one picture, as far as its stages have come."""
+    """The state of one picture; fields are filled by the stages in turn."""
 
     candidates: Any = None  # the best, then the next best, each once
     n_listed: int = 0  # candidates that the result lists
@@ -256,7 +256,7 @@ NAMES = ("read", "features", *(stage.name for stage in STAGES))
 
 
 def feature_clearance(features: Features, config: FeatureConfig, least: float) -> Floats:
-    """Tell how far features are from where a match of theirs may be -> (n,)."""
+    """How far from each feature its matches must be at least -> (n,)."""
     window = measure_by_kind(config, "window")[features.kind]
     clearance: Floats = np.maximum(
         np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least

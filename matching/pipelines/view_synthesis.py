@@ -31,7 +31,7 @@ def is_solved(groups: Groups | Located) -> bool:
 def find_in_views(
     plain: Sequence[Features], pictures: Sequence[ViewedPicture], config: MatchConfig = MatchConfig()
 ) -> tuple[Candidates, Groups] | None:
-    """Find objects that only simulated views show, and what views show that is none."""
+    """Find objects that only simulated views show, and the groups of views that are no objects."""
     n_threads, found = default_threads(), None
     narrow = replace(config, objects=replace(config.objects, min_width=0.0))  # seen from the side
     for views in view_levels(config.features.regions):

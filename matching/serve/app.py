@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
@@ -16,9 +16,11 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from matching._version import __version__
+from matching.errors import InputError
 from matching.serve.jobs import Jobs
 from matching.serve.limits import Limits, Refusal
-from matching.serve.uploads import drain, receive
+from matching.serve.uploads import clean_name, drain, receive
+from matching.settings import MAX_MATCHES, MAX_PIXELS, MIRRORED, VIEW_SYNTHESIS
 
 KINDS = {
     "html": "text/html",
@@ -27,6 +29,15 @@ KINDS = {
     "json": "application/json",
     "png": "image/png",
     "jpg": "image/jpeg",
+    "csv": "text/csv",
+    "xml": "application/xml",
+    "zip": "application/zip",
+}
+SETTINGS = {  # that a request may have in its address
+    "max_pixels": MAX_PIXELS,
+    "max_matches": MAX_MATCHES,
+    "mirrored": MIRRORED,
+    "view_synthesis": VIEW_SYNTHESIS,
 }
 OWN = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'"
@@ -128,8 +139,10 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
     async def submit(request: Request) -> dict[str, Any]:
         _check_origin(request)
         async with jobs.slot() as job:
-            job.views = request.query_params.get("views") == "1"
+            job.settings = read_settings(request.query_params)
             job.names = await receive(request, job.folder, limits, job.upload)
+            if len(job.names) == 1 and job.settings.get("view_synthesis"):
+                raise Refusal(400, "view_synthesis needs two pictures")
             for k, name in enumerate(job.names):
                 await jobs.check(job.folder / f"upload{k}", name)
         return jobs.status(job)
@@ -156,8 +169,29 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
         return JSONResponse(told, 200 if told["healthy"] else 503, headers={"Cache-Control": "no-store"})
 
 
+def read_settings(asked: Mapping[str, str]) -> dict[str, Any]:
+    """The settings of a match that a request's address names."""
+    settings: dict[str, Any] = {}
+    for name, text in asked.items():
+        if name not in SETTINGS:
+            raise Refusal(
+                400, f"{clean_name(name)}: no setting of that name; there are {', '.join(SETTINGS)}"
+            )
+        declared = SETTINGS[name]
+        if isinstance(declared.default, bool):
+            if text not in ("0", "1"):
+                raise Refusal(400, f"{name} must be 0 or 1, got {text!r}")
+            settings[name] = text == "1"
+            continue
+        try:
+            settings[name] = declared.parse(text)
+        except InputError as error:
+            raise Refusal(400, f"{name} {error}") from None
+    return settings
+
+
 def name_download(names: Sequence[str], name: str) -> str:
-    """The name, made of those of the two pictures, under which a file of results is downloaded."""
+    """The name, made of those of the pictures, under which a file of results is downloaded."""
     return "-".join([*(PurePath(picture).stem for picture in names), name])
 
 

@@ -80,7 +80,7 @@ class LimitedProtocol(H11Protocol):
         self._cut_after(min(self.limits.stall_seconds, self._exchange_ends - self.loop.time()))
 
     def resume_writing(self) -> None:
-        """Return to the time limit of the exchange: the client has read what there was."""
+        """Return to the time limit of the exchange: the client has read everything sent so far."""
         super().resume_writing()
         self._cut_after(self._exchange_ends - self.loop.time())
 

@@ -1,4 +1,4 @@
-"""The folder for temporary files of a server, which another server removes where this one was killed."""
+"""The folder for temporary files of a server; if the server is killed, the next one removes it."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ class ServerFolder:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of servers that do not live any more, those of this user."""
+    """Remove the folders of this user's servers that no longer run."""
     if flock is None:
         return
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):

@@ -20,12 +20,11 @@ from matching.serve.limits import Limits, Refusal
 from matching.serve.processes import Died, Failed, NotStarted, Worker
 from matching.serve.uploads import Upload
 
-# those of `matching.pipelines.pair.list_stages` with views, and the files; that module takes long to load
-STAGES = (
-    *("read", "features", "candidates", "grouping", "textures"),
-    *("listing", "views", "details", "negative", "objects", "files"),
+FILES = (
+    *("matches.html", "matches.json", "matches.npz", "matches.png"),
+    *("labels-coco.json", "labels-yolo.zip", "labels-labelme.json", "labels-voc.xml", "labels.csv"),
+    *("matches.csv", "database.db"),
 )
-FILES = ("matches.html", "matches.json", "matches.npz", "matches.png")
 RETRY = 5  # seconds after which a refused client may ask again
 SWEEP = 5.0  # seconds between looks at what is old
 STARTS = 5  # tries to start a process for a match
@@ -40,11 +39,12 @@ class Job:
     id: str  # can't be guessed
     folder: Path  # of its uploads and results
     state: str = "uploading"  # "uploading", "waiting", "running", "done" or "failed"
-    names: list[str] = field(default_factory=list)  # of the two pictures
+    names: list[str] = field(default_factory=list)  # of the pictures, one or two
     upload: Upload = field(default_factory=Upload)
-    stage: int = 0  # number of STAGES that have ended
-    views: bool = False  # whether simulated views are matched if nothing sure is found
+    stage: tuple[str, int, int] = ("read", 0, 1)  # its name, stages that have ended, stages in all
+    settings: dict[str, Any] = field(default_factory=dict)  # of the match, by their names in MatchConfig
     told: str | None = None  # a few words about what was found
+    lines: list[str] = field(default_factory=list)  # more about it
     look_harder: bool = False  # whether views may find what was not found without them
     error: str | None = None  # why it failed
     ended: float | None = None  # time.monotonic() when it was done or failed
@@ -71,7 +71,7 @@ class Jobs:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Jobs]:
-        """Carry out matches; afterwards no process and no file is left, nor of a server that was killed."""
+        """Carry out matches; afterwards no process or file is left, not even of a server that was killed."""
         remove_abandoned()
         workers = [Worker("match", self.limits.match_memory) for _ in range(self.limits.jobs)]
         self._duties = {f"match ({k})": partial(self._match_for_ever, w) for k, w in enumerate(workers)}
@@ -129,7 +129,7 @@ class Jobs:
             raise Refusal(*refused)
 
     def _has_room_for_upload(self) -> bool:
-        """Whether another upload may begin; one that drips makes room for it."""
+        """Whether another upload may begin; a very slow one makes room for it."""
         uploads = [job for job in self._jobs.values() if job.state == "uploading"]
         if len(uploads) < self.limits.queue:
             return True
@@ -163,10 +163,10 @@ class Jobs:
             before = [other for other in self._jobs.values() if other.state == "waiting"]
             return {**status, "before": before.index(job)}
         if job.state == "running":
-            done = min(job.stage, len(STAGES) - 1)
-            return {**status, "stage": STAGES[done], "done": done, "of": len(STAGES)}
+            return {**status, **dict(zip(("stage", "done", "of"), job.stage, strict=True))}
         if job.state == "done":
-            return {**status, "told": job.told, "files": job.files, "look_harder": job.look_harder}
+            told = {"told": job.told, "lines": job.lines, "look_harder": job.look_harder}
+            return {**status, **told, "files": job.files}
         return {**status, "error": job.error}
 
     def health(self) -> dict[str, Any]:
@@ -238,14 +238,14 @@ class Jobs:
                 self._end(job)
 
     async def _match(self, job: Job, worker: Worker) -> None:
-        def note(stage: int) -> None:
+        def note(stage: tuple[str, int, int]) -> None:
             job.stage = stage
 
         try:
-            request = {"folder": str(job.folder), "names": job.names, "views": job.views}
+            request = {"folder": str(job.folder), "names": job.names, "settings": job.settings}
             answer = await self._ask(worker, request, note)
             job.told, job.error = answer["told"], answer["error"]
-            job.look_harder = answer["look_harder"]
+            job.lines, job.look_harder = answer["lines"], answer["look_harder"]
         except NotStarted as error:
             job.error = f"no process can be started for the match ({error}); try again later"
         except TimeoutError:
@@ -259,7 +259,7 @@ class Jobs:
                 log.error("match failed\n%s", error)
                 job.error = "the program failed on these pictures; the server's log says where"
 
-    async def _ask(self, worker: Worker, request: dict[str, Any], note: Callable[[int], None]) -> Any:
+    async def _ask(self, worker: Worker, request: dict[str, Any], note: Callable[[Any], None]) -> Any:
         """The answer of a worker, whose process is tried a few times to start: what lacks may come back."""
         tries = 1
         while True:

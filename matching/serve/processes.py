@@ -39,7 +39,7 @@ class Worker:
         self._process: asyncio.subprocess.Process | None = None
 
     async def ask(
-        self, request: dict[str, Any], seconds: float, on_stage: Callable[[int], None] | None = None
+        self, request: dict[str, Any], seconds: float, on_stage: Callable[[Any], None] | None = None
     ) -> Any:
         """Send a request and wait for its answer."""
         line = json.dumps({**request, "seconds": seconds}).encode() + b"\n"
@@ -92,7 +92,7 @@ class Worker:
 
 
 async def _answer(
-    process: asyncio.subprocess.Process, line: bytes, on_stage: Callable[[int], None] | None
+    process: asyncio.subprocess.Process, line: bytes, on_stage: Callable[[Any], None] | None
 ) -> Any:
     assert process.stdin is not None and process.stdout is not None
     begun = False

@@ -1,6 +1,6 @@
-"""Receiving two pictures: never more bytes than allowed, and nothing but two files.
+"""Receiving one picture or two: never more bytes than allowed, and nothing but these files.
 
-Of what a client says about a file only the name is used, and only to show it.
+The only thing used of what a client says about a file is the name, and only to show it.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class Upload:
 
 
 async def receive(request: Request, folder: Path, limits: Limits, upload: Upload) -> list[str]:
-    """Write the two uploads of a request to folder/upload0 and upload1.
+    """Write the uploads of a request to folder/upload0 and, if there are two, upload1; return their names.
 
     It may also raise HTTPException, OSError or MemoryError.
     """
@@ -102,7 +102,7 @@ def _check_kind(request: Request) -> None:
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not 0 < len(options.get(b"boundary", b"")) <= LONGEST_BOUNDARY:
         raise Refusal(
-            400, "two pictures are needed, as files image0 and image1 of a multipart/form-data body"
+            400, "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
         )
     if b"charset" in options:
         raise Refusal(400, "a form of files has no charset")
@@ -111,10 +111,10 @@ def _check_kind(request: Request) -> None:
 async def _store(request: Request, folder: Path) -> list[str]:
     form = await request.form(max_files=len(FIELDS), max_fields=0)  # HTTPException 400 if it is none
     try:
-        given = [form.get(field) for field in FIELDS]
+        given = [form.get(field) for field in FIELDS if field in form]
         files = [(file, file.filename) for file in given if isinstance(file, UploadFile) and file.filename]
-        if len(files) != len(FIELDS):
-            raise Refusal(400, "two pictures are needed, as files image0 and image1")
+        if not files or len(files) != len(given):
+            raise Refusal(400, "one or two pictures are needed, as files image0 and image1")
         for k, (file, _) in enumerate(files):
             await run_in_threadpool(_copy, file.file, folder / f"upload{k}")
     finally:

@@ -2,8 +2,8 @@
 
 So files that break a decoder, or make it take all memory or time, break nothing else. Requests are lines of
 JSON on standard input, messages lines of JSON on standard output: "ready" once, then for each request
-"begun", "stage" whenever a stage ends, and "answer" or "failed". Nothing of the package is imported at the
-top: matching takes a second and 150 MB to load.
+"begun", "stage" whenever a stage ends (the next one, stages done, stages in all), and "answer" or "failed".
+Nothing of the package is imported at the top: matching takes a second and 150 MB to load.
 """
 
 import json
@@ -99,7 +99,7 @@ def _heic_size(path: str) -> tuple[int, int] | None:
 
 
 def _check_role() -> Callable[..., tuple[int, str] | None]:
-    """`check`, with all that it loads: only the reading of a header is to count as its time."""
+    """`check`, with all that it loads, so that only the reading of a header counts as its time."""
     from PIL import Image
 
     from matching.pictures.formats import reads_heic
@@ -109,9 +109,9 @@ def _check_role() -> Callable[..., tuple[int, str] | None]:
     return check
 
 
-def _match_role() -> Callable[..., dict[str, str | bool | None]]:
+def _match_role() -> Callable[..., dict[str, Any]]:
     from matching._common.parent_watchdog import end_with
-    from matching.serve.uploaded_pair import match_uploads
+    from matching.serve.uploaded_pictures import match_uploads
 
     end_with(os.getppid())
     return match_uploads
@@ -122,7 +122,7 @@ def _tell(descriptor: int, **message: Any) -> None:
 
 
 def _limit(name: str, value: int) -> None:
-    """Set a limit of this process where the system has it."""
+    """Set a limit of this process if the system has it."""
     try:
         import resource
     except ImportError:  # Windows

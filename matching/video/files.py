@@ -29,8 +29,8 @@ def write_video_results(
             yield SHEET, encode_jpeg(draw_contact_sheet(result))
 
     def manifest(digests: dict[str, Any]) -> bytes:
-        told = summarise_video(result, names) | {"inputs": list(names)}
-        return encode_manifest(told, digests)
+        summary = summarise_video(result, names) | {"inputs": list(names)}
+        return encode_manifest(summary, digests)
 
     write_files(folder, files(), manifest)
 
@@ -52,9 +52,9 @@ def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -
         },
         "appearances": [_summarise_appearance(found) for found in result.appearances],
         "objects": [
-            {"frame": sighting.frame, "seconds": round(sighting.seconds, 3), **told}
+            {"frame": sighting.frame, "seconds": round(sighting.seconds, 3), **summary}
             for sighting in result.sightings
-            for told in summarise([], MatchResult(*none, sighting.objects), None)["objects"]
+            for summary in summarise([], MatchResult(*none, sighting.objects), None)["objects"]
         ],
         "programs": programs(),
         "machine": machine(),

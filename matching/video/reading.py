@@ -1,4 +1,4 @@
-"""The frames of a video at which is looked: one every so many seconds."""
+"""The frames of a video that are looked at: one every so many seconds."""
 
 import re
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ class Video:
 
     @property
     def ends_early(self) -> bool:
-        """Whether a tenth of the frames that its head tells of, or more, can't be read."""
+        """Whether at least a tenth of the frames that its header declares can't be read."""
         return self.n_frames < 0.9 * self.claimed
 
     def frames(self, every: float) -> Iterator[Frame]:
@@ -72,7 +72,7 @@ class Video:
 
 @contextmanager
 def open_video(path: str | PathLike[str]) -> Iterator[Video]:
-    """Open a video; raises InputError where it can't be read, or never ends."""
+    """Open a video; raises InputError if it can't be read, or never ends."""
     check_name(path)
     path = Path(path)
     _check_kind(path)

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from matching._common.threads import default_threads
 from matching._common.types import Bytes
 from matching.config import MatchConfig, check_config
 from matching.errors import InputError
@@ -15,12 +13,10 @@ from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
 from matching.pictures.decoding import read_content
-from matching.pictures.images import Picture, add_mask, make_picture
-from matching.pipelines.description import DescribedPicture, describe_details, describe_picture, prepare_views
-from matching.pipelines.pair import match_described
-from matching.result import MatchResult
+from matching.pictures.images import add_mask, make_picture
+from matching.pipelines.searching import Search
 from matching.settings import EVERY
-from matching.video.reading import Frame, open_video
+from matching.video.reading import open_video
 
 GAP = 2  # times `every`: frames further apart are of two appearances, so that one may fail in between
 LONGEST = 480  # pixels of the picture that is kept of an appearance
@@ -131,8 +127,8 @@ class VideoResult:
 
     def __repr__(self) -> str:
         n, frames = len(self.appearances), len(self.sightings)
-        told = f"seen {n} time{'' if n == 1 else 's'}, in {frames}" if n else "not seen in any"
-        return f"<VideoResult: {told} of {self.n_looked_at} frames>"
+        seen = f"seen {n} time{'' if n == 1 else 's'}, in {frames}" if n else "not seen in any"
+        return f"<VideoResult: {seen} of {self.n_looked_at} frames>"
 
 
 def find_in_video(
@@ -183,12 +179,12 @@ def find_in_video(
     picture = add_mask(
         make_picture(read_content(thing, "thing"), "thing"), read_content(mask, "mask"), "mask"
     )
-    search = _Search(picture, config)
+    search = Search(picture, config)
     gathered, n_looked_at, n_seen = _Gathered(GAP * every), 0, 0
     with open_video(video) as opened:
         length = opened.claimed / opened.reader.rate if opened.reader and opened.reader.rate else 0.0
         for frame in opened.frames(every):
-            result = search.match(frame)
+            result = search.match(make_picture(frame.rgb))
             n_looked_at += 1
             if result.objects:
                 n_seen += 1
@@ -202,32 +198,6 @@ def find_in_video(
         len(search.described.features), opened.n_frames, opened.seconds, n_looked_at, every,
         opened.ends_early, config,
     )  # fmt: skip
-
-
-class _Search:
-    """One thing, described once, that is matched with frame after frame."""
-
-    def __init__(self, picture: Picture, config: MatchConfig) -> None:
-        self.picture, self.config, self.n_threads = picture, config, default_threads()
-        self.described = describe_picture(picture, config, self.n_threads)
-        self.views = cache(lambda: prepare_views(picture, config))
-        self.details = cache(lambda: self._describe_details(picture, self.described))
-
-    def match(self, frame: Frame) -> MatchResult:
-        """Match the thing with a frame."""
-        shown = make_picture(frame.rgb)
-        described = describe_picture(shown, self.config, self.n_threads)
-        return match_described(
-            self.described,
-            described,
-            self.config,
-            views=(self.views, lambda: prepare_views(shown, self.config)),
-            details=(self.details, lambda: self._describe_details(shown, described)),
-            pictures=(self.picture, shown),
-        )
-
-    def _describe_details(self, picture: Picture, described: DescribedPicture) -> DescribedPicture:
-        return describe_details(picture, described, self.config, self.n_threads)
 
 
 class _Gathered:

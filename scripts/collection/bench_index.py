@@ -7,7 +7,7 @@ of, 20 near-duplicates of some of these, and pages of text, which the hard queri
 
 python scripts/collection/bench_index.py $GDL_DATA --folder FOLDER --sizes 1000,10000 --drawn 100000
 
-All that is made is kept in the folder; the same command goes on where it was stopped.
+Everything is kept in the folder; the same command continues where it was stopped.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -145,7 +145,7 @@ class Gallery:
         return np.vstack([np.hstack(crops[:2]), np.hstack(crops[2:])])
 
     def grow(self, size):
-        """Add collages up to a size; returns the seconds a picture, NaN where all were there."""
+        """Add collages up to a size; returns the seconds a picture, NaN if all were there."""
         paths = []
         for k in range(size - len(self.things)):
             paths.append(self._collage(k))

@@ -1,4 +1,4 @@
-"""Are copies of photographs found, and told as what they are? Beside perceptual hashes.
+"""Are copies of photographs found, and named correctly? Compared with perceptual hashes.
 
 Of each photograph: a copy (JPEG of quality 30), a blurred one, a grey one, one with a caption across it,
 thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of a tenth of it, a

@@ -113,7 +113,7 @@ def format_toys(rows: list[dict], gaps: list[float]) -> str:
 
 
 def choose_best_value(rows: list[dict], name: str, gap: float) -> float | None:
-    """The value with the most perfect runs, of equal ones the least error; None where none is tuned."""
+    """The value with the most perfect runs, of equal ones the least error; None if none is tuned."""
     groups: dict[float, list[dict]] = {}
     for row in rows:
         if (row["method"], row["gap"]) == (name, gap):

@@ -178,7 +178,7 @@ def run_mutmut(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 
 def read_results(folder: Path, module: str) -> dict[str, int | None]:
-    """The exit status of each mutant's tests; None where they have not run."""
+    """The exit status of each mutant's tests; None if they have not run."""
     path = folder / "mutants" / f"{module}.meta"
     return json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"] if path.is_file() else {}
 

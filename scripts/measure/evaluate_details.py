@@ -1,33 +1,45 @@
 """Whether a small print is found in a large photograph: evaluate_details.py --data DIR.
 
 A mosaic of the pictures in DIR/tiles, some of them turned over, shows one picture of DIR/models somewhere,
-turned, a few pixels wide. A print is found if most matches of some object are right within 5 px. Seconds are
-those of the processor.
+turned, a few pixels wide. A print is found if most matches of some object are right within 5 px. Each match
+is a process of its own that reads two files: seconds are those of the processor, of the whole process, and
+megabytes the most memory that it took.
 """
 
 from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
-import resource
+import json
+import subprocess
 import sys
-import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
+from PIL import Image
 from skimage.color import rgb2gray
 from skimage.transform import AffineTransform, resize, warp
 from tqdm import tqdm
 
 from eval.common.options import check_least, exit_status
 from eval.common.tables import format_markdown
-from matching import MatchConfig, match
+from matching import MatchConfig
 from matching.collection.plan import list_pictures
 from matching.pictures.images import read_picture
 
 NOISE = 2.0  # grey levels
 TOLERANCE = 5.0  # pixels
-COLUMNS = ("width", "prints", "found", "found at the working size", "s", "s at the working size")
+COLUMNS = "width", "prints", "found", "s", "MB", "found at the working size", "s", "MB"
+RUN = """
+import json, sys, time
+from matching import match
+
+result = match(sys.argv[1], sys.argv[2], max_pixels=int(sys.argv[3]))
+status = open("/proc/self/status").read()  # the usage counts what the parent took as well
+points = [[item.points0.tolist(), item.points1.tolist()] for item in result.objects]
+print(json.dumps([points, time.process_time(), int(status.split("VmHWM:")[1].split()[0]) / 1024]))
+"""
 
 
 def make_mosaic(tiles, width, height, rng):
@@ -62,12 +74,21 @@ def paste(mosaic, print_, width, rng):
     return (to_small + placed + AffineTransform(translation=(x, y))).params
 
 
-def is_found(result, to_photograph):
+def run(print_, photograph, max_pixels):
+    """Objects of two files, each its points in both, and the seconds and megabytes that it took."""
+    paths = map(str, (print_, photograph))
+    told = subprocess.run(
+        [sys.executable, "-c", RUN, *paths, str(max_pixels)], capture_output=True, text=True, check=True
+    )
+    return json.loads(told.stdout)
+
+
+def is_found(objects, to_photograph):
     """Whether most matches of some object are right."""
     place = AffineTransform(matrix=to_photograph)
     return any(
-        np.mean(np.linalg.norm(place(found.points0) - found.points1, axis=1) < TOLERANCE) > 0.5
-        for found in result.objects
+        np.mean(np.linalg.norm(place(np.array(xy0)) - np.array(xy1), axis=1) < TOLERANCE) > 0.5
+        for xy0, xy1 in objects
     )
 
 
@@ -98,27 +119,28 @@ def measure(options):
         for name in ("models", "tiles")
     )
     height = round(np.sqrt(options.megapixels * 1e6 * 3 / 4))
+    sizes = MatchConfig().max_pixels, MatchConfig().working_pixels
     rows = []
     for width in options.widths:
-        found, seconds = np.zeros(2, int), np.zeros(2)
+        found, seconds, megabytes = np.zeros(2, int), np.zeros(2), np.zeros(2)
         for n in tqdm(range(options.prints), desc=f"{width} px"):
             rng = np.random.default_rng([options.seed, width, n])
-            mosaic, print_ = (
-                make_mosaic(tiles, height * 4 // 3, height, rng),
-                prints[rng.integers(len(prints))],
-            )
+            mosaic = make_mosaic(tiles, height * 4 // 3, height, rng)
+            print_ = prints[rng.integers(len(prints))]
             place = paste(mosaic, print_, width, rng)
-            photograph = np.clip(np.rint(mosaic + rng.normal(0, NOISE, mosaic.shape)), 0, 255).astype(
-                np.uint8
-            )
-            for k, config in enumerate((MatchConfig(), MatchConfig(max_pixels=MatchConfig().working_pixels))):
-                begun = time.process_time()
-                found[k] += is_found(match(print_.astype(np.uint8), photograph, config), place)
-                seconds[k] += time.process_time() - begun
-        cells = str(options.prints), *map(str, found), *(f"{s / options.prints:.1f}" for s in seconds)
-        rows.append((str(width), *cells))
+            photograph = np.clip(np.rint(mosaic + rng.normal(0, NOISE, mosaic.shape)), 0, 255)
+            with TemporaryDirectory() as folder:
+                paths = Path(folder) / "print.png", Path(folder) / "photograph.jpg"
+                for path, picture in zip(paths, (print_, photograph), strict=True):
+                    Image.fromarray(picture.astype(np.uint8)).save(path, quality=90)
+                for k, most in enumerate(sizes):
+                    objects, spent, taken = run(*paths, most)
+                    found[k] += is_found(objects, place)
+                    seconds[k] += spent
+                    megabytes[k] = max(megabytes[k], taken)
+        cells = [(str(found[k]), f"{seconds[k] / options.prints:.1f}", f"{megabytes[k]:.0f}") for k in (0, 1)]
+        rows.append((str(width), str(options.prints), *cells[0], *cells[1]))
     print(format_markdown(COLUMNS, rows))
-    print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
 
 
 if __name__ == "__main__":

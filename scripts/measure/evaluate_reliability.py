@@ -11,7 +11,8 @@ Objects of pairs whose truth is known, each with its number of false alarms and 
   have nothing in common
 
 On shelves with the product, what lies outside of it is not counted: other boxes share its logos. Pairs are
-of one half or the other, in turn. Rows that the file has are kept, so that a run can go on.
+of one half or the other, in turn. Rows that the file has are kept, so that a run can go on; with --only some
+kinds of pairs are looked at.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -57,12 +58,18 @@ def main(argv=None):
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="table of objects, CSV")
+    parser.add_argument(
+        "--only", nargs="+", metavar="KIND", help="small prints, covers, shelves, SIFT, ORB, AKAZE"
+    )
     parser.add_argument("--figure", type=Path, help="also draw how often objects are right")
     return exit_status(lambda: measure(parser.parse_args(argv)))
 
 
 def measure(options):
     pairs = list(list_pairs(options.data))
+    kinds = {kind.split(",")[0] for kind, *_ in pairs}
+    if unknown := sorted({*(options.only or ())} - kinds):
+        raise ValueError(f"--only must be of {', '.join(sorted(kinds))}, got {unknown[0]}")
     rows = read_rows(options.out)
     done = {(row["kind"], row["pair"]) for row in rows}
     with options.out.open("a", newline="") as file:
@@ -71,7 +78,7 @@ def measure(options):
             writer.writeheader()
         for number in np.random.default_rng(2).permutation(len(pairs)):  # so that a part tells of all kinds
             kind, pair, find = pairs[number]
-            if (kind, pair) in done:
+            if (kind, pair) in done or (options.only and kind.split(",")[0] not in options.only):
                 continue
             found = find() or [(None, None)]  # a pair without objects has a row too
             for k, (log_nfa, right) in enumerate(found):

@@ -1,11 +1,13 @@
 """Bad options and files to the scripts: one line on standard error, exit status 2."""
 
+import json
 import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
 import skimage.data
+import skimage.feature
 import skimage.io
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -33,6 +35,12 @@ def refusal(capsys, name, *options):
         ("measure/compare_ransac", ["--copies", "1", "0"], "--copies must be at least 1, got 0"),
         ("collection/evaluate_shortlist", ["none"], "none must hold scenes/labels.json"),
         ("collection/bench_index", ["none", "--folder", "index"], "none must hold photographs, found 0"),
+        (
+            "collection/evaluate_index_crops",
+            ["none", "--folder", "index"],
+            "index: there is no index in this folder",
+        ),
+        ("measure/evaluate_logos", ["none", "--every", "0"], "--every must be at least 1, got 0"),
         ("bench_clustering", ["growth", "--jobs", "0"], "--jobs must be at least 1, got 0"),
         ("bench_clustering", ["merging", "--repeats", "0"], "--repeats must be at least 1, got 0"),
         ("bench_clustering", ["speed"], "PART must be one of merging, "),
@@ -115,6 +123,41 @@ def test_a_small_print_in_a_large_photograph(tmp_path, capsys):
     assert row[:3] == ["90", "1", "1"]
 
 
+def test_mosaics_have_each_picture_once_and_parts_of_them_are_cut():
+    script = runpy.run_path(str(SCRIPTS / "collection" / "evaluate_index_crops.py"))
+    colours = np.array([[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0]], np.uint8)
+    mosaic = script["fill"]([np.full((30, 40, 3), colour) for colour in colours], 80, 50)
+    assert np.array_equal(mosaic[0, [39, 40]], colours[:2])
+    assert np.array_equal(mosaic[49, [39, 40]], colours[2:])
+    with pytest.raises(ValueError, match="too few pictures"):
+        script["fill"]([np.zeros((30, 40, 3), np.uint8)], 80, 50)
+    photograph = skimage.data.coffee()
+    plain = script["cut"](photograph, 0.2, False, np.random.default_rng(0))
+    assert plain.shape == (80, 120, 3)
+    part = skimage.feature.match_template(photograph[..., 1], plain[..., 1])
+    assert part.max() > 0.98
+    assert script["cut"](photograph, 0.2, True, np.random.default_rng(0)).shape[0] != 80
+
+
+def test_logos_are_found_in_their_boxes(tmp_path, capsys):
+    for folder in ("references", "scenes"):
+        (tmp_path / "logos" / folder).mkdir(parents=True)
+    sign, wall = skimage.data.coffee()[:240, 100:340], skimage.data.brick()[:300, :400]
+    scene = np.repeat(wall[..., None], 3, axis=2)
+    skimage.io.imsave(tmp_path / "logos/scenes/wall.jpg", scene, check_contrast=False)
+    scene[40:280, 150:390] = sign
+    skimage.io.imsave(tmp_path / "logos/references/Cup.jpg", sign)
+    skimage.io.imsave(tmp_path / "logos/scenes/cup.jpg", scene)
+    labels = {"Cup": {"scenes": {"cup.jpg": [[150, 40, 390, 280]]}, "without": ["wall.jpg"]}}
+    (tmp_path / "logos/labels.json").write_text(json.dumps(labels))
+    script = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_logos.py"))
+    assert script["main"]([str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "| 200 to 300 | 1 | 1 | 1 |" in told
+    assert "found 1 of 1, SIFT 1; false 0 of 1, SIFT 0" in told
+    assert not script["is_in_a_box"](np.array([[10.0, 10], [20, 20]]), [[150, 40, 390, 280]])
+
+
 def test_key_points_of_a_folder_beside_opencvs(tmp_path, capsys):
     skimage.io.imsave(tmp_path / "coffee.png", skimage.data.coffee()[:300, :400])
     main = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_keypoints.py"))["main"]
@@ -137,6 +180,21 @@ def test_objects_of_a_print_in_a_photograph_are_right(tmp_path):
     )
     assert [right for _, right in found] == [True]
     assert found[0][0] < -8
+
+
+def test_reliability_of_some_kinds(tmp_path, capsys):
+    for folder, name in (("models", "coffee"), ("tiles", "astronaut")):
+        (tmp_path / folder).mkdir()
+        skimage.io.imsave(tmp_path / folder / f"{name}.jpg", getattr(skimage.data, name)())
+    (tmp_path / "scenes").mkdir()
+    (tmp_path / "scenes/labels.json").write_text('{"scenes": {}, "negatives": []}')
+    name, out = "measure/evaluate_reliability", ["--out", tmp_path / "rows.csv"]
+    told = refusal(capsys, name, tmp_path, *out, "--only", "birds")
+    assert "--only must be of ORB, SIFT, small prints, got birds" in told.replace("AKAZE, ", "")
+    script = runpy.run_path(str(SCRIPTS / f"{name}.py"))
+    assert script["main"]([*map(str, [tmp_path, *out]), "--only", "SIFT"]) == 0
+    kinds = [row["kind"] for row in script["read_rows"](tmp_path / "rows.csv")]
+    assert sorted(set(kinds)) == ["SIFT, mutual", "SIFT, nearest", "SIFT, ratio 0.9"]
 
 
 def test_words_are_drawn_with_the_detectors_that_there_are(tmp_path):

@@ -39,6 +39,10 @@ def test_distances_a_rounding_below_zero(make):
     with pytest.warns(UserWarning, match="distances a rounding below zero, -4e-16, are taken as 0"):
         np.testing.assert_array_equal(fit(make(d), n_clusters=3, metric="precomputed").labels_, expected)
     assert d[3, 4] == -4e-16
+    indices = np.argsort(d, axis=1, kind="stable")
+    pair = indices, np.take_along_axis(d, indices, 1)
+    with pytest.warns(UserWarning, match="distances a rounding below zero, -4e-16, are taken as 0"):
+        np.testing.assert_array_equal(fit(pair, n_clusters=3, metric="precomputed").labels_, expected)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e-30, 1e100, 1e160, 1e300])

@@ -8,9 +8,10 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import kneighbors_graph
 
-from gdl_core import GraphDegreeLinkage
-from gdl_core.prediction import conductances, graph_memberships, weigh_neighbours
+from gdl_core import GraphDegreeLinkage, MergeTree, prediction
+from gdl_core.prediction import conductances, graph_memberships, persistences, weigh_neighbours
 
 X, Y = make_blobs(400, centers=[[0, 0], [7, 0], [3, 8]], random_state=0)
 NEW, NEW_Y = make_blobs(200, centers=[[0, 0], [7, 0], [3, 8]], random_state=1)
@@ -62,8 +63,43 @@ def test_new_samples_by_distances_and_sparse_ones_are_the_same():
     given_distances = GraphDegreeLinkage(3, metric="precomputed").fit(cdist(X, X))
     np.testing.assert_array_equal(given_distances.predict(cdist(NEW, X)), direct)
     np.testing.assert_array_equal(GraphDegreeLinkage(3).fit(csr_matrix(X)).predict(csr_matrix(NEW)), direct)
-    with pytest.raises(ValueError, match=r"must be a dense .* got a sparse matrix"):
-        given_distances.predict(csr_matrix(cdist(NEW, X)))
+    np.testing.assert_array_equal(given_distances.predict(csr_matrix(cdist(NEW, X))), direct)
+
+
+def test_new_samples_by_a_sparse_graph_of_their_neighbours():
+    model = GraphDegreeLinkage(3, metric="precomputed").fit(kneighbors_graph(X, 30, mode="distance"))
+    d = cdist(NEW, X)
+    near = np.argsort(d, axis=1)[:, :40]  # more than K
+    rows = np.repeat(np.arange(len(NEW)), 40)
+    graph = csr_matrix((np.take_along_axis(d, near, 1).ravel(), (rows, near.ravel())), d.shape)
+    np.testing.assert_array_equal(model.predict_memberships(graph), model.predict_memberships(d))
+    graph = csr_matrix(([0.0, 3.0, 1.0], ([1, 1, 2], [7, 8, 9])), (3, 400))  # a stored zero, an empty row
+    assert model.predict(graph).tolist() == [-1, model.labels_[7], model.labels_[9]]
+
+
+def test_persistence_by_hand():
+    # samples 0 1 | 2 3 | 4
+    tree = MergeTree(np.arange(5), np.array([[0, 1], [2, 3], [5, 6], [4, 7]]), np.array([1, 0.1, 0.02, 0]))
+    np.testing.assert_allclose(persistences(tree, np.array([0, 0, 1, 1, 2])), [1 - 0.02, 1 - 0.2, 1])
+    np.testing.assert_allclose(persistences(tree, np.array([0, 0, 0, 1, -1])), [1, 1 - 0.1])  # 0 1 2 3
+    assert persistences(tree, np.zeros(5, np.int64)).tolist() == [0]  # completed without affinity
+    assert len(persistences(tree, np.full(5, -1))) == 0
+
+
+def test_separate_clusters_last_longer():
+    def shortest(apart):
+        centres = apart * np.array([[0, 0], [1, 0], [0, 1]])
+        x = make_blobs(300, centers=centres, random_state=0)[0]
+        return GraphDegreeLinkage(3).fit(x).persistences().min()
+
+    assert shortest(4) < shortest(6) < shortest(20) == 1
+
+
+def test_many_clusters_last_as_few_at_a_time(monkeypatch):
+    model = GraphDegreeLinkage(5).fit(X)
+    expected = model.persistences()
+    monkeypatch.setattr(prediction, "TOGETHER", 2)
+    np.testing.assert_array_equal(model.persistences(), expected)
 
 
 def test_outliers_have_no_members():
@@ -73,6 +109,6 @@ def test_outliers_have_no_members():
 
 
 def test_before_a_fit():
-    for call in (lambda m: m.predict(NEW), lambda m: m.memberships()):
+    for call in (lambda m: m.predict(NEW), lambda m: m.memberships(), lambda m: m.persistences()):
         with pytest.raises(NotFittedError):
             call(GraphDegreeLinkage())

@@ -1,5 +1,7 @@
 """The number of separate clusters: the definition, blobs, thin curves, no structure."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from graphs import any_problems, knn_problems
@@ -59,6 +61,9 @@ def test_crossing_weight_by_hand():
         ([0.0, 0.01, 0.04, 0.1, 0.12, 0.3], 4),  # and those below the largest gap
         ([0.0, 0.03, 0.06, 0.08, 0.09, 0.3], 6),  # which may end at 0.15
         ([0.1, 0.11, 0.12], 1),  # or begin at 0.015
+        ([0.05, 0.06, 0.07, 0.08, 0.1, 0.12, 0.13], 1),
+        ([0.049, 0.06, 0.07, 0.08, 0.1, 0.12, 0.13], 5),  # where something is separate not below the first
+        ([0.01, 0.06, 0.07, 0.08, 0.1, 0.12, 0.13], 2),
         ([0.15, 0.5], 1),  # never those from 0.15 on
     ],
 )
@@ -71,6 +76,16 @@ def test_the_largest_gap_decides(monkeypatch, crossing, n_clusters):
     monkeypatch.setattr(separation, "crossing_weights", lambda tree, graph: np.array(crossing[::-1]))
     tree = MergeTree(np.arange(m + 1), children, np.ones(m))
     assert count_separate_clusters(tree, AffinityGraph(np.zeros(m + 2), [], []), 1) == n_clusters
+
+
+def test_what_leads_to_all_others_makes_no_community():
+    # 64 triangles; each corner of one is joined to a corner of every other: of its weight 2 stays, 2.52 leave
+    w = np.kron(np.eye(64), np.ones((3, 3))) + 0.04 * np.kron(1 - np.eye(64), np.eye(3))
+    np.fill_diagonal(w, 0)
+    graph = AffinityGraph.from_csr(w)
+    tree = gdl_u(graph, np.repeat(np.arange(64), 3))
+    assert crossing_weights(tree, graph)[0] < separation.STRUCTURE  # to one other
+    assert count_separate_clusters(tree, graph, 3) == 1
 
 
 def test_clusters_without_edges_are_separate():
@@ -88,11 +103,24 @@ def test_one_cluster_where_there_is_no_structure(kind, n, n_features):
     assert GraphDegreeLinkage().fit(x).n_clusters_ == 1
 
 
+@pytest.mark.parametrize("n_features", [10, 30, 100])
+@pytest.mark.parametrize("kind", ["uniform", "normal"])
+def test_one_cluster_of_many_features(kind, n_features):
+    x = getattr(np.random.default_rng(100), kind)(size=(3000, n_features))
+    assert GraphDegreeLinkage().fit(x).n_clusters_ == 1
+
+
 @pytest.mark.parametrize("n", [100, 1000, 5000])
 def test_thin_curves_are_not_cut(n):
     assert (
         GraphDegreeLinkage().fit(make_circles(n, factor=0.5, noise=0.03, random_state=0)[0]).n_clusters_ == 2
     )
+
+
+@pytest.mark.parametrize(("n", "smallest"), [(100, 10), (1000, 30), (6000, 30), (10_000, 50)])
+def test_smallest_cluster_that_is_counted(n, smallest):
+    graph = SimpleNamespace(n_samples=n, indices=np.empty(30 * n, np.int32))
+    assert separation.smallest_judged(graph) == smallest
 
 
 @pytest.mark.parametrize("n_features", [2, 10])

@@ -107,3 +107,12 @@ def true_shift(xy0, side=220):
     """Where a point of picture 0 of `object_pair` stands in picture 1: (n, 2)."""
     left = xy0[:, :1] < side - 0.5
     return xy0 + np.where(left, [0.0, side], [0.0, 0.0])
+
+
+def distances_of(c):
+    """(m, m) ACC distances of correspondences by the definition."""
+    u, v = c.xy0[None] - c.xy0[:, None], c.xy1[None] - c.xy1[:, None]  # (i, j, 2): x_j - x_i
+    there = np.linalg.norm(v - np.einsum("iab,ijb->ija", c.maps, u), axis=2)
+    home = np.linalg.norm(u - np.einsum("iab,ijb->ija", c.inverse_maps, v), axis=2)
+    directed = (there + home) / 2  # d(j|i) at [i, j]
+    return (directed + directed.T) / 2

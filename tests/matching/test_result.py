@@ -226,6 +226,7 @@ def test_a_notebook_shows_picture_and_table(found):
     assert cells[1] == str(found.objects[0].n_matches)
     assert cells[3] == "sure"
     assert "<script" not in shown
+    assert "<details><summary>What is in no object, and why</summary>" in shown
     without = replace(found, inputs=None)._repr_html_()
     assert "<img" not in without
     assert re.findall("<td>(.*?)</td>", without) == cells
@@ -242,3 +243,4 @@ def test_a_notebook_shows_repeats_and_why_there_is_nothing():
     assert "No common object" in flat
     assert "no features" in flat
     assert "<table>" not in flat
+    assert "<details>" not in flat

@@ -41,7 +41,7 @@ class PlanePair:
 
 
 def read_photographed(folder: Path) -> Iterator[PlanePair]:
-    """The pairs of all folders that begin with evd_. Raises ValueError where there is none."""
+    """The pairs of all folders that begin with evd_. Raises ValueError if there is none."""
     scenes = sorted(folder.glob("evd_*/H1to2.txt"))
     if not scenes:
         raise ValueError(f"{folder} must hold folders evd_* with img1, img2 and H1to2.txt, found none")

@@ -67,7 +67,7 @@ class PairScore:
 def read_pair(folder: Path) -> LabelledPair:
     """A folder with `gt.npz` (x1, x2, label) and two images, the first by name taken as image 0.
 
-    Raises ValueError where a file is missing or gt.npz doesn't hold what it should.
+    Raises ValueError if a file is missing or gt.npz doesn't hold what it should.
     """
     images = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES)
     if len(images) != 2:
@@ -85,7 +85,7 @@ def read_pair(folder: Path) -> LabelledPair:
 
 
 def find_pairs(data: Path) -> list[Path]:
-    """The folders below `data` that hold a gt.npz, by name. Raises ValueError where there is none."""
+    """The folders below `data` that hold a gt.npz, by name. Raises ValueError if there is none."""
     folders = sorted(p.parent for p in data.glob("*/gt.npz"))
     if not folders:
         raise ValueError(f"{data} must hold folders with two images and gt.npz, found none")

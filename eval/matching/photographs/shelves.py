@@ -46,7 +46,7 @@ NEGATIVES = {"clean": "clean negatives rejected", "hard": "hard negatives reject
 
 @dataclass(frozen=True, eq=False)
 class ShelfPair:
-    """A model and a scene; `instances` is empty where the scene does not show it.
+    """A model and a scene; `instances` is empty if the scene does not show it.
 
     kind: "shown", "clean" (nothing of the brand in the scene) or "hard" (a relative is there).
     """
@@ -72,7 +72,7 @@ class Instance:
 def read_shelves(data: Path) -> list[ShelfPair]:
     """The pairs of `data`/scenes/labels.json: certain instances of the exact print, and pairs without any.
 
-    Raises ValueError where the file is missing or does not hold what it should.
+    Raises ValueError if the file is missing or does not hold what it should.
     """
     return _from_labels(
         data,
@@ -91,6 +91,17 @@ def read_scenes(data: Path) -> dict[Path, list[Instance]]:
         data,
         lambda labels: {
             data / scene: [Instance(i["model"], i["variant"], _quads(i)) for i in entry["instances"]]
+            for scene, entry in _scenes(labels)
+        },
+    )
+
+
+def read_uncertain(data: Path) -> dict[str, set[str]]:
+    """By the name of each scene, the products whose presence there could not be decided."""
+    return _from_labels(
+        data,
+        lambda labels: {
+            Path(scene).name: {Path(model).stem for model in entry["uncertain"]}
             for scene, entry in _scenes(labels)
         },
     )

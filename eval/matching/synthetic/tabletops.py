@@ -130,13 +130,16 @@ def draw(rows: Iterable[dict], path: Path) -> None:
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     by_kind = shares(rows)
-    chosen = ((("beside", "on top"), "px"), (("turn",), "degrees"), (("bend",), "px"))
-    titles = "Two things: told apart", "Two things: told apart", "One thing that bends: whole"
-    for panel, (kinds, unit), title in zip(panels, chosen, titles, strict=True):
+    chosen = (
+        (("beside", "on top"), "Two things: told apart", "one moves by, px"),
+        (("turn",), "Two things: told apart", "one turns by, degrees"),
+        (("bend",), "One thing: whole", "bends by, px"),
+    )
+    for panel, (kinds, title, words) in zip(panels, chosen, strict=True):
         for kind in kinds:
             if kind in by_kind:
                 panel.plot(list(by_kind[kind]), list(by_kind[kind].values()), "o-", label=kind)
-        panel.set(title=title, xlabel=f"{' or '.join(kinds)}, {unit}", ylim=(-0.05, 1.05))
+        panel.set(title=title, xlabel=words, ylim=(-0.05, 1.05))
         panel.set_xscale("log", base=2)
         panel.xaxis.set_major_formatter("{x:g}")
         panel.grid(alpha=0.3)

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -30,18 +30,19 @@ if TYPE_CHECKING:
 
 COMMAND = "gdl-match collection"
 SHOWN = 10  # pairs printed
-WAIT = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="for a database that another process has locked")
+WAIT = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
+TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 STOPPED = "interrupted; the same command goes on from here"
 
 DESCRIPTION = (
-    "Match many pairs of pictures into one SQLite database. Stopped at any moment, it goes on when started"
+    "Match many pairs of pictures into one SQLite database. A run that was stopped continues when started"
     " again."
 )
 EPILOG = """\
 Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 the program failed on some pair
 (the database says where and how), 130 interrupted. Pictures that can't be used are recorded with their reason
-and stop nothing. With --db alone and --csv, --parquet or --html, a database that exists is exported."""
+and don't stop the run. Without pairs, --csv, --parquet, --html and the like export a database that exists."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,49 +57,53 @@ def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     what = parser.add_argument_group("which pairs")
-    options.add_path(what, "pairs", "FILE", "a list, two paths per line")
+    options.add_path(what, "pairs", "FILE", "a list with two paths in each line")
     options.add_path(what, "all", "DIR", "all pairs of the pictures in a folder")
-    options.add_path(what, "query", "DIR", "each picture of this folder ...")
-    options.add_path(what, "gallery", "DIR", "... with each one of this folder")
+    options.add_path(what, "query", "DIR", "each picture of this folder with ...")
+    options.add_path(what, "gallery", "DIR", "... each picture of this folder")
     options.add_flag(what, "recursive", "include subfolders")
     text = "match each picture only with the N others that share most descriptors with it"
     options.add_setting(what, "shortlist", options.count_setting(None, text))
     where = parser.add_argument_group("results")
-    options.add_path(where, "db", "FILE", "database, made if missing", required=True)
+    options.add_path(where, "db", "FILE", "the database; it is made if missing", required=True)
     options.add_path(where, "csv", "DIR", "write the tables as CSV files")
     options.add_path(where, "parquet", "DIR", "write the tables as Parquet files")
     options.add_path(where, "html", "FILE", "write a report, one file for any browser")
     text = (
-        "print connected pictures and what each is: copy, crop, thumbnail, turned, same thing; with --csv"
-        " also groups.csv, with --html a page by group"
+        "print groups of connected pictures and what each is: copy, crop, thumbnail, turned, same thing;"
+        " with --csv also write groups.csv, with --html show the groups"
     )
     options.add_flag(where, "groups", text)
     options.add_path(where, "colmap", "DIR", "write all matches as COLMAP's database.db")
     options.add_path(where, "hloc", "DIR", "write all matches as hloc's files")
     options.add_flag(
-        where, "static", "leave out what moved: objects that the camera's motion does not explain"
+        where, "static", "leave out objects that moved, those that the camera's motion does not explain"
     )
-    text = "how many pairs the report shows, the best first"
+    text = "number of pairs in the report, the best first"
     options.add_setting(where, "html_pairs", options.count_setting(100, text))
-    how = parser.add_argument_group("how it runs")
-    add_run_options(how, "one per processor")
-    options.add_setting(how, "wait", WAIT)
-    options.add_flag(how, "retry", "retry what failed in an earlier run")
-    options.add_flag(how, "restart", "start a new database; the results in the old one are lost")
-    options.add_quiet(how)
-    options.add_version(how)
+    running = parser.add_argument_group("how it runs")
+    add_cluster_options(running, "one per processor")
+    options.add_setting(running, "wait", WAIT)
+    options.add_flag(running, "retry", "retry what failed in an earlier run")
+    options.add_flag(running, "restart", "start a new database; the results in the old one are lost")
+    options.add_quiet(running)
+    options.add_version(running)
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
 
 
-def add_run_options(group: options.Group, jobs: str, on_clusters: bool = True) -> None:
-    """Add the options that say where and with which cache work is done."""
+def add_cluster_options(group: options.Group, jobs: str) -> None:
+    """Add the options that `cluster_options` reads."""
+    add_run_options(group, jobs)
+    text = "run on a Dask cluster instead, at tcp://host:port"
+    group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
+
+
+def add_run_options(group: options.Group, jobs: str) -> None:
+    """Add the options that `run_options` reads."""
     options.add_setting(group, "jobs", options.count_setting(None, "processes at a time"), jobs)
-    if on_clusters:
-        text = "a Dask cluster instead, as tcp://host:port"
-        group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
-    options.add_path(group, "cache", "DIR", "folder for features (default: the user's cache)")
-    options.add_setting(group, "cache_size", options.count_setting(4000, "size of the feature cache", "MB"))
+    options.add_path(group, "cache", "DIR", "folder in which features are kept (default: the user's cache)")
+    options.add_setting(group, "cache_size", options.count_setting(4000, "largest size of that folder", "MB"))
 
 
 def _parse_address(text: str) -> str:
@@ -108,7 +113,7 @@ def _parse_address(text: str) -> str:
 
 
 def waiting(arguments: argparse.Namespace, command: str) -> AbstractContextManager[None]:
-    """Wait for databases as the option ``--wait`` says, and tell of it on standard error."""
+    """Wait for databases as the option ``--wait`` says, and report it on standard error."""
     from matching.collection.database.connection import wait_for_databases
 
     return wait_for_databases(
@@ -117,7 +122,7 @@ def waiting(arguments: argparse.Namespace, command: str) -> AbstractContextManag
 
 
 def _run(arguments: argparse.Namespace, is_process: bool) -> int:
-    """Do what the arguments say; `is_process` tells whether an interrupt may end the process."""
+    """Run the command; `is_process` says whether an interrupt may end the process."""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     named = sum(source is not None for source in sources)
     outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
@@ -134,8 +139,7 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
         raise InputError("--shortlist requires --all, or --query and --gallery")
     if arguments.restart and not named:
         raise InputError("--restart requires --pairs, --all, or --query and --gallery")
-    if arguments.jobs and arguments.scheduler:
-        raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+    check_cluster_options(arguments)
     with end_on_interrupt(COMMAND, STOPPED) if is_process else nullcontext():
         import matching.collection.run  # noqa: F401 - all that is slow to load
     _check_outputs(arguments)
@@ -154,14 +158,12 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
     if arguments.parquet is not None:
         require_parquet()
-    for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
-        if folder is not None:
-            check_tables_replaceable(check_folder(folder), kind)
-    for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
-        if folder is not None:
-            from matching.collection.reports.export_sfm import check_sfm_replaceable
+    for kind, folder in _folders(arguments, TABLES):
+        check_tables_replaceable(check_folder(folder), kind)
+    for kind, folder in _folders(arguments, SFM_NAMES):
+        from matching.collection.reports.export_sfm import check_sfm_replaceable
 
-            check_sfm_replaceable(check_folder(folder), kind)
+        check_sfm_replaceable(check_folder(folder), kind)
     if arguments.groups and arguments.csv is not None:
         from matching.collection.reports.groups import check_groups_replaceable
 
@@ -176,15 +178,30 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             raise InputError(f"{arguments.html}: was not written by gdl-match; --html needs another file")
 
 
+def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
+    """The formats that are written, with their folders."""
+    return [(kind, folder) for kind in kinds if (folder := getattr(arguments, kind)) is not None]
+
+
+def check_cluster_options(arguments: argparse.Namespace) -> None:
+    """Check that the work is either for processes of this machine or for a cluster."""
+    if arguments.jobs and arguments.scheduler:
+        raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+
+
+def cluster_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of functions that may run on a cluster."""
+    return {**run_options(arguments), "scheduler": arguments.scheduler}
+
+
 def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters of all that works on many pictures."""
+    """The parameters of functions that work on many pictures."""
     from tqdm import tqdm
 
     return {
         "config": options.make_config(arguments),
         "cache": open_cache(arguments),
         "jobs": arguments.jobs,
-        **({"scheduler": arguments.scheduler} if "scheduler" in arguments else {}),
         "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
     }
 
@@ -198,19 +215,20 @@ def _match(arguments: argparse.Namespace) -> Summary:
         plan = _make_plan(arguments)
         if arguments.hloc is not None:
             _check_names(plan)
-        how = {name: getattr(arguments, name) for name in ("shortlist", "retry", "restart")}
-        summary = match_collection(plan, arguments.db, **run_options(arguments), **how)
+        choices = {name: getattr(arguments, name) for name in ("shortlist", "retry", "restart")}
+        summary = match_collection(plan, arguments.db, **cluster_options(arguments), **choices)
     if not arguments.quiet:
         print(*_read_failures(arguments.db), describe_summary(summary), sep="\n", file=sys.stderr)
     if summary.other_programs:
         print(f"{COMMAND}: {summary.other_programs}", file=sys.stderr)
     if len(summary.machines) > 1:
         n, names = len(summary.machines), "; ".join(summary.machines)
-        told = f"{n} kinds of processors or builds of OpenCV, which find different features: {names}"
-        print(f"{COMMAND}: the results come from {told}", file=sys.stderr)
-    if summary.internal_errors:
-        told = f"{summary.internal_errors} of the pictures or pairs failed because of an error in the program"
-        print(f"{COMMAND}: {told}; the column error of images and pairs has the tracebacks", file=sys.stderr)
+        kinds = f"{n} kinds of processors or builds of OpenCV, which find different features"
+        print(f"{COMMAND}: the results come from {kinds}: {names}", file=sys.stderr)
+    if (n := summary.internal_errors) > 0:
+        where = "the column error of images and pairs has the tracebacks"
+        message = f"{n} of the pictures or pairs failed because of an error in the program"
+        print(f"{COMMAND}: {message}; {where}", file=sys.stderr)
     return summary
 
 
@@ -243,7 +261,7 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
 
 
 def _find_cache_folder() -> Path:
-    """The user's folder for features; one that the process removes at its end where there is none."""
+    """The user's folder for features or, if there is none, one that is removed when the process ends."""
     from platformdirs import user_cache_path
 
     from matching.output.files import make_folder
@@ -262,38 +280,34 @@ def _find_cache_folder() -> Path:
 
 def _write(arguments: argparse.Namespace) -> None:
     from matching.collection.reports.export import export
+    from matching.output.files import make_folder
+    from matching.output.folders import write_whole
 
-    tell = make_teller(arguments)
-    for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
-        if folder is not None:
-            export(arguments.db, folder, kind)
-            tell(f"tables written to {folder}")
-    for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
-        if folder is not None:
-            from matching.collection.reports.export_sfm import export_for_sfm
+    tell, db = make_teller(arguments), arguments.db
+    for kind, folder in _folders(arguments, TABLES):
+        export(db, folder, kind)
+        tell(f"tables written to {folder}")
+    for kind, folder in _folders(arguments, SFM_NAMES):
+        from matching.collection.reports.export_sfm import export_for_sfm
 
-            export_for_sfm(arguments.db, folder, kind, arguments.static)
-            tell(f"matches for {SFM_NAMES[kind]} written to {folder}")
+        export_for_sfm(db, folder, kind, arguments.static)
+        tell(f"matches for {SFM_NAMES[kind]} written to {folder}")
     if arguments.groups and arguments.csv is not None:
         from matching.collection.reports.groups import format_groups_csv, read_groups
-        from matching.output.folders import write_whole
 
         groups = arguments.csv / "groups.csv"
-        write_whole(groups, format_groups_csv(read_groups(arguments.db)))
+        write_whole(groups, format_groups_csv(read_groups(db)))
         tell(f"groups written to {groups}")
-    if arguments.groups and arguments.html is not None:
-        from matching.collection.reports.html_groups import write_groups_report
-        from matching.output.files import make_folder
-
-        make_folder(arguments.html.parent)
-        write_groups_report(arguments.db, arguments.html)
-    elif arguments.html is not None:
-        from matching.collection.reports.html_report import write_collection_report
-        from matching.output.files import make_folder
-
-        make_folder(arguments.html.parent)
-        write_collection_report(arguments.db, arguments.html, arguments.html_pairs, open_cache(arguments))
     if arguments.html is not None:
+        make_folder(arguments.html.parent)
+        if arguments.groups:
+            from matching.collection.reports.html_groups import write_groups_report
+
+            write_groups_report(db, arguments.html)
+        else:
+            from matching.collection.reports.html_report import write_collection_report
+
+            write_collection_report(db, arguments.html, arguments.html_pairs, open_cache(arguments))
         tell(f"report written to {arguments.html}")
 
 

@@ -6,7 +6,7 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
-from matching.cli.console import make_printable, make_teller, print_short_warnings, silence_decoders
+from matching.cli.console import make_printable, make_teller, print_short_warnings, read_pictures
 from matching.cli.destination import check_not_over
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Group the matches that another program found between two pictures into the objects that both show.
 
-FILE  .npz  arrays as LightGlue, LoFTR or vismatch name them, or xy0, xy1
-      .csv, .txt  x0 y0 x1 y1 [score] a line, the smaller score is the better one
-      .yml, .xml, .json  matrices of OpenCV's FileStorage of such names
+FILE  .npz  arrays with the names of LightGlue, LoFTR or vismatch, or xy0, xy1
+      .csv, .txt  x0 y0 x1 y1 [score] in each line; a smaller score is better
+      .yml, .xml, .json  matrices with such names, of OpenCV's FileStorage
       .h5   matches of hloc, with --features; all pairs of the file
       .db   database of COLMAP; all pairs of the file"""
 EPILOG = """\
 Exit status: 0 objects found (in some pair), 1 none, 2 bad input or usage, 3 an error of the program itself,
 130 interrupted.
 Files in the output folder: matches.npz, matches.json, matches.png as gdl-match writes them; without pictures,
-matches.png shows the points. Of a file with many pairs, a folder for each, and the groups in the form of the
-file: groups.h5 (matches of hloc without outliers, and groups0, the group of each) and pairs.txt (pairs with
-objects), groups.db (a copy of COLMAP's database without outliers, whose two-view geometries have the static
-scene of each pair, and tables two_view_geometries_0, _1, ... of single groups)."""
+matches.png shows the points. For a file with many pairs, a folder for each, and the groups in the format of
+the file: groups.h5 (hloc's matches without outliers, and groups0, the group of each match) and pairs.txt
+(pairs with objects), or groups.db (a copy of COLMAP's database without outliers: two_view_geometries has the
+static scene of each pair, two_view_geometries_0, _1, ... have single groups)."""
 LONGEST_NAME = 100  # letters of a folder's name
 
 
@@ -60,18 +60,20 @@ def make_parser() -> options.LineParser:
     group = parser.add_argument_group("input and output")
     options.add_path(group, "features", "FILE", "the keypoints of hloc's matches")
     for k in range(2):
-        options.add_path(group, f"image{k}", "FILE", f"picture {k}; of a file with many pairs, its pair")
-    options.add_path(group, "images", "DIR", "the pictures of a file with many pairs, by their names")
+        options.add_path(
+            group, f"image{k}", "FILE", f"picture {k}; of a file with many pairs, only this pair is grouped"
+        )
+    options.add_path(group, "images", "DIR", "folder of the pictures of a file with many pairs")
     options.add_flag(group, "planes", "split each object into the planes that it consists of")
-    text = "COLMAP: two-view geometries of all objects, not of the static scene alone"
+    text = "COLMAP: write two-view geometries of all objects, not only of the static scene"
     options.add_flag(group, "all_objects", text)
-    text = "COLMAP: also write masks of what moved into this folder, which is new or empty"
+    text = "COLMAP: also write masks of what moved, into this new or empty folder"
     options.add_path(group, "masks", "DIR", text)
     options.add_path(group, "out", "DIR", "folder for results (default: <stem>-groups)")
     options.add_flag(group, "html", "also write matches.html, a report; needs the pictures")
     options.add_flag(group, "warp", "draw each object warped onto the other picture; needs the pictures")
     options.add_flag(group, "no_figure", "don't draw matches.png")
-    text = "of one pair: also print and draw which groups of matches were rejected, by which stage, and why"
+    text = "for one pair: also print and draw which groups were rejected, by which stage, and why"
     options.add_flag(group, "explain", text)
     options.add_quiet(group)
     settings = parser.add_argument_group("settings")
@@ -153,15 +155,15 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     if arguments.masks is not None and arguments.image0 is not None:
         raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
     if all(option is None for option in _image_options(arguments)):
-        told = "needs the pictures: --image0 and --image1, or --images of many"
-        options.refuse(arguments, ("html", "warp"), told)
+        rule = "needs the pictures: --image0 and --image1, or --images of many"
+        options.refuse(arguments, ("html", "warp"), rule)
 
 
 def _group_one(job: Job) -> int:
     """Group one pair: the only one, or that of the pictures given."""
     paths = (job.arguments.image0, job.arguments.image1)
     with job.guard():
-        pictures = None if paths[0] is None else _read_pictures(paths)
+        pictures = None if paths[0] is None else read_pictures(paths)
         key, pair, is_swapped = job.file.pair_of(paths)
         shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
         groups = job.file.groups({key: (pair, result.cluster)}, job.arguments.all_objects)
@@ -184,7 +186,7 @@ def _group_many(job: Job) -> int:
     from matching.interchange.results import summarise_pair, write_pairs
 
     labels: dict[Any, tuple[PairMatches, Ints]] = {}
-    told: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
     taken: set[str] = set()
     quiet = True if job.arguments.quiet else None
     for key, pair in tqdm(job.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
@@ -195,17 +197,17 @@ def _group_many(job: Job) -> int:
         name = _choose_folder_name(pair.names, taken)
         _write_pair(job, job.folder / name, shown, result, pictures, {})
         labels[key] = pair, result.cluster
-        told.append(summarise_pair(name, pair, result))
+        summaries.append(summarise_pair(name, pair, result))
     groups = job.file.groups(labels, job.arguments.all_objects)
-    write_pairs(job.folder, groups, told, job.config, job.inputs)
+    write_pairs(job.folder, groups, summaries, job.config, job.inputs)
     if job.arguments.masks is not None:
         write_masks(job.arguments.masks, labels.values())
     print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
-    for found in told:
+    for found in summaries:
         names = "  ".join(map(make_printable, found["images"]))
         print(f"{len(found['objects']):>7}  {found['kept']:>7}  {found['matches']:>7}  {names}")
     job.tell(f"written to {job.folder}")
-    return FOUND if any(pair["objects"] for pair in told) else NONE_FOUND
+    return FOUND if any(pair["objects"] for pair in summaries) else NONE_FOUND
 
 
 def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple[PairMatches, MatchResult]:
@@ -236,19 +238,12 @@ def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> None:
         )
 
 
-def _read_pictures(paths: Iterable[Path]) -> list[Picture]:
-    from matching.pictures.images import read_picture
-
-    with silence_decoders():
-        return [read_picture(path) for path in paths]
-
-
 def _find_pictures(folder: Path | None, names: tuple[str, str]) -> list[Picture] | None:
     if folder is None:
         return None
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
         raise InputError(f"{' and '.join(names)}: must be names of pictures in {folder}")
-    return _read_pictures([folder / name for name in names])
+    return read_pictures([folder / name for name in names])
 
 
 def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:

@@ -11,7 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
-from matching.cli.commands.collection import WAIT, add_run_options, run_options, waiting
+from matching.cli.commands.collection import (
+    WAIT,
+    add_cluster_options,
+    check_cluster_options,
+    cluster_options,
+    waiting,
+)
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
@@ -21,15 +27,13 @@ from matching.pictures.names import exists, is_folder, make_absolute
 if TYPE_CHECKING:
     from matching.collection.kept_index._index import Added
     from matching.collection.watching import Seen
-    from matching.objects.description import MatchedObject
 
 COMMAND = "gdl-match index"
 STOPPED = "interrupted; the same command goes on from here"
-DESCRIPTION = "An index of pictures on disk: which of them show what a picture shows?"
+DESCRIPTION = "An index of pictures on disk, which answers which of them show what a picture shows."
 EPILOG = """\
 Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed, 130
-interrupted. An index grows with each add; pictures whose files are gone are dropped, changed ones are looked
-at again."""
+interrupted. Each add adds new pictures, drops those whose files are gone, and updates those that changed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,40 +52,39 @@ def make_parser() -> options.LineParser:
         "pictures", type=options.parse_path, nargs="+", metavar="DIR", help="folders, or pictures"
     )
     options.add_flag(add, "recursive", "include subfolders")
-    options.add_flag(add, "check", "read all of the index, and mend damaged parts")
+    options.add_flag(add, "check", "read the whole index, and repair damaged parts")
     text = "Which pictures of an index show what a picture shows?"
     query = commands.add_parser("query", help="find what pictures show", description=text)
     text = "pictures, or folders of them"
     query.add_argument("pictures", type=options.parse_path, nargs="+", metavar="IMAGE", help=text)
-    options.add_flag(query, "json", "one JSON document on standard output")
-    text = "match nothing: write the shortlists as hloc's list of pairs, two names per line"
+    options.add_flag(query, "json", "print one JSON document on standard output")
+    text = "match nothing, but write the shortlists as hloc's list of pairs, two names in each line"
     options.add_path(query, "hloc_pairs", "FILE", text)
     options.add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
     text = "Which pictures of an index are copies of each other, or show the same things?"
     groups = commands.add_parser("groups", help="find the pictures that show the same", description=text)
     for each, n in ((query, 10), (groups, 5)):
-        text = "match a picture with the N that share most descriptors with it"
+        text = "match each picture with the N that share most descriptors with it"
         options.add_setting(each, "shortlist", options.count_setting(n, text))
-        options.add_path(each, "db", "FILE", "keep the matches, as a collection's database")
+        options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
     text = "Add the pictures of a folder to an index, and then those that arrive there, until Ctrl-C."
     watch = commands.add_parser("watch", help="add what arrives in a folder", description=text)
     watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="of pictures")
-    options.add_path(watch, "query", "THING", "a picture of a thing: report which pictures show it")
+    options.add_path(watch, "query", "THING", "picture of a thing: report which pictures show it")
     options.add_flag(watch, "recursive", "include subfolders")
-    options.add_flag(watch, "json", "one JSON document per line for each picture looked at")
+    options.add_flag(watch, "json", "print a line of JSON for each picture looked at")
     for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
-        options.add_path(each, "index", "FOLDER", "of the index", required=True)
-        how = each.add_argument_group("how it runs")
-        add_run_options(how, jobs)
-        options.add_setting(how, "wait", WAIT)
-        options.add_quiet(how)
+        options.add_path(each, "index", "FOLDER", "folder of the index", required=True)
+        running = each.add_argument_group("how it runs")
+        add_cluster_options(running, jobs)
+        options.add_setting(running, "wait", WAIT)
+        options.add_quiet(running)
         options.add_settings(each.add_argument_group("matching, as for gdl-match"))
     return parser
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.jobs and arguments.scheduler:
-        raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+    check_cluster_options(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
         with waiting(arguments, COMMAND):
@@ -97,7 +100,7 @@ def _add(arguments: argparse.Namespace) -> int:
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
     added = add_pictures(
-        arguments.index, paths, inside=inside, check=arguments.check, **run_options(arguments)
+        arguments.index, paths, inside=inside, check=arguments.check, **cluster_options(arguments)
     )
     _tell_errors(added.errors)
     print(_describe_added(added))
@@ -122,19 +125,20 @@ def _describe_added(added: Added) -> str:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
+    from matching.collection.reports.query_results import summarise_object
     from matching.collection.watching import watch_folder
 
     tell = make_teller(arguments)
-    how = {**run_options(arguments), "jobs": arguments.jobs or 1}
+    running = {**cluster_options(arguments), "jobs": arguments.jobs or 1}
     where = arguments.index, arguments.folder
-    for update in watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **how):
+    for update in watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **running):
         _tell_errors(update.added.errors)
         tell(_describe_added(update.added))
         for seen in update.seen:
             if seen.pair.error is not None:
                 _tell_errors([seen.pair.error])
             elif arguments.json:
-                objects = [_summarise(found) for found in seen.pair.objects]
+                objects = [summarise_object(found) for found in seen.pair.objects]
                 print(json.dumps({"picture": seen.path, "objects": objects}), flush=True)
             elif seen.pair.objects:
                 print(_describe_seen(seen), flush=True)
@@ -150,35 +154,20 @@ def _describe_seen(seen: Seen) -> str:
     )
 
 
-def _summarise(found: MatchedObject) -> dict[str, Any]:
-    return {
-        "id": found.id,
-        "n_matches": found.n_matches,
-        "score": found.score,
-        "log10_nfa": found.log_nfa,
-        "confidence": found.confidence,
-        "transform": found.transform.tolist(),
-        "transform_kind": found.transform_kind,
-        "transform_error": found.transform_error,
-        "outline1": found.outline1.tolist(),
-        "frame1": None if found.frame1 is None else found.frame1.tolist(),
-    }
-
-
 def _query(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index._index import find_candidates
     from matching.collection.reports.query_results import collect_results, verify_candidates
 
-    how = {**run_options(arguments), "jobs": arguments.jobs or 1}
+    running = {**cluster_options(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db is not None or arguments.json):
         raise InputError("--hloc-pairs matches nothing: it can't be combined with --db or --json")
     queries = _pictures(arguments)
-    candidates = find_candidates(arguments.index, queries, arguments.shortlist, **how)
+    candidates = find_candidates(arguments.index, queries, arguments.shortlist, **running)
     if arguments.hloc_pairs is not None:
         return _write_pairs(arguments, [(c.query, c.picture) for c in candidates])
-    with verify_candidates(candidates, db=arguments.db, **how) as db:
+    with verify_candidates(candidates, db=arguments.db, **running) as db:
         results = collect_results(db, queries, candidates)
     if arguments.db is not None:
         make_teller(arguments)(f"matches written to {make_printable(str(arguments.db))}")
@@ -201,17 +190,15 @@ def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]
 
 def _groups(arguments: argparse.Namespace) -> int:
     from matching.cli.commands.collection import show_groups
-    from matching.collection.kept_index._index import Candidate, find_candidates
+    from matching.collection.kept_index._index import find_candidates
     from matching.collection.kept_index._store import open_index
-    from matching.collection.reports.query_results import verify_candidates
+    from matching.collection.reports.query_results import verify_for_groups
 
-    how = run_options(arguments)
-    with open_index(arguments.index, how["config"]) as index:
+    running = cluster_options(arguments)
+    with open_index(arguments.index, running["config"]) as index:
         pictures = [path for path in index.found() if exists(path)]
-    candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **how)
-    # each pair once, and in an order that does not depend on the index
-    pairs = sorted({(min(c.query, c.picture), max(c.query, c.picture)) for c in candidates})
-    with verify_candidates([Candidate(*pair, 0) for pair in pairs], db=arguments.db, **how) as db:
+    candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)
+    with verify_for_groups(candidates, db=arguments.db, **running) as db:
         return show_groups(db)
 
 
@@ -237,9 +224,6 @@ def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list
     for path in arguments.pictures:
         if not exists(path):
             raise InputError(f"{path}: no such file or folder")
-        try:
-            paths += list_pictures(path, getattr(arguments, "recursive", False))
-        except InputError:
-            if not (may_be_empty and is_folder(path)):
-                raise
+        recursive = getattr(arguments, "recursive", False)
+        paths += list_pictures(path, recursive, may_be_empty=may_be_empty)
     return list(dict.fromkeys(paths))

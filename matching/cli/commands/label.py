@@ -7,25 +7,29 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, run_options
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
+from matching.errors import InputError
 from matching.output.words import align_columns, count
-from matching.settings import LABEL_FORMATS
+from matching.settings import EVERY, LABEL_FORMATS
 
 if TYPE_CHECKING:
     from matching.labels.run import Labels
 
 COMMAND = "gdl-match label"
 STOPPED = "interrupted; the same command goes on from here"
-DESCRIPTION = "Label things once, find them everywhere: boxes and polygons in all pictures of a folder."
+DESCRIPTION = """\
+Label things once, find them everywhere: boxes and polygons in all pictures of a folder, or in frames of a
+video."""
 EPILOG = """\
 Exit status: 0 something found, 1 nothing found, 2 bad input or usage, 3 the program failed, 130
-interrupted. The folder for the labels also holds labels.jsonl, from which the same command goes on after it
-was stopped."""
+interrupted. The folder for the labels also holds labels.jsonl, from which the same command continues after
+it was stopped."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,18 +48,22 @@ def make_parser() -> options.LineParser:
     )
     parser.add_argument("references", type=options.parse_path, nargs="+", metavar="REFERENCE", help=text)
     what = parser.add_argument_group("input and output")
-    options.add_path(what, "in", "FOLDER", "pictures to label", dest="folder", required=True)
+    text = "folder of pictures to label, or a video, whose frames are written into the folder for the labels"
+    options.add_path(what, "in", "FOLDER", text, dest="folder", required=True)
+    options.add_setting(what, "every", replace(EVERY, default=None, kind=float), f"{EVERY.default:g}")
     options.add_flag(what, "recursive", "include subfolders")
-    text = "mask that is white where the thing is, for the first picture; again for the second, and so on"
+    text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
     options.add_path(what, "mask", "FILE", text, action="append", default=[])
     options.add_choice(what, "format", LABEL_FORMATS)
     options.add_path(what, "out", "DIR", "folder for the labels", required=True)
-    text = "the pictures are frames of a video, numbered by their names: number each thing through them"
+    text = (
+        "the pictures are frames of a video, numbered by their names: number each thing through all of them"
+    )
     options.add_flag(what, "tracks", text)
-    options.add_flag(what, "review", "then show all proposals on a page, to accept or drop them")
-    how = parser.add_argument_group("how it runs")
-    add_run_options(how, "one per processor", on_clusters=False)
-    options.add_quiet(how)
+    options.add_flag(what, "review", "afterwards, show all proposals on a page, to accept or drop them")
+    running = parser.add_argument_group("how it runs")
+    add_run_options(running, "one per processor")
+    options.add_quiet(running)
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
 
@@ -63,7 +71,10 @@ def make_parser() -> options.LineParser:
 def _run(arguments: argparse.Namespace) -> int:
     from matching.labels.references import read_references
     from matching.labels.run import label_pictures
+    from matching.pictures.names import is_video
 
+    if arguments.every is not None and not is_video(arguments.folder):
+        raise InputError("--every needs a video")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
         labels = label_pictures(
@@ -73,6 +84,7 @@ def _run(arguments: argparse.Namespace) -> int:
             form=arguments.format,
             recursive=arguments.recursive,
             tracks=arguments.tracks,
+            every=arguments.every or EVERY.default,
             **run_options(arguments),
         )
     status = _show(labels, arguments)

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,7 +17,7 @@ from matching.cli.console import (
     make_teller,
     open_report,
     print_short_warnings,
-    silence_decoders,
+    read_pictures,
 )
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
@@ -63,8 +62,11 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
             raise InputError(f"{overview}: was not written by gdl-match; choose another --out, or remove it")
         search = _Search(arguments, rivals, thing, base, guard)
     explained: set[str] = set()
-    outcomes, width = [], max(len("picture"), *(len(_format_name(path)) for path in paths))
+    names = dict(zip(paths, map(_format_name, make_relative(paths)), strict=True))
+    outcomes, width = [], max(len("picture"), *map(len, names.values()))
     tell = make_teller(arguments)
+    if len(folder := str(paths[0]).removesuffix(names[paths[0]])) < len(str(paths[0])) and folder:
+        tell(f"pictures in {make_printable(folder)}")
     if not arguments.json:
         print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
@@ -73,18 +75,18 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
         if outcome.error is not None:
             print(f"gdl-match: error: {outcome.error}", file=sys.stderr)
         if not arguments.json:
-            print(_describe_outcome(outcome, width), flush=True)
+            print(_describe_outcome(outcome, names[path], width), flush=True)
         if outcome.result is not None:
             reasons = explain_nothing(outcome.result, (thing, path))
             for reason in (r for r in reasons if r not in explained):
                 tell(reason)
-            explained.update(reasons)  # the first picture's is told once
+            explained.update(reasons)  # reasons of the first picture appear once
     if arguments.json:
         print(_format_json(outcomes))
     else:
         tell(_describe_written(outcomes, base))
     if overview is not None:
-        _write_overview(overview, thing, outcomes)
+        _write_overview(overview, thing, outcomes, names)
         tell(f"overview: {overview}")
     if arguments.open and overview is not None:
         open_report(overview)
@@ -93,14 +95,12 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
 
 
-def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome]) -> None:
+def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names: Mapping[Path, str]) -> None:
     from matching.output.folders import write_whole
     from matching.output.html.overview import overview_page
 
-    names = make_relative([o.path for o in outcomes]) if len(outcomes) > 1 else [outcomes[0].path.name]
-    named = zip(outcomes, names, strict=True)
-    shots = [replace(o.shot, name=_format_name(name)) for o, name in named if o.shot is not None]
-    failed = [(_format_name(o.path), o.error) for o in outcomes if o.error is not None]
+    shots = [replace(o.shot, name=names[o.path]) for o in outcomes if o.shot is not None]
+    failed = [(names[o.path], o.error) for o in outcomes if o.error is not None]
     page = overview_page(_format_name(thing.name), shots, failed)
     write_whole(path, page.encode("utf-8", "backslashreplace"))
 
@@ -126,19 +126,16 @@ class _Search:
         guard: Guard,
     ) -> None:
         self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
-        self.rival = rivals.get(arguments.method)
         self.tell = make_teller(arguments)
-        self.picture = _read(thing, arguments.mask0)
+        (self.picture,) = read_pictures([thing], [arguments.mask0])
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
-        from matching._common.threads import default_threads
-        from matching.pipelines.description import describe_details, describe_picture, prepare_views
+        from matching.pipelines.pair import label_by
+        from matching.pipelines.searching import Search
 
         self.config = make_config(arguments)
-        self.views = cache(lambda: prepare_views(self.picture, self.config))
-        n_threads = default_threads()
+        rival = rivals.get(arguments.method)
         with report_compiling(self.tell):
-            self.described = describe_picture(self.picture, self.config, n_threads)
-        self.details = cache(lambda: describe_details(self.picture, self.described, self.config, n_threads))
+            self.search = Search(self.picture, self.config, None if rival is None else label_by(rival))
 
     def match(self, path: Path) -> Outcome:
         """Match one picture and write the results."""
@@ -148,8 +145,9 @@ class _Search:
             with self.guard():
                 folder = self._folder(path)
                 check_output(folder, self.arguments, (self.thing, path))
-                picture = _read(path)
-                result = self._result(picture)
+                (picture,) = read_pictures([path])
+                with print_short_warnings(), report_compiling(self.tell):
+                    result = self.search.match(picture)
             options = output_options(self.arguments)
             if options["exports"]:
                 from matching.output.exchange import check_formats
@@ -173,31 +171,6 @@ class _Search:
         inputs = make_absolute(self.thing), make_absolute(path)
         return choose_folder(self.base / name_pair_folder(self.thing, path), inputs)
 
-    def _result(self, picture: Picture) -> MatchResult:
-        from matching._common.threads import default_threads
-        from matching.pipelines.description import describe_details, describe_picture, prepare_views
-        from matching.pipelines.pair import label_by, match_described
-
-        with print_short_warnings(), report_compiling(self.tell):
-            n_threads = default_threads()
-            described = describe_picture(picture, self.config, n_threads)
-            return match_described(
-                self.described,
-                described,
-                self.config,
-                stages=None if self.rival is None else label_by(self.rival),
-                views=(self.views, lambda: prepare_views(picture, self.config)),
-                pictures=(self.picture, picture),
-                details=(self.details, lambda: describe_details(picture, described, self.config, n_threads)),
-            )
-
-
-def _read(path: Path, mask: Path | None = None) -> Picture:
-    from matching.pictures.images import add_mask, read_picture
-
-    with silence_decoders():
-        return add_mask(read_picture(path), mask)
-
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
     """List the given pictures and those in given folders, each once, except the thing itself."""
@@ -217,11 +190,10 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
     return list(paths.values())
 
 
-def _describe_outcome(outcome: Outcome, width: int) -> str:
+def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
     """The line of one picture: how often it shows the thing, then what is told of its best object."""
     from matching.objects.copies import count_copies
 
-    name = _format_name(outcome.path)
     if outcome.result is None:
         return f"{name:<{width}}  can't be used"
     if not outcome.result.objects:
@@ -259,11 +231,11 @@ def _format_json(outcomes: list[Outcome]) -> str:
 
     from matching.output.json_text import json_text
 
-    told: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for o in outcomes:
-        told.append({"picture": str(o.path)})
+        entries.append({"picture": str(o.path)})
         if o.folder is None:
-            told[-1]["error"] = o.error
+            entries[-1]["error"] = o.error
         else:
-            told[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
-    return json_text({"results": told})
+            entries[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
+    return json_text({"results": entries})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes, refuse
 from matching.cli.compiling import report_compiling
-from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
+from matching.cli.console import make_teller, open_report, print_short_warnings, read_pictures
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
 from matching.errors import InputError
@@ -142,8 +142,8 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindCluster
     elif not arguments.images:
         raise InputError("a picture is needed, or two, or --demo; see gdl-match --help")
     elif _is_single(arguments):
-        told = f"takes two pictures, got {arguments.images[0]} alone"
-        refuse(arguments, ("mask1", "export", "view_synthesis"), told, rivals)
+        rule = f"takes two pictures, got {arguments.images[0]} alone"
+        refuse(arguments, ("mask1", "export", "view_synthesis"), rule, rivals)
     check_settings(arguments)
     if arguments.view_synthesis and arguments.method in rivals:
         raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
@@ -203,12 +203,8 @@ def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
 
 
 def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:
-    """The pictures with their masks. They are checked for the formats that they are to be exported in."""
-    from matching.pictures.images import add_mask, make_picture
-
-    masks = arguments.mask0, arguments.mask1
-    with silence_decoders():
-        pictures = [add_mask(make_picture(image), mask) for image, mask in zip(images, masks, strict=False)]
+    """Read the pictures with their masks, and check that they can be exported in the chosen formats."""
+    pictures = read_pictures(images, (arguments.mask0, arguments.mask1))
     if arguments.export:
         from matching.output.exchange import check_formats
 

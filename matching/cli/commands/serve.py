@@ -90,7 +90,7 @@ def _serve(arguments: argparse.Namespace) -> int:
 
 
 def _connections() -> int:
-    """How many connections there may be: fewer than usual where the system allows few open files."""
+    """The most connections at a time: fewer than usual if the system allows only few open files."""
     most = Limits.connections
     if find_spec("resource") is None:  # Windows
         return most

@@ -80,13 +80,13 @@ def _format_appearance(found: Appearance) -> tuple[str, ...]:
 
     best = max(found.best.objects, key=lambda item: item.score)
     times = format_time(found.begin), format_time(found.end)
-    told = str(best.n_matches), f"{best.score:.2f}", best.confidence or UNKNOWN
-    return (*times, str(len(found.sightings)), *told, *format_place(best))
+    best_of = str(best.n_matches), f"{best.score:.2f}", best.confidence or UNKNOWN
+    return (*times, str(len(found.sightings)), *best_of, *format_place(best))
 
 
 @contextmanager
 def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
-    """A bar on standard error, as long as the video says that it is."""
+    """A progress bar on standard error, of the length that the video declares."""
     from tqdm import tqdm
 
     form = "{desc}: {n:.0f} of {total:.0f} s |{bar}| {elapsed}{postfix}"

@@ -15,7 +15,7 @@ from typing import Any
 
 RESULTS = {"matches": "candidate", "objects": "object", "timings": "stage"}  # and the order of a pair's rows
 Keys = Mapping[str, Sequence[str]]  # table: the columns that name a row
-_whole: dict[Path, tuple[int, ...]] = {}  # databases that were found whole, and their files' state then
+_whole: dict[Path, tuple[int, ...]] = {}  # databases found intact, and the state of their files then
 
 
 def compute_checksum(*values: Any) -> bytes:
@@ -88,9 +88,9 @@ def find_damage(
 
 
 def _list_damage(connection: sqlite3.Connection, keys: Keys, results: Mapping[str, str]) -> Iterator[str]:
-    (told,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if told != "ok":
-        yield " ".join(told.split())
+    (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if report != "ok":
+        yield " ".join(report.split())
     yield from _compare(connection, "schema", connection.execute("SELECT name, name, sql FROM sqlite_master"))
     for table, key in keys.items():
         rows = connection.execute(f"SELECT {_join_key(key)}, * FROM {table}")

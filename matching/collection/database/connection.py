@@ -10,13 +10,13 @@ from typing import Any
 
 from matching.errors import InputError
 
-WAIT = 60.0  # seconds to wait for another process, where nothing else is said
-SOON = 0.5  # seconds of it of which nothing is told
+WAIT = 60.0  # seconds to wait for another process, unless another time is set
+SOON = 0.5  # seconds of the wait that are not reported
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait for a database that another process has locked, and whom to tell of it."""
+    """How long to wait for a database that another process has locked, and how to report it."""
 
     seconds: float = WAIT  # at most
     tell: Callable[[str], None] | None = None  # called with a line when the wait gets long
@@ -28,7 +28,7 @@ _patience: ContextVar[Patience] = ContextVar("patience", default=PATIENCE)
 
 @contextmanager
 def wait_for_databases(seconds: float, tell: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Let connections that are made inside wait so long for other processes, and tell of it."""
+    """Let connections made inside wait so many seconds for other processes, and report it."""
     token = _patience.set(Patience(seconds, tell))
     try:
         yield
@@ -37,13 +37,13 @@ def wait_for_databases(seconds: float, tell: Callable[[str], None] | None = None
 
 
 class Connection(sqlite3.Connection):
-    """A connection that tells of its waits."""
+    """A connection that reports when it waits."""
 
     named = "the database"
     patience = PATIENCE
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        """Execute a statement; a damaged database may make messages that are no text."""
+        """Execute a statement; messages of a damaged database may not be text."""
         try:
             return super().execute(*arguments)
         except UnicodeDecodeError:

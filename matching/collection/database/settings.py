@@ -1,4 +1,4 @@
-"""What a database was made with: kept in it, compared with what is wanted, and read back."""
+"""The settings that a database was made with: written, compared with the present ones, and read back."""
 
 import json
 from collections.abc import Mapping
@@ -40,10 +40,10 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, pat
     if config is None:
         return
     if not has_same_results(made_with):
-        told = describe_difference(json.loads(made_with["results"]), STAGES)
+        difference = describe_difference(json.loads(made_with["results"]), STAGES)
         raise InputError(
-            f"{path}: the database was made by version {made_with['version']}, whose results are others than"
-            f" those of {__version__} (stage {told}); {REMEDY}"
+            f"{path}: the database was made by version {made_with['version']}, whose results differ from"
+            f" those of {__version__} (stage {difference}); {REMEDY}"
         )
     if (made_config := read_config(made_with)) != config:
         name = describe_difference(*(json.loads(json.dumps(asdict(c))) for c in (made_config, config)))
@@ -71,7 +71,7 @@ def _replace_values(record: Any, values: Mapping[str, Any]) -> Any:
 
 
 def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> str:
-    """Describe the first difference of two sets of settings."""
+    """Describe the first difference between two sets of settings."""
     for name in sorted({*made, *wanted}):
         a, b = made.get(name), wanted.get(name)
         if a != b:
@@ -82,7 +82,7 @@ def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], pref
 
 
 def has_same_results(made_with: Mapping[str, str]) -> bool:
-    """Whether the stages that made a database give the results that those of this program give."""
+    """Whether the stages that made a database give the same results as this program's."""
     return made_with.get("results") == as_text(STAGES)
 
 

@@ -1,7 +1,7 @@
 """The database of a collection: one SQLite file, which no crash can damage.
 
 Every picture and every pair is one transaction. Their numbers follow from the plan, not from the order of the
-work: the finished database holds the same rows, timings aside, however often a run was stopped.
+work. So the finished database holds the same rows, except for timings, however often a run was stopped.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from matching.collection.database.settings import KEY_OF_PROGRAMS, check_schema,
 from matching.collection.records import ImageRecord, PairRecord
 from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.objects.description import MatchedObject
 from matching.output.provenance import Origin, as_text
 from matching.pictures.names import is_file
 
@@ -175,7 +176,7 @@ class Store:
         return bool(self.value(query, (KEY_OF_SHORTLIST + shortlist,)))
 
     def forget_changed(self, contents: Mapping[int, str | None]) -> int:
-        """Make pictures pending again whose file has changed, with all their pairs."""
+        """Make pictures whose file has changed pending again, with all their pairs."""
         known = dict(self._db.execute("SELECT id, sha256 FROM images WHERE status != 'pending'"))
         changed = [(k,) for k, content in contents.items() if k in known and content != known[k]]
         if not changed:
@@ -200,7 +201,7 @@ class Store:
         return len(changed)
 
     def forget_failed(self) -> None:
-        """Make pictures and pairs pending again that failed."""
+        """Make failed pictures and pairs pending again."""
         if not any(
             self.value(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE status = 'failed')")
             for table in ("images", "pairs")
@@ -224,7 +225,7 @@ class Store:
             self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", row)
 
     def record_programs(self, programs: Mapping[str, str]) -> None:
-        """Note other programs than those that the database was begun with."""
+        """Record programs other than those that the database was begun with."""
         text = as_text(programs)
         number = hashlib.sha256(text.encode()).hexdigest()[:12]
         with transaction(self._db):
@@ -241,7 +242,7 @@ class Store:
         )
 
     def record_image(self, record: ImageRecord) -> None:
-        """Write what is known of a picture, unless another process has."""
+        """Write the result for a picture, unless another process has written it."""
         with transaction(self._db):
             self._record_machine(record.origin)
             self._db.execute(
@@ -254,7 +255,7 @@ class Store:
             )
 
     def record_pair(self, record: PairRecord) -> None:
-        """Write what is known of a pair, unless another process has, or has found that a picture changed."""
+        """Write the result for a pair, unless another process has, or has found that a picture changed."""
         with transaction(self._db):
             self._record_machine(record.origin)
             if record.error is not None:
@@ -282,7 +283,7 @@ class Store:
         return ended.rowcount == 1
 
     def fail_pairs_of_failed_images(self) -> None:
-        """Let pairs fail that have a failed picture, with its reason (the first one's)."""
+        """Mark pairs with a failed picture as failed, with the (first) picture's reason."""
         if not self.value(
             "SELECT EXISTS (SELECT 1 FROM pairs JOIN images ON images.id IN (image0, image1)"
             " WHERE pairs.status = 'pending' AND images.status = 'failed')"
@@ -301,6 +302,23 @@ def read_transform(store: Store, pair: int) -> Floats:
     """The transform of the object of a pair that has most matches -> (3, 3)."""
     query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
     return np.array(json.loads(store.value(query, (pair,))))
+
+
+def read_objects(store: Store, pair: int) -> list[MatchedObject]:
+    """Read the objects of a pair, without their motions and frames."""
+    query = (
+        "SELECT outline0, outline1, transform, object, n_matches, score, transform_kind, transform_error,"
+        " log10_nfa FROM objects WHERE pair = ? ORDER BY object"
+    )
+    objects = []
+    for *shapes, number, n_matches, score, kind, error, log_nfa in store.rows(query, (pair,)):
+        outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
+        objects.append(
+            MatchedObject(
+                number, n_matches, score, outline0, outline1, transform, kind, error, log_nfa=log_nfa
+            )
+        )
+    return objects
 
 
 def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:

@@ -12,8 +12,8 @@ from matching._common.threads import limit_threads
 from matching.collection.backends import Lost, start_working
 from matching.collection.cache import compute_digest
 from matching.collection.kept_index._store import Counts, open_index
-from matching.collection.records import IndexedRecord, check_origin
-from matching.collection.retrieval._codes import encode
+from matching.collection.records import IndexedRecord
+from matching.collection.retrieval._codes import encode_indexed
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
 from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
 from matching.config import MatchConfig
@@ -57,8 +57,8 @@ def add_pictures(
     """Add pictures to the index in a folder, which is made if it is missing.
 
     Pictures that it has already are skipped; those whose file has changed are described again, and those in
-    the folders `inside` whose file is gone are dropped. `how` is cache, jobs, scheduler and progress, as of
-    `match_collection`.
+    the folders `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress, as
+    for `match_collection`.
     """
     with open_index(folder, config, create=True) as index, start_working(config, **how) as working:
         mended = index.mend(check)
@@ -68,8 +68,8 @@ def add_pictures(
         tasks = ((number, path, working.settings) for number, path in index.pending())
         indexed: list[int] = []
         errors: list[str] = []
-        done = working.progress(working.run(index_file, tasks), total=n, desc="pictures")
-        for records in split_in_batches((_sound(record) for record in done), TOGETHER):
+        done = working.records(index_file, tasks, _lost, n, "pictures")
+        for records in split_in_batches(done, TOGETHER):
             index.add(records)
             index.merge_small_segments()
             indexed += [record.id for record in records if record.error is None]
@@ -87,8 +87,7 @@ def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
         size, modified = status.st_size, status.st_mtime_ns
         content = compute_digest(path)
         with limit_threads(1):
-            features = get_described(Source(path, content), settings).features
-            entries = encode(features, picture=number)
+            entries = encode_indexed(get_described(Source(path, content), settings), number)
     except (InputError, OSError) as error:
         reason = explain_unreadable(path) if isinstance(error, OSError) else " ".join(str(error).split())
     except Exception:
@@ -103,7 +102,7 @@ def find_candidates(
 ) -> list[Candidate]:
     """Find the pictures of an index that share most descriptors with each query.
 
-    Pictures whose file is gone are left out. `how` is as of `add_pictures`.
+    Pictures whose file is gone are left out. `how` is as for `add_pictures`.
     """
     with open_index(folder, config) as index, start_working(config, **how) as working:
         queries = list(dict.fromkeys(queries))
@@ -125,8 +124,5 @@ def find_candidates(
         return result
 
 
-def _sound(record: IndexedRecord | Lost) -> IndexedRecord:
-    if isinstance(record, Lost):
-        return IndexedRecord(record.id, error=record.error)
-    check_origin(record)
-    return record
+def _lost(task: Lost) -> IndexedRecord:
+    return IndexedRecord(task.id, error=task.error)

@@ -36,7 +36,7 @@ from matching.errors import InputError
 from matching.output.provenance import STAGES
 from matching.pictures.names import is_file
 
-FORMAT = "5"
+FORMAT = "6"
 DATABASE = "index.db"
 KEYS = {"settings": ["name"], "segments": ["name"], "pictures": ["id"], "dead": ["segment", "picture"]}
 STAGES_OF_FEATURES = "pictures", "features"  # whose results an index depends on
@@ -57,7 +57,7 @@ class Counts:
 
 @contextmanager
 def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Iterator[KeptIndex]:
-    """Open the index in a folder; raises InputError where it is missing, damaged, or made another way."""
+    """Open the index in a folder; raises InputError if it is missing, damaged, or made another way."""
     check_indexed(config.features)
     folder = Path(folder)
     path = folder / DATABASE
@@ -240,7 +240,7 @@ class KeptIndex:
         return True
 
     def shards(self) -> list[Shard]:
-        """The segments with their dead pictures, for a search; it raises InputError where one is damaged."""
+        """The segments with their dead pictures, for a search; it raises InputError if one is damaged."""
         dead: dict[str, list[int]] = {}
         for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
             dead.setdefault(name, []).append(picture)
@@ -269,7 +269,7 @@ class KeptIndex:
     def mend(self, check: bool = False) -> int:
         """Make pictures pending again whose segment is damaged, count them, and remove unused files.
 
-        A file is read where its size or time have changed, or with `check` in any case.
+        A file is read if its size or time have changed, or in any case with `check`.
         """
         lost = 0
         if broken := [(name,) for name in self._damaged(check)]:
@@ -287,7 +287,7 @@ class KeptIndex:
         return max(lost, 0)
 
     def _damaged(self, check: bool = False) -> Iterator[str]:
-        """Names of the segments that are missing or have another content."""
+        """Names of the segments that are missing or whose content has changed."""
         for name, digest, *known in self.rows("SELECT name, sha256, bytes, modified FROM segments"):
             path = self.folder / name
             now = path.stat() if path.exists() else None

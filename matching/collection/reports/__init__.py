@@ -1,1 +1,1 @@
-"""What is told of a collection: exports, pages, groups of pictures that belong together."""
+"""Reports of a collection: exports, pages, groups of pictures that belong together."""

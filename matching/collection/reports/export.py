@@ -2,7 +2,8 @@
 
 import csv
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,14 +54,21 @@ def export(db: Path, folder: Path, kind: str) -> list[Path]:
     paths = [folder / f"{table}.{kind}" for table in TABLES]
     with open_store(db) as store:
         check_tables_replaceable(folder, kind)
-        try:
-            with make_temporary_folder(folder) as part:
-                for path, query in zip(paths, TABLES.values(), strict=True):
-                    write(part / path.name, store.cursor(query))
-                place_files(part, folder, [path.name for path in paths])
-        except OSError as error:
-            raise InputError(f"{folder}: the tables can't be written ({error.strerror or error})") from None
+        with exported_files(folder, [path.name for path in paths]) as part:
+            for path, query in zip(paths, TABLES.values(), strict=True):
+                write(part / path.name, store.cursor(query))
     return paths
+
+
+@contextmanager
+def exported_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """A temporary folder, whose files are put into another one at the end: all of them, or none."""
+    try:
+        with make_temporary_folder(folder) as part:
+            yield part
+            place_files(part, folder, names)
+    except OSError as error:
+        raise InputError(f"{folder}: the export can't be written ({error.strerror or error})") from None
 
 
 def _columns() -> dict[str, list[str]]:

@@ -19,13 +19,13 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
-from matching.collection.reports.export import FOREIGN
+from matching.collection.reports.export import FOREIGN, exported_files
 from matching.errors import InputError
+from matching.interchange.two_views import LEAST, epipolar_error
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
 from matching.output.commit import finish_earlier_run
 from matching.output.export_formats import FILES
-from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.decoding import map_displayed_to_stored, read_orientation
 from matching.pictures.names import is_file, make_relative
 
@@ -33,7 +33,6 @@ FORMATS = ("colmap", "hloc")
 OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
 MARK = "written_by"  # attribute of our HDF5 files
 LISTED = "pairs_sha256"  # of matches.h5: of pairs.txt, as it was written with it
-LEAST = 15  # matches of a two-view geometry, COLMAP's
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +54,8 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
     check_sfm_replaceable(folder, kind)
     with open_store(db) as store:
         collection = _Collection(store, kind, static)
-        try:
-            with make_temporary_folder(folder) as part:
-                write(part, collection)
-                place_files(part, folder, FILES[kind])
-        except OSError as error:
-            raise InputError(f"{folder}: the export can't be written ({error.strerror or error})") from None
+        with exported_files(folder, FILES[kind]) as part:
+            write(part, collection)
     return [folder / name for name in FILES[kind]]
 
 
@@ -160,19 +155,10 @@ def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None
     fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:
         return None, np.zeros(len(xy0), bool)
-    explained = _epipolar_error(fundamental, xy0, xy1) <= exchange.MAX_ERROR
+    explained = epipolar_error(fundamental, xy0, xy1) <= exchange.MAX_ERROR
     _, which = np.unique(object_, return_inverse=True)
     moved = np.bincount(which, explained) < 0.5 * np.bincount(which)
     return fundamental, explained & ~moved[which]
-
-
-def _epipolar_error(fundamental: Array, xy0: Array, xy1: Array) -> Array:
-    """(n,): Sampson's approximation of the distance in pixels from what the matrix allows."""
-    a, b = (np.column_stack([xy, np.ones(len(xy))]) for xy in (xy0, xy1))
-    line1, line0 = a @ fundamental.T, b @ fundamental
-    slope = (line1[:, :2] ** 2).sum(axis=1) + (line0[:, :2] ** 2).sum(axis=1)
-    error: Array = np.abs((b * line1).sum(axis=1)) / np.sqrt(np.maximum(slope, 1e-12))
-    return error
 
 
 def _one_to_one(at0: Array, at1: Array) -> Ints:
@@ -213,7 +199,7 @@ def _write_colmap(folder: Path, collection: _Collection) -> None:
 
 @contextmanager
 def _errors_of_output() -> Iterator[None]:
-    """OSError for what SQLite says of the file that is written: those of the collection are others."""
+    """Turn errors of the file that is written into OSError; the collection's own are handled elsewhere."""
     try:
         yield
     except sqlite3.Error as error:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
@@ -133,12 +133,42 @@ def find_links(store: Store) -> Iterator[Link]:
             (inner, there), (outer, _) = shown if relation.share0 >= relation.share1 else shown[::-1]
             if not (inner and outer and is_alike(inner, outer, there)):
                 relation = replace(relation, kind="same thing", derived=None)
-        outlines = store.rows("SELECT outline0, outline1 FROM objects WHERE pair = ?", (pair,))
-        areas = [
-            sum(Polygon(json.loads(outline)).area for outline in own) / math.prod(size)
-            for own, size in zip(zip(*outlines, strict=True), (size0, size1), strict=True)
-        ]
-        yield Link(image0, image1, relation, score, n, min(areas))
+        yield Link(image0, image1, relation, score, n, _find_covered(store, pair, (size0, size1)))
+
+
+def _find_covered(store: Store, pair: int, sizes: Sequence[Sequence[int]]) -> float:
+    """The share of a picture within the outlines of the pair's objects, the smaller of the two."""
+    outlines = store.rows("SELECT outline0, outline1 FROM objects WHERE pair = ?", (pair,))
+    shares = (
+        sum(Polygon(json.loads(outline)).area for outline in own) / math.prod(size)
+        for own, size in zip(zip(*outlines, strict=True), sizes, strict=True)
+    )
+    return float(min(shares))
+
+
+def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, str]:
+    """For each picture that is joined to others for sure, by objects of more than a logo's size, one picture
+    that stands for all of them. Only the pairs of paths asked for count, each in rising order. No file is
+    read.
+    """
+    rows = store.rows(
+        "SELECT pairs.id, a.path, b.path, a.width, a.height, b.width, b.height FROM pairs"
+        " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
+        " WHERE n_objects > 0 AND image0 != image1"
+    )
+    pairs = [
+        (path0, path1)
+        for pair, path0, path1, *numbers in rows
+        if (min(path0, path1), max(path0, path1)) in asked
+        and _find_covered(store, pair, (numbers[:2], numbers[2:])) >= SMALL
+    ]
+    if not pairs:
+        return {}
+    paths, ends = np.unique(np.array(pairs, object).reshape(-1, 2), return_inverse=True)
+    graph = coo_array((np.ones(len(pairs)), ends.reshape(-1, 2).T), shape=(len(paths),) * 2)
+    _, labels = connected_components(graph, directed=False)
+    _, first = np.unique(labels, return_index=True)
+    return dict(zip(paths.tolist(), paths[first][labels].tolist(), strict=True))
 
 
 def _read(path: str) -> Picture | None:

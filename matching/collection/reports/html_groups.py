@@ -1,4 +1,4 @@
-"""The report of a collection's groups: one page, a group after the other, each picture with what it is."""
+"""The report of a collection's groups: one page with each picture's relation to the one before it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ def write_groups_report(db: Path, path: Path) -> None:
 
 
 def describe_link(member: Member) -> str:
-    """Write what a picture's link is, in words."""
+    """Describe a picture's link in words."""
     link = member.link
     if link is None:
         return ""
@@ -63,8 +63,8 @@ def format_groups(groups: Sequence[Sequence[Member]]) -> str:
     for number, members in enumerate(groups):
         lines.append(f"group {number}: {len(members)} pictures")
         for m in members:
-            told = f"  {m.role} {names[m.of]} ({describe_link(m)})" if m.of is not None else ""
-            lines.append(f"  {names[m.picture]}{told}")
+            relation = f"  {m.role} {names[m.of]} ({describe_link(m)})" if m.of is not None else ""
+            lines.append(f"  {names[m.picture]}{relation}")
     return "\n".join(lines)
 
 

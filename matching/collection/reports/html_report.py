@@ -1,8 +1,8 @@
 """The report of a collection: its pairs with objects, the best first, each in a view with details."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from matching._common.types import Floats
 from matching.collection.cache import FeatureCache
 from matching.collection.database.settings import has_same_results, read_config
-from matching.collection.database.store import Store, open_store
+from matching.collection.database.store import Store, open_store, read_objects
 from matching.collection.work import Settings, Source, get_described
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
@@ -105,8 +105,9 @@ def _pair_data(
     xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
     cluster = columns[:, 1].astype(int)
     boxes = [np.array([[0.0, 0.0], images[k][2:4]]) - 0.5 for k in (image0, image1)]
-    matches = [(xy0[cluster == k], xy1[cluster == k]) for k in np.unique(cluster)]
-    objects = list(_objects(store, number, boxes, matches))
+    objects = [
+        _describe(o, xy0[cluster == o.id], xy1[cluster == o.id], boxes) for o in read_objects(store, number)
+    ]
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     others = np.empty((0, 5))
     if settings is not None:
@@ -140,27 +141,7 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
     return others[np.argsort(others[:, 4], kind="stable")][: n_candidates - len(kept)]
 
 
-def _objects(
-    store: Store, number: int, boxes: Sequence[Floats], matches: Sequence[tuple[Floats, Floats]]
-) -> Iterator[MatchedObject]:
-    """The objects of a pair with motions and frames, from the `matches` of each; boxes of both pictures."""
-    query = (
-        "SELECT object, n_matches, score, log10_nfa, outline0, outline1, transform, transform_kind,"
-        " transform_error FROM objects WHERE pair = ? ORDER BY object"
-    )
-    rows = store.rows(query, (number,))
-    for (k, n, score, log_nfa, *shapes, kind, error), points in zip(rows, matches, strict=True):
-        outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
-        yield MatchedObject(
-            id=k,
-            n_matches=n,
-            score=score,
-            log_nfa=log_nfa,
-            outline0=outline0,
-            outline1=outline1,
-            transform=transform,
-            transform_kind=kind,
-            transform_error=error,
-            frame1=fit_frame(*points, boxes[0], transform),
-            motion=describe_motion(transform, outline0, outline1, *boxes),
-        )
+def _describe(stored: MatchedObject, xy0: Floats, xy1: Floats, boxes: Sequence[Floats]) -> MatchedObject:
+    """Add the motion and the frame to an object, from its matches (n, 2); boxes (2, 2) of both pictures."""
+    motion = describe_motion(stored.transform, stored.outline0, stored.outline1, *boxes)
+    return replace(stored, motion=motion, frame1=fit_frame(xy0, xy1, boxes[0], stored.transform))

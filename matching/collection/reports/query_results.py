@@ -1,20 +1,23 @@
-"""What a query found, as values that JSON can hold: matched pictures with their objects, not votes alone."""
+"""The results of a query, as values that JSON can hold: matched pictures with their objects."""
 
-import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from matching.collection.database.store import Store, open_store
+from matching.collection.database.store import Store, open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.plan import Plan
+from matching.collection.reports.groups import find_joined
 from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
 from matching.config import MatchConfig
+from matching.objects.description import MatchedObject
+
+STRANGERS = 2  # candidates of a picture that are not of its group, after which it is asked for no more
 
 
 @contextmanager
@@ -23,7 +26,7 @@ def verify_candidates(
     config: MatchConfig = MatchConfig(),
     *,
     db: Path | None = None,
-    **how: Any,
+    **running: Any,
 ) -> Iterator[Path]:
     """Match each query with its candidates in a collection's database, by default a temporary one."""
     rows = {path: k for k, path in enumerate(sorted({p for c in candidates for p in (c.query, c.picture)}))}
@@ -31,8 +34,56 @@ def verify_candidates(
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "query.db"
         plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
-        match_collection(plan, path, config, **{"jobs": 1, **how})
+        match_collection(plan, path, config, **{"jobs": 1, **running})
         yield path
+
+
+@contextmanager
+def verify_for_groups(
+    candidates: Sequence[Candidate],
+    config: MatchConfig = MatchConfig(),
+    *,
+    db: Path | None = None,
+    **how: Any,
+) -> Iterator[Path]:
+    """Match each picture with its candidates as far as that may join groups: first all with their best one,
+    then those with their second that are not in one group by then, and so on. After two that did not join
+    its group, a picture is asked for no more: the others share even less with it.
+
+    Each pair is matched once, in an order that does not depend on the index.
+    """
+    rounds: dict[int, list[Candidate]] = {}
+    for candidate, rank in zip(candidates, _rank_candidates(candidates), strict=True):
+        rounds.setdefault(rank, []).append(candidate)
+    with tempfile.TemporaryDirectory() as folder:
+        path = db or Path(folder) / "groups.db"
+        group: dict[str, str] = {}
+        matched: set[tuple[str, str]] = set()
+        strangers: Counter[str] = Counter()
+        for rank, some in (rounds or {0: []}).items():
+            asked = [(c.query, c.picture) for c in some if strangers[c.query] < STRANGERS]
+            pairs = {(min(pair), max(pair)) for pair in asked} - matched
+            apart = sorted(pair for pair in pairs if not _are_joined(group, *pair))
+            matched.update(apart)
+            if not apart and rank:
+                continue
+            found = verify_candidates([Candidate(*pair, 0) for pair in apart], config, db=path, **how)
+            with found, open_store(path) as store:
+                group = find_joined(store, matched)  # not by pairs of later rounds of a run that was stopped
+            strangers.update(query for query, picture in asked if not _are_joined(group, query, picture))
+        yield path
+
+
+def _are_joined(group: Mapping[str, str], first: str, second: str) -> bool:
+    return first in group and group[first] == group.get(second)
+
+
+def _rank_candidates(candidates: Sequence[Candidate]) -> Iterator[int]:
+    """The place of each candidate among those of its query, which come best first."""
+    seen: Counter[str] = Counter()
+    for candidate in candidates:
+        yield seen[candidate.query]
+        seen[candidate.query] += 1
 
 
 def collect_results(
@@ -52,8 +103,8 @@ def collect_results(
             )
             for pair, rank, score, error, width, height in rows:
                 if error is not None:
-                    told = {"path": candidate.picture, "error": error.strip().splitlines()[-1]}
-                    failed.setdefault(candidate.query, []).append(told)
+                    entry = {"path": candidate.picture, "error": error.strip().splitlines()[-1]}
+                    failed.setdefault(candidate.query, []).append(entry)
                 elif objects := _objects(store, pair, (width, height)):
                     known = {"path": candidate.picture, "votes": candidate.votes}
                     pictures.append({**known, "rank": rank, "score": score, "objects": objects})
@@ -68,25 +119,22 @@ def collect_results(
 
 
 def _objects(store: Store, pair: int, size: tuple[int, int]) -> list[dict[str, Any]]:
-    query = (
-        "SELECT object, n_matches, score, log10_nfa, transform, transform_kind, transform_error,"
-        " outline0, outline1 FROM objects WHERE pair = ? ORDER BY object"
-    )
-    objects = []
-    for number, n, score, log_nfa, transform, kind, error, outline0, outline1 in store.rows(query, (pair,)):
-        matrix = np.array(json.loads(transform))
-        frame = map_frame(matrix, size)
-        told = {
-            "id": number,
-            "n_matches": n,
-            "score": score,
-            "log10_nfa": log_nfa,
-            "transform": matrix.tolist(),
-            "transform_kind": kind,
-            "transform_error": error,
-            "frame1": None if frame is None else frame.tolist(),
-            "outline0": json.loads(outline0),
-            "outline1": json.loads(outline1),
-        }
-        objects.append(told)
-    return objects
+    found = read_objects(store, pair)
+    return [summarise_object(replace(o, frame1=map_frame(o.transform, size))) for o in found]
+
+
+def summarise_object(found: MatchedObject) -> dict[str, Any]:
+    """Describe an object by values that JSON can hold."""
+    return {
+        "id": found.id,
+        "n_matches": found.n_matches,
+        "score": found.score,
+        "log10_nfa": found.log_nfa,
+        "confidence": found.confidence,
+        "transform": found.transform.tolist(),
+        "transform_kind": found.transform_kind,
+        "transform_error": found.transform_error,
+        "outline0": found.outline0.tolist(),
+        "outline1": found.outline1.tolist(),
+        "frame1": None if found.frame1 is None else found.frame1.tolist(),
+    }

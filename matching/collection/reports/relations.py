@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import shapely
 
 from matching._common.types import Array, Floats
+from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
 
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
 STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none
 EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
-FILLED = 0.35  # least share of a turned copy that is not filling at its corners
+FILLED = 0.35  # least share of a turned copy that is not taken up by filled corners
 CENTRED = 0.03  # of the diagonal by which the middle of a copy turned within its canvas may be off
 PIXELS = 2.0  # of the coarser picture that a match may always be off
 TOLERANCE = 0.005  # of the diagonal of what picture 1 shows of picture 0: less than a photograph of it is off
@@ -40,7 +42,7 @@ class Relation:
 
     @property
     def role(self) -> str:
-        """What picture 0 is to picture 1: the words that stand before the name of picture 1."""
+        """What picture 0 is to picture 1: the words in front of the name of picture 1."""
         if self.kind == "crop":
             return "crop of" if self.derived == 0 else "shows more than"
         if self.kind == "thumbnail":
@@ -54,7 +56,7 @@ class Relation:
         return Relation(self.kind, derived, self.share1, self.share0, turn, 1 / self.scale, self.mirrored)
 
 
-# Where no frame can be told.
+# If no frame is known.
 UNMEASURED = Relation("same thing", None, math.nan, math.nan, math.nan, math.nan, False)
 
 
@@ -78,7 +80,7 @@ def fit_motion(
     if frame is None:
         return None
     diagonal = min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
-    coarser = max(math.sqrt(abs(_area(frame)) / (size0[0] * size0[1])), 1.0)
+    coarser = max(math.sqrt(polygon_area(frame) / (size0[0] * size0[1])), 1.0)
     tolerance = max(TOLERANCE * diagonal, PIXELS * coarser)
     explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= 4 * tolerance
     for _ in range(ROUNDS):
@@ -94,13 +96,10 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
     frame = map_frame(transform, size0)
     if frame is None:
         return UNMEASURED
-    linear = transform[:2, :2]
-    mirrored = bool(np.linalg.det(linear) < 0)
-    x, y = -linear[:, 0] if mirrored else linear[:, 0]
-    turn = math.degrees(math.atan2(y, x))
-    scale = math.sqrt(abs(np.linalg.det(linear)))
-    common = abs(_area(_clip(frame, size1)))
-    share0 = min(common / max(abs(_area(frame)), 1e-9), 1.0)
+    moved = describe_motion(transform, _corners(size0), frame, _box(size0))
+    turn, scale, mirrored = moved.turn, moved.scale, moved.mirrored
+    common = shapely.Polygon(frame).intersection(shapely.box(*_box(size1).ravel())).area
+    share0 = min(common / max(polygon_area(frame), 1e-9), 1.0)
     share1 = min(common / (size1[0] * size1[1]), 1.0)
     kind, derived = _kind(share0, share1, turn, scale, mirrored)
     if kind == "same thing" and abs(turn) > STRAIGHT and _is_within_canvas(frame, scale, size0, size1):
@@ -149,29 +148,8 @@ def _is_within_canvas(frame: Floats, scale: float, size0: tuple[int, int], size1
 
 
 def _corners(size: tuple[int, int]) -> Floats:
-    width, height = size
-    return np.array([[0, 0], [width, 0], [width, height], [0, height]], float) - 0.5
+    return list_corners(_box(size))
 
 
-def _clip(polygon: Array, size: tuple[int, int]) -> Floats:
-    """A convex polygon (k, 2) inside the picture: Sutherland and Hodgman's way, side by side."""
-    corners = _corners(size)
-    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        normal = np.array([a[1] - b[1], b[0] - a[0]])  # inwards
-        inside = (polygon - a) @ normal
-        kept = []
-        for k in range(len(polygon)):
-            if inside[k - 1] * inside[k] < 0:
-                part = inside[k - 1] / (inside[k - 1] - inside[k])
-                kept.append(polygon[k - 1] + part * (polygon[k] - polygon[k - 1]))
-            if inside[k] >= 0:
-                kept.append(polygon[k])
-        polygon = np.array(kept).reshape(-1, 2)
-    return polygon
-
-
-def _area(polygon: Array) -> float:
-    if len(polygon) < 3:
-        return 0.0
-    x, y = polygon.T
-    return float(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
+def _box(size: tuple[int, int]) -> Floats:
+    return np.array([(0, 0), size]) - 0.5

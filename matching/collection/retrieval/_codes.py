@@ -1,4 +1,4 @@
-"""What is kept of the descriptors of a picture: 256 bits of each, and its place, direction, size and kind.
+"""The index entries of a picture: 256 bits of each descriptor, and its place, direction, size and kind.
 
 The bits say which values exceed the 64th smallest, and which the 96th (Zhou, Lu, Li, Tian, "Scalar
 quantization for large scale image search", ACM Multimedia 2012). Nothing is learned, so a picture has the
@@ -13,10 +13,11 @@ from matching._common.types import Array, Floats
 from matching.errors import InputError
 from matching.features.extraction import FeatureConfig, Features, mirrored_features
 from matching.features.thinning import choose_strongest
+from matching.pipelines.description import DescribedPicture
 from matching.settings import REGIONS
 
 ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**PICTURE + shape
-PER_PICTURE = 1300  # entries of a picture that is searched: 52 kB
+PER_PICTURE = 1300  # entries of a picture that is searched, and of every part of a large one: 52 kB
 PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects each has few of them
 TURNED = 650  # and of the query turned over: of a mirrored copy some are enough
 RANKS = 63, 95  # of a descriptor's sorted values, those that the others are compared with
@@ -36,7 +37,7 @@ def check_indexed(config: FeatureConfig) -> None:
 
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
-    """The (n,) ENTRY of the largest features of every part of a picture, which copies and crops have too."""
+    """The (n,) ENTRY of the largest features of every part of a picture, which copies and crops share."""
     chosen = _choose_largest(features, most)
     entries = np.empty(len(chosen), ENTRY)
     entries["id"] = (picture << PICTURE) + pack_shapes(chosen)
@@ -46,8 +47,17 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
     return entries
 
 
+def encode_indexed(described: DescribedPicture, picture: int) -> Array:
+    """The (n,) ENTRY of a picture of an index: more of one that is larger than its working size.
+
+    A query may be a detail of it, a tenth as wide: as large as a picture by itself, if the picture is large.
+    """
+    most = int(PER_PICTURE * max(float(described.step.prod()), 1.0))
+    return encode(described.features, min(most, PER_QUERY), picture)
+
+
 def encode_query(features: Features) -> Array:
-    """The (n,) ENTRY that a query looks up: those of the picture, and as number 1 those of it turned over."""
+    """The (n,) ENTRY that a query looks up: those of the picture and, as number 1, of its mirror image."""
     turned = mirrored_features(_choose_largest(features, TURNED))
     over = np.array([-1.0, 1.0])
     xy = turned.xy * over + np.array([turned.xy[:, 0].max(initial=0), 0])

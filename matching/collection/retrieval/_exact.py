@@ -9,7 +9,7 @@ from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choo
 
 
 def sort_entries(entries: Array) -> Array:
-    """By class and then by id, as `find_exact` needs them."""
+    """Sort entries by class and then by id, as `find_exact` needs them."""
     return np.asarray(entries[np.lexsort((entries["id"], classes(entries)))])
 
 

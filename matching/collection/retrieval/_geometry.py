@@ -1,8 +1,8 @@
-"""How many of the descriptors that a picture shares with a query lie alike in both.
+"""How many of the descriptors that a picture shares with a query agree in geometry.
 
-Votes count that agree on how much the query is turned and scaled in the picture (weak geometric consistency,
-Jégou, Douze, Schmid, ECCV 2008), and of these the ones that agree on where it lies. Places are complex:
-what is at q in the query is at p = a q + t in the picture.
+Votes count if they agree on how much the query is turned and scaled in the picture (weak geometric
+consistency, Jégou, Douze, Schmid, ECCV 2008), and on where it lies. Places are complex: what is at q in the
+query is at p = a q + t in the picture.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PARTS = 4  # and a fourth of the query's extent
 
 
 def count_alike(picture: Ints, n: int, row: Ints, query: Ints, entry: Ints) -> Ints:
-    """(n,): of each of n pictures how many votes lie alike; each descriptor and each entry counts once.
+    """(n,): the votes for each of n pictures that agree; each descriptor and each entry counts once.
 
     Vote i is that of the descriptor `row[i]` with the id `query[i]` for `entry[i]` of `picture[i]` (m,).
     """

@@ -1,8 +1,8 @@
 """Entries in inverted lists: files that faiss maps and searches.
 
 A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
-photographs, which are found when an index is made and stand in each of its files. Within a list ids rise. A
-query looks through the lists of the nearest cells. All entries that may vote are found; where they are too
+photographs, which are computed when an index is made and kept in each of its files. Within a list ids rise. A
+query looks through the lists of the nearest cells. All entries that may vote are found; if there are too
 many, each list is searched on its own, and faiss keeps the first of equally near entries. So what is found
 depends neither on how entries are spread over files, nor on the number of threads.
 """
@@ -49,7 +49,7 @@ Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY i
 def make_cells(config: MatchConfig) -> Array:
     """The bits (c, 32) uint8 of the descriptors that cells are around, read-only; the same in every process.
 
-    Those of each class come after a row of zeros, which is a cell as well: no class is without one.
+    Those of each class follow a row of zeros, which is a cell as well, so that every class has one.
     """
     shipped = Path(skimage.data.__file__).parent
     pictures = (read_picture(next(shipped.glob(f"{name}.*"))) for name in PHOTOGRAPHS)
@@ -84,7 +84,7 @@ def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
 
 
 def open_segment(path: Path) -> Segment:
-    """Map the file of a segment; it raises OSError or ValueError where it can't be used."""
+    """Map the file of a segment; it raises OSError or ValueError if it can't be used."""
     path.open("rb").close()
     try:
         segment: Segment = faiss.read_index_binary(
@@ -161,7 +161,7 @@ def _is_of(number: Array, pictures: Array) -> Array:
 
 @lru_cache(maxsize=64)  # all segments of an index have the same cells
 def _find_cells(entries: bytes, cells: bytes, probes: int) -> Array:
-    """(n, probes): the cells nearest to n ENTRY, of equally near ones the first; -1 where there are fewer."""
+    """(n, probes): the cells nearest to n ENTRY, of equally near ones the first; -1 if there are fewer."""
     looked, bits = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint8).reshape(-1, 32)
     near, kinds = np.empty((len(looked), probes), np.int64), classes(looked)
     starts = np.flatnonzero(~bits.any(axis=1))

@@ -2,11 +2,11 @@
 
 The eleventh neighbour of a descriptor stands for the background, as in local naive Bayes nearest neighbour
 (McCann and Lowe, CVPR 2012): the descriptor votes for each picture that has an entry much nearer than that,
-and for those that have one nearly equal, where a picture stands many times in the index. A picture's score is
-the number of its votes that lie alike in both.
+and, if a picture is in the index many times, for those with an entry nearly as near. A picture's score is the
+number of its votes that agree in geometry.
 
-All of it is whole numbers in an order that is defined, so entries may lie in any number of shards: the
-neighbours of all are merged and then voted on, which gives the same scores.
+All numbers are whole and their order is defined, so entries may lie in any number of shards: the neighbours
+of all are merged and then vote, which gives the same scores.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whether the matches of an object are confusable: a fine periodic texture looks the same a period further.
 
-A match is confusable if another feature of the same object, beside it and at most a few descriptor windows
-away, has nearly as near a descriptor. Copies on a shelf are farther apart. On a surface seen from the side
-all descriptors are nearly as near, too; a texture is periodic if the same shift leads to the confusable
+A match is confusable if another feature of the same object, at most a few descriptor windows away, has a
+descriptor that is nearly as near. Copies on a shelf are farther apart. On a surface seen from the side, all
+descriptors are nearly as near, too. A texture is periodic only if the same shift leads to the confusable
 places: they form a lattice.
 """
 
@@ -36,7 +36,7 @@ class Periodicity:
 
     @property
     def is_periodic(self) -> bool:
-        """Whether it may be anywhere: the images may have no more in common than a texture."""
+        """Whether it could be anywhere: then the images may have only a texture in common."""
         return self.share >= self.bound and self.is_lattice
 
 

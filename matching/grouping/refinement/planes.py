@@ -1,4 +1,4 @@
-"""Objects as planes: of a group, what one homography explains in both images.
+"""Objects as planes: the part of a group that one homography explains in both images.
 
 Matches from simulated views are inaccurate along the direction of the squeeze, and a smooth map would follow
 false ones. What needs simulated views is a wall or a poster: a plane, which hundreds of matches determine
@@ -22,13 +22,13 @@ from matching.settings import LARGEST, check_settings, setting
 
 @dataclass(frozen=True)
 class PlanesConfig:
-    """When matches of simulated views are an object.
+    """What matches of simulated views need to be an object.
 
     Parameters
     ----------
     min_places : int
-        Places of an object. Unrelated pictures reach 33: with views there are ten times as many features,
-        among them many of one place.
+        Least number of places of an object. Unrelated pictures reach 33, because views give ten times as many
+        features, many of them at one place.
     """
 
     min_places: int = setting(50, 4, LARGEST)

@@ -1,4 +1,4 @@
-"""What one smooth map explains: matches of an object that it does not explain leave it, others join.
+"""The smooth map of an object: matches that it does not explain leave the object, and others join.
 
 A correspondence is predicted from the n_neighbors nearest matches of the object, without itself, in both
 directions, by the thin-plate spline that smooths them by the inaccuracy of points. It is also the best linear
@@ -39,8 +39,8 @@ class SmoothMapConfig:
     accuracy : float
         Standard deviation of the points, pixels.
     least_bend, largest_bend : float
-        Bounds of the standard deviation of an object's bends: what seems rigid is still seen in perspective,
-        and stronger bends let outliers join.
+        Bounds of the standard deviation of an object's bends: even a rigid object is seen in perspective, and
+        stronger bends would let outliers join.
     tolerance : float
         Largest residual of a match over the deviation of its prediction. Among many matches, where only the
         point itself is uncertain, that is 2.4 pixels.
@@ -74,8 +74,8 @@ def refine_objects(
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
 
-    Repeats until no match joins, or an object is what it was before. A match that joins has the handedness of
-    most of the object.
+    Repeats until no match joins, or an object returns to an earlier state. A match that joins has the
+    handedness of most of the object.
     """
     available = np.zeros(len(correspondences), bool)
     available[free] = True

@@ -20,7 +20,7 @@ from matching.settings import check_settings, setting
 
 @dataclass(frozen=True)
 class SuppressionConfig:
-    """When an object is contained in others.
+    """What makes an object contained in others.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def find_uncontained(
     """Find the parts that are not contained in stronger ones: xy0, xy1 (m, 2) -> (k,).
 
     A part is contained if in BOTH pictures at least `share` of its points are points of stronger, uncontained
-    parts; with by_one, of a single one: of two things that stand twice in each picture, each of the four
-    objects shares its points with others in both.
+    parts; with by_one, of a single one. (If each picture shows two things twice, each of the four objects
+    shares its points with others in both.)
     """
     kept: list[int] = []
     for k, part in enumerate(parts):

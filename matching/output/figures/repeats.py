@@ -29,11 +29,11 @@ def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) ->
     places = [
         (
             thing.number,
-            str(thing.number) if thing.periodic else f"{thing.number}-{k}",
+            thing.name_place(k),
             drawing.zoom(np.asarray(place), factors),
         )
         for thing in result.things
-        for k, place in enumerate(thing.places, 1)
+        for k, place in enumerate(thing.places)
     ]
     canvas = drawing.fade_outside(rgb, [outline for *_, outline in places]) if places else rgb.copy()
     for found in result.objects:

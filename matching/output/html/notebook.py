@@ -9,13 +9,17 @@ LONGEST = 1400  # pixels of the drawing: twice what a notebook has room for
 
 
 def show_result(result: Matches, drawn: Bytes | None) -> str:
-    """Show a result as HTML: what was found, the drawing (h, w, 3), if any, and a table of the objects."""
+    """Show a result as HTML: what was found, the drawing (h, w, 3), if any, a table, what was rejected."""
     of_one = result.of_one
     return fill(
         "notebook.html",
         told=words.describe_result(result),
         src=None if drawn is None else embed_picture(drawn, LONGEST),
         columns=(*words.REPEATS_HEADER, "") if of_one else words.HEADER,
+        rejected_columns=words.REJECTED_HEADER,
+        rejected=words.list_rejected(result),
+        dropped_columns=words.DROPPED_HEADER,
+        dropped=words.list_dropped(result),
         rows=words.list_repeats(result) if of_one else list(map(words.format_object, result.objects)),
         lines=words.explain_nothing(result)
         or ([] if of_one else words.describe_things(result.objects, "picture 0", result.things)),

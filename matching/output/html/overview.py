@@ -1,4 +1,4 @@
-"""The overview of one thing and many pictures: a gallery with counts, what is least sure first."""
+"""The overview of one thing and many pictures: a gallery with counts, the least sure first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

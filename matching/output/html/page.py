@@ -19,6 +19,7 @@ from matching._version import __version__
 from matching.errors import InputError
 from matching.grouping.rejections import Rejection
 from matching.objects.description import MatchedObject
+from matching.objects.things import Thing
 from matching.output.figures.drawing import choose_frame, colour, spread
 from matching.output.words import HEADER, count, format_object
 from matching.pictures.images import read_picture
@@ -54,7 +55,7 @@ def _asset(name: str) -> Markup:
 
 
 def _json(data: Any) -> Markup:
-    """JSON that may stand in a script element: it holds no < that could begin an end tag or a comment."""
+    """JSON for a script element: without any < that could begin an end tag or a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
@@ -80,16 +81,29 @@ def embed_picture(rgb: Bytes, longest: int) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def objects_data(objects: Iterable[MatchedObject], rows: Ints, xy0: Floats) -> list[dict[str, Any]]:
-    """The data of objects that viewer.js reads: rows (n,); xy0 (n, 2)."""
+def objects_data(
+    objects: Iterable[MatchedObject], rows: Ints, xy0: Floats, repeats: Iterable[Thing] = ()
+) -> list[dict[str, Any]]:
+    """The data of objects that viewer.js reads: rows (n,); xy0 (n, 2).
+
+    An object has its number and colour; one of `repeats`, those of its thing and the names of its places.
+    """
     found = []
+    names = {
+        number: [thing.name_place(end) for end in ends]
+        for thing in repeats
+        for number, ends in zip(thing.objects, thing.joined, strict=True)
+    }
     for o in objects:
         frame = choose_frame(o)
         own = np.flatnonzero(rows == o.id)
         found.append(
             {
                 "id": o.id,
-                "colour": "#{:02x}{:02x}{:02x}".format(*colour(o.id)),
+                "title": " and ".join(dict.fromkeys(names[o.id])) if o.id in names else f"Object {o.id}",
+                "mark": o.thing if o.id in names else o.id,
+                "labels": names.get(o.id, [str(o.id)] * 2),
+                "colour": "#{:02x}{:02x}{:02x}".format(*colour(o.thing if o.id in names else o.id)),
                 "n_matches": o.n_matches,
                 "score": round(o.score, 4),
                 "cells": _cells(o),
@@ -117,7 +131,7 @@ def rejected_data(rejected: Iterable[Rejection]) -> list[dict[str, Any]]:
 
 
 def _cells(found: MatchedObject) -> list[str]:
-    """The cells of the table after the first; none is called sure or not where its score does not say."""
+    """The cells of the table after the first; how sure it is stays empty if the score does not tell."""
     cells = dict(zip(HEADER, format_object(found), strict=True))
     if found.confidence is None:
         cells["how sure"] = ""

@@ -54,9 +54,11 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         for k, p in enumerate(pictures)
     ]
     candidates, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score)
+    repeats = result.things if result.of_one else ()
+    objects = objects_data(result.objects, result.cluster[rows], result.xy0[rows], repeats)
     pair = {
         "pictures": shown,
-        "objects": objects_data(result.objects, result.cluster[rows], result.xy0[rows]),
+        "objects": objects,
         "candidates": candidates,
         "n_rejected": int((result.cluster < 0).sum()),
         "rejected": rejected_data(result.rejected[:MOST_REJECTED]),
@@ -71,6 +73,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         "told": words.describe_result(result),
         "things": [] if of_one else words.describe_things(result.objects, name, result.things),
         "harder": words.may_look_harder(result) and not of_one,
+        "titles": {found["id"]: found["title"] for found in objects},
         "facts": _facts(result, pictures),
         "of_one": of_one,
         "repeats": words.list_repeats(result) if of_one else [],

@@ -4,16 +4,19 @@ const drops = [...document.querySelectorAll(".drop")];
 const inputs = drops.map((drop) => drop.querySelector("input"));
 const stages = {
   read: "Reading the pictures", features: "Describing local features", candidates: "Matching features",
-  grouping: "Grouping the matches", textures: "Testing for textures", listing: "Choosing the matches", views: "Looking at simulated views", details: "Looking at details", negative: "Looking at one in negative", objects: "Describing the objects", files: "Writing the results",
+  grouping: "Grouping the matches", places: "Finding the places", textures: "Testing for textures", listing: "Choosing the matches", views: "Looking at simulated views", details: "Looking at details", negative: "Looking at one in negative", objects: "Describing the objects", files: "Writing the results",
 };
 let limits = { upload: Infinity };
 let current = null;  // the match of the pictures that are shown: { id, abort }
+const narrow = window.matchMedia("(max-width: 720px)");
 
 fetch("/limits").then((answer) => answer.json()).then((told) => {
   limits = told;
   $("#limits").textContent = `Up to ${told.upload / 1e6} MB together, ${told.pixels / 1e6} megapixels each.`;
   $("#keep").textContent = `${Math.round(told.keep_seconds / 60)} minutes later`;
 }).catch(() => {});  // the page works without them
+
+function given() { return inputs.flatMap((input) => [...input.files]); }
 
 function show(selector, visible) { $(selector).hidden = !visible; }
 
@@ -48,10 +51,11 @@ function giveUp() {
   }
   ["#progress", "#error", "#result"].forEach((selector) => show(selector, false));
   $("#report")?.remove();
-  $("#files").replaceChildren();
+  ["#files", "#formats div", "#lines"].forEach((selector) => $(selector).replaceChildren());
   document.body.classList.remove("done");
-  $("button.main").disabled = !inputs.every((input) => input.files.length);
-  $("#swap").disabled = $("#clear").disabled = !inputs.some((input) => input.files.length);
+  const n = given().length;
+  $("button.main").textContent = n === 1 ? "Find what it shows more than once" : "Find common objects";
+  $("button.main").disabled = $("#swap").disabled = $("#clear").disabled = !n;
 }
 
 /* Let the k-th place hold a file, or none. */
@@ -117,15 +121,15 @@ $("#pictures").addEventListener("submit", async (event) => {
 /* Match the pictures that are shown, also in simulated views of them where `views` is true. */
 async function find(views) {
   giveUp();
-  const files = inputs.map((input) => input.files[0]);
+  const files = given();
   if (files.reduce((sum, file) => sum + file.size, 0) > limits.upload) {
-    fail(`Both pictures together may have at most ${limits.upload / 1e6} MB.`);
+    fail(`${files.length > 1 ? "Both pictures together" : "The picture"} may have at most ${limits.upload / 1e6} MB.`);
     return;
   }
   const match = current = { id: null, abort: new AbortController() };
   $("button.main").disabled = true;
   try {
-    const status = await upload(files, match, views);
+    const status = await upload(files, match, settings(views));
     await follow(status, match);
   } catch (error) {
     if (match === current) fail(error.message);
@@ -134,12 +138,27 @@ async function find(views) {
   }
 }
 
+/* The settings of a match, as they end its address. */
+function settings(views) {
+  const asked = new URLSearchParams(), megapixels = $("#megapixels"), candidates = $("#candidates");
+  for (const field of [megapixels, candidates]) {
+    const called = field.closest("label").textContent.trim();
+    if (!field.validity.valid) throw new Error(`“${called}” must be a number from ${field.min} to ${field.max}, or empty.`);
+  }
+  if (megapixels.value) asked.set("max_pixels", Math.round(megapixels.value * 1e6));
+  if (candidates.value) asked.set("max_matches", candidates.value);
+  if ($("#mirrored").checked) asked.set("mirrored", 1);
+  if (views) asked.set("view_synthesis", 1);
+  const text = asked.toString();
+  return text && `?${text}`;
+}
+
 /* XMLHttpRequest, because fetch can't tell how far an upload is. */
-function upload(files, match, views) {
+function upload(files, match, asked) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest(), form = new FormData();
     files.forEach((file, k) => form.append(`image${k}`, file));
-    request.open("POST", views ? "/matches?views=1" : "/matches");
+    request.open("POST", `/matches${asked}`);
     request.responseType = "json";
     request.upload.onprogress = (event) => {
       if (match === current) progress("Uploading", 15 * event.loaded / event.total);
@@ -192,6 +211,12 @@ function finish(match) {
     "matches.html": "Report (HTML)", "matches.json": "Objects (JSON)", "matches.npz": "Matches (NumPy)",
     "matches.png": "Picture (PNG)",
   };
+  const others = {
+    "labels.csv": "Labels (CSV)", "labels-coco.json": "Labels (COCO)", "labels-yolo.zip": "Labels (YOLO)",
+    "labels-labelme.json": "Labels (LabelMe)", "labels-voc.xml": "Labels (Pascal VOC)",
+    "matches.csv": "Matches (CSV)", "database.db": "Matches (COLMAP)",
+  };
+  const links = (named) => match.files.filter((name) => name in named).map((name) => link(name, named[name], true));
   const harder = document.createElement("button");
   harder.type = "button";
   harder.textContent = "Look harder";
@@ -199,30 +224,50 @@ function finish(match) {
   harder.addEventListener("click", () => find(true));
   $("#told").textContent = sentence(match.told).replace(/\.$/, "");
   $("#files").replaceChildren(
-    ...(match.look_harder ? [harder] : []), link("matches.html", "Open in a tab", false), ...match.files.map((name) => link(name, texts[name], true)));
+    ...(match.look_harder ? [harder] : []), link("matches.html", "Open in a tab", false), ...links(texts));
+  $("#formats div").replaceChildren(...links(others));
+  const lines = match.lines.map(sentence);
+  if (match.look_harder) {
+    lines.push("Pictures taken from very different directions may still show the same surface: “Look harder” also matches simulated views of both, which takes about 13 times as long.");
+  }
+  $("#lines").replaceChildren(...lines.map((text) => {
+    const line = document.createElement("li");
+    line.textContent = text;
+    return line;
+  }));
   // a new frame each time: in an old one, the browser's Back would lead to the report of other pictures
   const report = document.createElement("iframe");
   report.id = "report";
-  report.title = "Report: both pictures with their common objects";
+  report.title = match.names.length > 1 ? "Report: both pictures with their common objects" : "Report: the picture with what it shows more than once";
   report.setAttribute("sandbox", "allow-scripts");
   report.src = `/matches/${match.id}/matches.html`;
+  reportHeight = 0;
   $("#result").append(report);
   document.body.classList.add("done");
   show("#result", true);
   say(match.told);
   $("#told").focus({ preventScroll: true });
   fit();
+  if (narrow.matches) $("#result").scrollIntoView(); else window.scrollTo(0, 0);
 }
 
-/* The report as high as the window has room for; where that is little, as high as the window, and shown. */
+/* The report as high as the window has room for; where that is little, as high as it is itself, and shown: then only
+   the page scrolls. */
 function fit() {
   const report = $("#report");
   if (!report) return;
   const room = window.innerHeight - (report.getBoundingClientRect().top + window.scrollY) - 12;
-  report.style.height = `${room >= 420 ? room : window.innerHeight - 80}px`;
-  if (room >= 420) window.scrollTo(0, 0); else $("#result").scrollIntoView();
+  const whole = narrow.matches || room < 420;
+  report.style.height = `${whole ? reportHeight || window.innerHeight : room}px`;
+  report.contentWindow.postMessage({ windowHeight: whole ? window.innerHeight : room }, "*");
 }
 
+let reportHeight = 0;
+window.addEventListener("message", (event) => {
+  if (event.source !== $("#report")?.contentWindow || !Number.isFinite(event.data?.reportHeight)) return;
+  reportHeight = event.data.reportHeight + 2;  // its border
+  fit();
+});
 window.addEventListener("resize", fit);
 
 function sentence(text) {

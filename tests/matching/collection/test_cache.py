@@ -2,7 +2,6 @@ import errno
 import os
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import fields, replace
 from itertools import product
@@ -14,7 +13,6 @@ from patience import PATIENCE
 
 from matching import MatchConfig
 from matching.collection import cache as collection_cache
-from matching.collection import room
 from matching.collection.cache import FeatureCache, compute_digest, entry_key
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import read_picture
@@ -232,96 +230,51 @@ def test_what_a_crash_left_goes_after_a_while(tmp_path, entry):
     assert new.exists()  # another process may be writing it
 
 
-def test_a_new_entry_does_not_look_at_the_others(tmp_path, monkeypatch):
-    entry = made_up(np.random.default_rng(0), 1)
-    cache = FeatureCache(tmp_path, 10**9)
-    looked = []
-    walk = FeatureCache._entries
-    monkeypatch.setattr(FeatureCache, "_entries", lambda self: (looked.append(e) or e for e in walk(self)))
-    monkeypatch.setattr(room, "LONGEST", 8)
-    for k in range(30):
-        cache.put(f"{k:02d}", entry)
-    assert len(looked) == 1  # the first one, where nothing was counted yet
-    assert room.add(tmp_path / "room", 9) == size_of(cache) + 9
-    assert (tmp_path / "room").stat().st_size <= 10 * room.RECORD.itemsize
-
-
-def test_a_full_cache_is_counted_once_per_tenth_of_its_room(tmp_path, monkeypatch):
-    entry = made_up(np.random.default_rng(0), 1)
-    probe = FeatureCache(tmp_path, 10**9)
-    probe.put("probe", entry)
+def count_counts(monkeypatch):
     counts = []
     make_room = FeatureCache._make_room
     monkeypatch.setattr(FeatureCache, "_make_room", lambda self: counts.append(0) or make_room(self))
-    cache = FeatureCache(tmp_path / "full", 50 * size_of(probe))
-    cache.folder.mkdir()
-    for k in range(150):
-        cache.put(f"{k:03d}", entry)
-        assert size_of(cache) <= cache.limit
-    assert 1 + 100 // 6 <= len(counts) <= 1 + 100 // 4
+    return counts
 
 
-@pytest.mark.parametrize("damage", [None, b"", b"odd", b"\xff" * 16, bytes(32), b"\x01" * 32])
-def test_a_lost_or_damaged_ledger_is_made_anew(tmp_path, damage):
+def test_entries_are_counted_once_per_fiftieth_of_the_limit(tmp_path, monkeypatch):
     entry = made_up(np.random.default_rng(0), 1)
     probe = FeatureCache(tmp_path, 10**9)
     probe.put("probe", entry)
-    cache = FeatureCache(tmp_path / "full", 4 * size_of(probe))
+    counts = count_counts(monkeypatch)
+    cache = FeatureCache(tmp_path / "large", 1000 * size_of(probe))
     cache.folder.mkdir()
-    for k in range(3):
-        cache.put(f"a{k}", entry)
-    ledger = cache.folder / "room"
-    ledger.unlink() if damage is None else ledger.write_bytes(damage)
-    for k in range(4):
-        cache.put(f"b{k}", entry)
+    for k in range(100):
+        cache.put(f"{k:03d}", entry)
+    assert len(counts) == 1 + 99 // 21  # the first one, and each time more than 20 have come
+
+
+def test_a_full_cache_never_exceeds_its_limit(tmp_path):
+    entry = made_up(np.random.default_rng(0), 1)
+    probe = FeatureCache(tmp_path, 10**9)
+    probe.put("probe", entry)
+    cache = FeatureCache(tmp_path / "full", 250 * size_of(probe))
+    cache.folder.mkdir()
+    for k in range(400):
+        cache.put(f"{k:03d}", entry)
+        assert size_of(cache) <= cache.limit
+
+
+def test_entries_that_another_process_adds_are_counted(tmp_path):
+    entry = made_up(np.random.default_rng(0), 1)
+    probe = FeatureCache(tmp_path, 10**9)
+    probe.put("probe", entry)
+    cache = FeatureCache(tmp_path / "shared", 100 * size_of(probe))
+    cache.folder.mkdir()
+    cache.put("aa", entry)
+    content = cache._path("aa").read_bytes()
+    for k in range(120):  # as if by another process
+        path = cache._path(f"b{k:03d}")
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    for k in range(3):  # 2 % of the limit each process adds between two counts
+        cache.put(f"c{k}", entry)
     assert size_of(cache) <= cache.limit
-
-
-def test_entries_added_during_a_count_are_not_forgotten(tmp_path):
-    ledger = tmp_path / "room"
-    assert room.add(ledger, 5) is None
-    room.end_count(ledger, 5, room.begin_count(ledger))
-    begun = room.begin_count(ledger)
-    assert room.add(ledger, 7) == 12
-    room.end_count(ledger, 4, begun)
-    assert room.add(ledger, 1) == 4 + 7 + 1
-
-
-def test_entries_added_while_the_ledger_is_shortened_are_not_forgotten(tmp_path, monkeypatch):
-    ledger, added = tmp_path / "room", []
-    monkeypatch.setattr(room, "LONGEST", 3)
-    room.add(ledger, 5)
-    room.end_count(ledger, 5, room.begin_count(ledger))
-    replace = room._replace
-
-    def replace_later(*arguments):
-        other = threading.Thread(target=lambda: added.append(room.add(ledger, 7)))
-        other.start()
-        other.join(0.3)  # it waits, or its entry would be lost
-        added.append(other)
-        replace(*arguments)
-
-    monkeypatch.setattr(room, "_replace", replace_later)
-    assert room.add(ledger, 1) == 6
-    assert room.add(ledger, 1) == 7
-    monkeypatch.setattr(room, "_replace", replace)
-    added[0].join()
-    assert added[1:] == [14]
-    assert room.add(ledger, 1) == 15
-
-
-def test_a_count_is_not_noted_in_a_ledger_that_was_shortened_meanwhile(tmp_path, monkeypatch):
-    ledger = tmp_path / "room"
-    room.add(ledger, 5)
-    room.end_count(ledger, 5, room.begin_count(ledger))
-    begun = room.begin_count(ledger)
-    for _ in range(4):
-        room.add(ledger, 1)
-    room._shorten(ledger)
-    for _ in range(4):
-        room.add(ledger, 1)
-    room.end_count(ledger, 5, begun)
-    assert room.add(ledger, 1) == 14
 
 
 def test_a_cache_that_can_not_be_written_is_no_error(tmp_path, entry):

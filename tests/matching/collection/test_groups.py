@@ -3,6 +3,7 @@
 import csv
 import re
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -14,12 +15,15 @@ from matching import MatchConfig, MatchResult
 from matching.cli.commands.collection import main
 from matching.collection import match_collection, plan_folder
 from matching.collection.database.store import open_store
+from matching.collection.kept_index._index import Candidate
 from matching.collection.records import make_pair_record
+from matching.collection.reports import query_results
 from matching.collection.reports.groups import (
     COLUMNS,
     Link,
     _find_members,
     find_groups,
+    find_joined,
     find_links,
     read_groups,
 )
@@ -42,6 +46,54 @@ def db(cache, tmp_path_factory):
     made["astronaut"].save(folder / "stranger.png")
     match_collection(plan_folder(folder), folder / "c.db", cache=cache, jobs=1)
     return folder / "c.db"
+
+
+def test_pictures_of_one_group_are_not_matched_again(monkeypatch, tmp_path):
+    """Three pictures of one thing and two strangers; what is asked for, round by round."""
+    rounds, links = [], []
+
+    @contextmanager
+    def match(candidates, *_, db, **__):
+        rounds.append([(c.query, c.picture) for c in candidates])
+        links.extend(pair for pair in rounds[-1] if not {"d", "e"} & {*pair})
+        with open_store(db, MatchConfig()):
+            yield db
+
+    def find_joined(_, asked):
+        assert asked == {pair for some in rounds for pair in some}
+        joined = {name: name for pair in links for name in pair}
+        for p, q in links:
+            joined = {name: joined[p] if there == joined[q] else there for name, there in joined.items()}
+        return joined
+
+    monkeypatch.setattr(query_results, "verify_candidates", match)
+    monkeypatch.setattr(query_results, "find_joined", find_joined)
+    best = {"a": "bcd", "b": "acd", "c": "bad", "d": "abc", "e": "abc"}
+    candidates = [Candidate(query, picture, 9) for query, found in best.items() for picture in found]
+    with query_results.verify_for_groups(candidates, db=tmp_path / "g.db") as db:
+        assert db.exists()
+    first, second = [("a", "b"), ("a", "d"), ("a", "e"), ("b", "c")], [("b", "d"), ("b", "e")]
+    assert rounds == [first, second, [("c", "d")]]  # c asks for d, which asks for no more; nor does e
+    rounds.clear()
+    with query_results.verify_for_groups([]) as db:
+        assert read_groups(db) == []
+
+
+def test_joined_pictures_are_those_of_the_groups(db, tmp_path):
+    paths = [m.picture for members in read_groups(db) for m in members]
+    with open_store(db) as store:
+        joined = find_joined(store, {(p, q) for p in paths for q in paths if p < q})
+        assert find_joined(store, {(q, p) for p in paths for q in paths if p < q}) == {}
+        (coffee,) = (p for p in paths if p.endswith("coffee.png"))
+        some = find_joined(store, {(p, coffee) for p in paths})
+    assert {named(p) for p in some} == {"coffee.png", "coffee copy.jpg", "coffee crop.png"}
+    found = {}
+    for path, group in joined.items():
+        found.setdefault(group, set()).add(path)
+    groups = {frozenset(m.picture for m in members) for members in read_groups(db)}
+    assert {frozenset(paths) for paths in found.values()} == groups
+    with open_store(tmp_path / "empty.db", MatchConfig()) as store:
+        assert find_joined(store, set()) == {}
 
 
 def named(path):

@@ -131,7 +131,7 @@ def test_a_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
     ("name", "value", "told"),
     [
         ("results", '{"features": 0}', 'the index was made with results ."features": 0., this is '),
-        ("format", "1", "made with format 1, this is 5; give another folder, or delete this one and add its"),
+        ("format", "1", "made with format 1, this is 6; give another folder, or delete this one and add its"),
     ],
 )
 def test_another_version_is_refused_by_name(tmp_path, name, value, told):

@@ -9,9 +9,12 @@ from matching.collection.retrieval import _inverted, _votes
 from matching.collection.retrieval._codes import (
     ENTRY,
     N_CLASSES,
+    PER_PICTURE,
+    PER_QUERY,
     PICTURE,
     TURNED,
     encode,
+    encode_indexed,
     encode_query,
     pack_shapes,
 )
@@ -21,7 +24,7 @@ from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merg
 from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import make_picture
-from matching.pipelines.description import describe_picture
+from matching.pipelines.description import DescribedPicture, describe_picture
 
 
 def made_up(rng, n, like=None):
@@ -39,6 +42,19 @@ def made_up(rng, n, like=None):
     if like is not None:
         xy[: len(like)] = like.xy + 30
     return Features(xy, frames, descriptors.astype(np.float32), kind.astype(np.int8), bright.astype(bool))
+
+
+@pytest.mark.parametrize(
+    ("side", "wanted"),
+    [(0.5, PER_PICTURE), (1, PER_PICTURE), (2, 4 * PER_PICTURE), (4, PER_QUERY)],
+)
+def test_an_index_keeps_more_of_a_picture_that_is_larger_than_its_working_size(side, wanted):
+    features = made_up(np.random.default_rng(0), PER_QUERY + 100)
+    described = DescribedPicture(features, np.full(2, float(side)), b"", np.zeros((2, 2)), np.array([9, 9]))
+    entries = encode_indexed(described, 7)
+    assert len(entries) == wanted
+    assert set(entries["id"] >> PICTURE) == {7}
+    assert np.array_equal(entries, encode(features, wanted, 7))
 
 
 def together(*pictures):

@@ -226,7 +226,7 @@ def test_other_results_are_told_by_stage_and_other_versions_alone_are_no_matter(
     stages = {**STAGES, "candidates": STAGES["candidates"] + 1}
     monkeypatch.setattr(settings_module, "STAGES", stages)
     numbers = rf"\(stage candidates is {STAGES['candidates']}, not {stages['candidates']}\)"
-    told = rf"made by version 0.0.1, whose results are others .*{numbers}.*another --db"
+    told = rf"made by version 0.0.1, whose results differ .*{numbers}.*another --db"
     with pytest.raises(InputError, match=told), open_store(db, config):
         pass
     with open_store(db) as store:  # to look at it is fine

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planting import candidates, geometry, moving, random_frames, similarity, strangers, together
+from planting import (
+    candidates,
+    distances_of,
+    geometry,
+    moving,
+    random_frames,
+    similarity,
+    strangers,
+    together,
+)
 
 from matching.correspondences import distances
 from matching.correspondences.correspondences import Correspondences
@@ -17,7 +26,8 @@ from matching.correspondences.distances import (
 
 
 def acc_distances(c):
-    return distances.acc_distances(geometry(c))
+    """(m, m) distances by the definition, of candidates."""
+    return distances_of(geometry(c))
 
 
 def acc_neighbors(c, *args, **options):
@@ -82,7 +92,7 @@ def test_agreeing_shares_are_the_definition(n_threads):
     unit = np.sqrt(c.growth[:, None] * c.growth)
     unit = np.maximum(unit, 1 / unit)
     gap = np.max([np.linalg.norm(xy[:, None] - xy, axis=2) for xy in (c.xy0, c.xy1)], axis=0) / unit
-    agree = distances.acc_distances(c) / ((1 + unit) / 2) < np.sqrt(12.0**2 + (0.3 * gap) ** 2)
+    agree = distances_of(c) / ((1 + unit) / 2) < np.sqrt(12.0**2 + (0.3 * gap) ** 2)
     expected = [agree[i, j[j >= 0]].mean() for i, j in zip(rows, near, strict=True)]
     found = find_agreeing_shares(c, rows, near, 12.0, 0.3, n_threads)
     assert np.array_equal(found, expected)

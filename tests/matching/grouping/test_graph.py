@@ -2,9 +2,19 @@ import math
 
 import numpy as np
 import pytest
-from planting import bent, candidates, geometry, moving, random_frames, similarity, strangers, together
+from planting import (
+    bent,
+    candidates,
+    distances_of,
+    geometry,
+    moving,
+    random_frames,
+    similarity,
+    strangers,
+    together,
+)
 
-from matching.correspondences.distances import acc_distances, acc_neighbors
+from matching.correspondences.distances import acc_neighbors
 from matching.errors import InputError
 from matching.grouping.graph import (
     GraphConfig,
@@ -170,7 +180,7 @@ def test_swapped_images_the_same_graph():
     here, there = geometry(c), geometry(candidates(c.xy1, c.xy0, c.frames1, c.frames0))
     weights = [edge_weights(x, acc_neighbors(here, 10), 6.0, 0.15) for x in (here, there)]
     assert weights[0] == pytest.approx(weights[1], rel=1e-9)
-    assert acc_distances(here) == pytest.approx(acc_distances(there), abs=1e-8)
+    assert distances_of(here) == pytest.approx(distances_of(there), abs=1e-8)
 
 
 def test_threads_change_nothing():

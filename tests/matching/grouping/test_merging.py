@@ -156,6 +156,19 @@ def test_what_bends_enough_to_explain_anything_glues_nothing():
     assert labels[0] != labels[2]
 
 
+@pytest.mark.parametrize("noise", [3.0, 8.0])
+def test_a_part_that_is_not_smooth_is_merged_with_none(noise):
+    """Its matches are on average next to where one map takes them, and no map tells where each is."""
+    rng = np.random.default_rng(8)
+    c, parts = together(
+        moving(rng, 200, np.eye(2), start=(0, 0), size=100.0, noise=noise),
+        moving(rng, 200, np.eye(2), start=(130, 0), shift=(130, 0), size=100.0, noise=0.2),
+    )
+    labels, own = merged(c, *parts)
+    assert labels.tolist() == [0, 1]
+    assert [len(rows) > LEAST for rows in own] == [False, True]
+
+
 def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
     rng = np.random.default_rng(10)
     x, y = rng.uniform(0, 200, (2, 24, 2))

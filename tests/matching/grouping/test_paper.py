@@ -8,14 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from PIL import Image
-from planting import bent, crops, object_pair, strangers, together
+from planting import bent, crops, distances_of, object_pair, strangers, together
 
 from gdl_core import KnnGraph
 from matching import MatchConfig, match
 from matching.cli import main as cli
 from matching.cli.arguments import make_config, make_parser
 from matching.correspondences.candidates import match_with_reserve
-from matching.correspondences.distances import acc_distances
 from matching.errors import InputError
 from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, extract_features
 from matching.grouping import Correspondences, group
@@ -45,7 +44,7 @@ def settings(**changes):
 
 def literal_graph(correspondences, k, a):
     """W (m, m) of Eq. 1, and the neighbours (m, k)."""
-    d = acc_distances(correspondences)
+    d = distances_of(correspondences)
     m = len(d)
     near = [
         sorted((j for j in range(m) if j != i), key=lambda j: (np.float32(d[i, j]), j))[:k] for i in range(m)

@@ -21,7 +21,7 @@ def label(tmp_path, monkeypatch, capsys):
     Image.fromarray(own["chelsea"]).save("photos/cat.png")
 
     def call(*arguments):
-        words = ["label", *map(str, arguments), "--in", "photos", "--cache", "cache", *QUICK]
+        words = ["label", "--in", "photos", *map(str, arguments), "--cache", "cache", *QUICK]
         return cli.main(words), *capsys.readouterr()
 
     return call

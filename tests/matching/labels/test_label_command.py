@@ -3,8 +3,13 @@
 import csv
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -153,6 +158,56 @@ def test_a_run_that_was_stopped_goes_on(label, tmp_path, monkeypatch):
     assert looked == ["both.png", "cat.png", "cat.png"]
 
 
+def test_a_run_that_was_killed_goes_on(label, tmp_path, monkeypatch):
+    for k in range(30):
+        (tmp_path / "photos" / f"cat{k}.png").write_bytes((tmp_path / "photos" / "cat.png").read_bytes())
+    script = "from matching.cli.main import main; main()"
+    words = ["label", "astronaut.png", "--out", "labels", "--in", "photos", "--cache", "cache", "--jobs", "1"]
+    words += ["--quiet", "--max-matches", "800"]  # as the fixture has it
+    record = tmp_path / "labels" / "labels.jsonl"
+    with subprocess.Popen([sys.executable, "-c", script, *words], stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and (not record.exists() or record.read_bytes().count(b"\n") < 3):
+            time.sleep(0.02)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    known = record.read_bytes().count(b"\n") - 1
+    looked, look = [], run._label_file
+    monkeypatch.setattr(run, "_label_file", lambda *told: looked.append(told[1]) or look(*told))
+    assert label("astronaut.png", "--out", "labels")[0] == 0
+    assert len(looked) == 32 - known
+    told = json.loads((tmp_path / "labels" / "annotations.json").read_text())
+    assert (len(told["images"]), len(told["annotations"])) == (32, 1)
+
+
+def test_a_video_is_labelled_frame_by_frame(label, tmp_path):
+    """The cup stands still, then is gone."""
+    both, cat = (np.asarray(Image.open(f"photos/{name}.png").resize((440, 440))) for name in ("both", "cat"))
+    writer = cv2.VideoWriter("clip.avi", cv2.VideoWriter_fourcc(*"MJPG"), 10, (440, 440))
+    for k in range(40):
+        writer.write(np.ascontiguousarray((both if k < 25 else cat)[:, :, ::-1]))
+    writer.release()
+    call = ("cup.png", "--in", "clip.avi", "--every", "1", "--out", "labels")
+    assert label(*call)[:2] == (
+        0,
+        "class  labels  pictures\ncup         3         3\n4 pictures, 1 without a thing\n",
+    )
+    told = json.loads((tmp_path / "labels" / "annotations.json").read_text())
+    assert [image["file_name"] for image in told["images"]] == [f"frame0000{k}0.jpg" for k in range(4)]
+    assert [label["track_id"] for label in told["annotations"]] == [1, 1, 1]
+    frame = tmp_path / "labels" / "frames" / "frame000000.jpg"
+    before = frame.stat().st_mtime_ns
+    assert label(*call)[0] == 0  # goes on: the frames are there
+    assert frame.stat().st_mtime_ns == before
+    status, _, error = label(*call[:4], "2", *call[5:])
+    assert (status, "has frames of another video, or others of it" in error) == (2, True)
+    status, _, error = label("cup.png", "--every", "1", "--out", "other")
+    assert (status, "--every needs a video" in error) == (2, True)
+    (tmp_path / "third" / "frames").mkdir(parents=True)
+    (tmp_path / "third" / "frames" / "frame.txt").touch()
+    status, _, error = label(*call[:-1], "third")
+    assert (status, "holds other files" in error) == (2, True)
+
+
 def test_files_of_others_are_left_alone(label, tmp_path):
     assert label("astronaut.png", "--out", "labels")[0] == 0
     path = tmp_path / "labels" / "annotations.json"
@@ -165,7 +220,7 @@ def test_files_of_others_are_left_alone(label, tmp_path):
     (tmp_path / "pipes").mkdir()
     os.mkfifo(tmp_path / "pipes" / "labels.jsonl")
     status, _, error = label("cup.png", "--out", "pipes")
-    assert (status, "labels.jsonl: is no file" in error) == (2, True)
+    assert (status, "labels.jsonl: is not a file" in error) == (2, True)
     status, _, error = label("cup.png", "--out", "photos")
     assert (status, "holds both.png, which no run of label wrote" in error) == (2, True)
     assert sorted(entry.name for entry in (tmp_path / "photos").iterdir()) == ["both.png", "cat.png"]

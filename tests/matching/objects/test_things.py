@@ -94,6 +94,8 @@ def test_a_thing_is_shown_without_its_outlines():
     assert (
         repr(Thing(1, (0, 2), (np.zeros((4, 2)),) * 2, True)) == "<Thing 1: objects 0, 2, 2 places, periodic>"
     )
+    texture = Thing(1, (0,), (np.zeros((4, 2)),) * 2, True)
+    assert [texture.name_place(k) for k in range(2)] == ["1", "1"]  # it is all over its places
     assert repr(Thing(0, (3,), (np.zeros((4, 2)),))) == "<Thing 0: object 3, 1 place>"
 
 

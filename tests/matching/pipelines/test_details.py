@@ -16,7 +16,7 @@ from matching.pipelines.description import (
     is_larger,
     is_small,
 )
-from matching.pipelines.details import Located, Seen, add_details, group_details
+from matching.pipelines.details import Located, Seen, add_details, find_details, group_details
 from matching.pipelines.pair import find_objects, match_described
 
 CONFIG = MatchConfig(working_pixels=90_000)  # so that the pictures here are large
@@ -119,6 +119,27 @@ def test_two_large_pictures_that_the_working_size_solves(scene):
     found = match(scene, np.ascontiguousarray(scene[:550, :750]), CONFIG)
     assert found.confidence == "sure"
     assert max(found.matched_at) < 0.1
+
+
+@pytest.mark.parametrize(("large", "least"), [(False, 210 / 200), (True, 1.4)])
+def test_features_finer_than_an_object_of_that_size_needs_are_not_searched(thing, scene, large, least):
+    """The thing has 220 pixels, or 880."""
+    other = make_picture_of_array(np.kron(thing, np.ones((4, 4, 1), np.uint8)) if large else thing)
+    picture = make_picture_of_array(scene)
+    described, whole = describe_picture(other), describe_picture(picture, CONFIG)
+    fine = describe_details(picture, whole, CONFIG)
+    sizes = []
+
+    def group(features0, features1, best, pool, own):
+        sizes.extend(np.sqrt(np.abs(np.linalg.det(features1.frames[np.append(best.row1, pool.row1)]))))
+        return find_objects(best, pool, own)
+
+    seen = [Seen(one.features, one.step) for one in (described, fine)]
+    found = find_details(*seen, whole.step, CONFIG, group)
+    assert any(len(band.scores) for band in found)
+    assert least < min(sizes) < least * 1.3
+    all_sizes = np.sqrt(np.abs(np.linalg.det(described.features.frames)))
+    assert np.mean(all_sizes < least) > (0.15 if large else 0.05)
 
 
 def few_matches(n, n_chance=140, side=36, seed=0):

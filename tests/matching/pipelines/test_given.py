@@ -9,8 +9,10 @@ from matching import InputError, MatchConfig, group_matches
 from matching.grouping.rejections import name_stages
 from matching.grouping.significance import DEPENDENT
 from matching.output.files import summarise
-from matching.pipelines import given
-from matching.pipelines.given import _sort_matches, label_matches
+from matching.pipelines import given, given_maps
+from matching.pipelines.given import DEFAULT, GivenContext, run_stages
+from matching.pipelines.given_maps import sort_matches
+from matching.stages import leave_out
 from synth.surfaces import moving_surfaces
 
 
@@ -24,6 +26,13 @@ def scene(seed=0):
     moved = np.vstack([np.add(a, [200, 30]), turned, rng.uniform(0, 450, (60, 2))])
     xy1 = moved + rng.normal(0, 0.7, (160, 2))
     return xy0, xy1, np.repeat([0, 1, -1], [60, 40, 60])
+
+
+def group_alone(xy0, xy1):
+    """The groups, and a working pixel in the unit of xy1."""
+    context = GivenContext(xy0, xy1)
+    state = run_stages(context, leave_out(DEFAULT, "objects"))
+    return state.groups, state.pixel * context.units[1].spread
 
 
 def share_right(found, truth):
@@ -84,10 +93,10 @@ def test_of_equal_matches_with_different_frames_the_same_one_counts_in_any_order
     rng = np.random.default_rng(1)
     places = np.repeat(rng.uniform(0, 9, (20, 2)), 3, axis=0)
     maps, scores = rng.normal(size=(60, 2, 2)), np.zeros(60)
-    expected = _sort_matches(places, places + 1, maps, scores).maps
+    expected = sort_matches(places, places + 1, maps, scores).maps
     assert expected.shape == (20, 2, 2)
     for order in (np.arange(60)[::-1], rng.permutation(60)):
-        found = _sort_matches(places[order], places[order] + 1, maps[order], scores)
+        found = sort_matches(places[order], places[order] + 1, maps[order], scores)
         assert np.array_equal(found.maps, expected)
 
 
@@ -295,7 +304,7 @@ def test_the_unit_is_how_accurate_points_are(scale):
     xy0 = grid(20, 10.0)
     for noise in (0.08, 0.3, 1.2, 2.4):
         xy1 = (xy0 + np.random.default_rng(1).normal(0, noise, xy0.shape)) * scale + 70
-        groups, unit1 = label_matches(xy0, xy1)
+        groups, unit1 = group_alone(xy0, xy1)
         assert (groups.labels == 0).mean() > 0.9
         assert 0.5 < unit1 / scale / (4 * noise) < 1.01
 
@@ -312,15 +321,15 @@ def test_random_matches_have_no_accuracy_and_no_object(n):
 def test_what_tells_the_accuracy_is_significant_although_its_matches_depend_on_each_other(
     monkeypatch, off, is_measured
 ):
-    grow, bound = given.grow_objects, MatchConfig().objects.max_log_nfa - DEPENDENT
+    grow, bound = given_maps.grow_objects, MatchConfig().objects.max_log_nfa - DEPENDENT
 
     def grow_to(*arguments, **options):
         grown = grow(*arguments, **options)
         return replace(grown, log_nfa=grown.log_nfa - grown.log_nfa.min() + bound + off)
 
-    monkeypatch.setattr(given, "grow_objects", grow_to)
+    monkeypatch.setattr(given_maps, "grow_objects", grow_to)
     xy0 = grid(12, 10.0)
-    groups, _ = label_matches(xy0, xy0 + 5)
+    groups, _ = group_alone(xy0, xy0 + 5)
     assert (name_stages(groups.told_stages) == "significance").all() != is_measured
 
 
@@ -355,7 +364,7 @@ def test_distances_follow_how_dense_an_object_is(monkeypatch):
             taken = []
             rows = np.arange(22 * 22).reshape(22, 22)[::step, ::step].ravel()
             noisy = xy0[rows] + np.random.default_rng(2).normal(0, 0.5, (len(rows), 2))
-            unit = label_matches(xy0[rows], noisy)[1]
+            unit = group_alone(xy0[rows], noisy)[1]
             patch.setattr(given, "group", lambda *a, taken=taken: taken.append(a[2]))
             with suppress(AttributeError):
                 group_matches(xy0[rows], noisy)

@@ -39,9 +39,16 @@ def test_a_thing_three_times_is_one_thing_with_three_places(c):
     assert not thing.periodic
     best = found.objects[0]
     row = format_repeats(found).splitlines()[1].split()
-    assert row[:3] == ["0", "3", "0,1,2"]
-    assert row[4:] == [f"{best.score:.2f}", best.confidence, f"{best.transform_error:.1f}", "px"]
+    assert row[:3] == ["0", "3", str(sum(item.n_matches for item in found.objects))]
+    assert row[3:] == [f"{best.score:.2f}", best.confidence, f"{best.transform_error:.1f}", "px"]
     assert {item.thing for item in found.objects} == {0}
+    for number, ends in zip(thing.objects, thing.joined, strict=True):  # the places that each object joins
+        outlines = found.objects[number].outline0, found.objects[number].outline1
+        for outline, place in zip(outlines, ends, strict=True):
+            middles = [other.mean(axis=0) for other in thing.places]
+            gaps = [np.linalg.norm(outline.mean(axis=0) - middle) for middle in middles]
+            assert np.argmin(gaps) == place
+    assert [thing.name_place(k) for k in range(3)] == ["0-1", "0-2", "0-3"]
 
 
 def test_a_candidate_is_never_a_feature_with_its_surroundings(c):
@@ -91,10 +98,10 @@ def test_a_fine_texture_is_said_to_be_one():
     assert found.things
     assert all(thing.periodic for thing in found.things)
     head, *rows = format_repeats(found).splitlines()
-    assert head.split() == ["thing", "places", "objects", "matches", "score", "how", "sure", "error"]
+    assert head.split() == ["thing", "places", "matches", "score", "how", "sure", "error"]
     for row, thing in zip(rows, found.things, strict=True):
-        number, places, objects, _, score, *_ = row.split()
-        assert (number, places, objects) == (str(thing.number), "-", ",".join(map(str, thing.objects)))
+        number, places, _, score, *_ = row.split()
+        assert (number, places) == (str(thing.number), "-") == (thing.name_place(0), "-")
         assert score == f"{max(found.objects[k].score for k in thing.objects):.2f}"
         assert row.endswith(" px  periodic texture")
 

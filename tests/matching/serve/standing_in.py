@@ -28,10 +28,10 @@ def main():
             sys.exit(1)
         if wish == "hang":
             time.sleep(1000)
-        tell(stage=1)
+        tell(stage=["features", 1, 2])
         for name in ("matches.json", "matches.html"):
             (folder / name).write_text(wish)
-        tell(answer={"told": "1 object in both", "error": None, "look_harder": False})
+        tell(answer={"told": "1 object in both", "error": None, "lines": [], "look_harder": False})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -27,7 +28,7 @@ import skimage.data
 from browser import browser_page
 from patience import PATIENCE
 from PIL import Image
-from planting import object_pair
+from planting import crops, object_pair
 
 pytest.importorskip("fastapi", reason="the page needs FastAPI")
 httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
@@ -35,9 +36,10 @@ httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 from eval.matching.photographs.extreme_views import tilt_picture  # noqa: E402
 from matching import MatchConfig, match  # noqa: E402
 from matching.cli.commands.serve import main  # noqa: E402
+from matching.pipelines import repeats  # noqa: E402
 from matching.pipelines.pair import list_stages  # noqa: E402
 from matching.serve.app import name_download  # noqa: E402
-from matching.serve.jobs import STAGES  # noqa: E402
+from matching.serve.jobs import FILES  # noqa: E402
 from matching.serve.limits import Limits, Refusal  # noqa: E402
 from matching.serve.uploads import clean_name  # noqa: E402
 from matching.serve.worker import check, is_out_of_memory  # noqa: E402
@@ -95,12 +97,12 @@ class Server:
     def __init__(self, address, process):
         self.address, self.process = address, process
 
-    def post(self, *files, **options):
+    def post(self, *files, settings="", **options):
         named = {
             f"image{k}": file if isinstance(file, tuple) else (f"p{k}.png", file)
             for k, file in enumerate(files)
         }
-        return httpx.post(f"{self.address}/matches", files=named, timeout=PATIENCE, **options)
+        return httpx.post(f"{self.address}/matches{settings}", files=named, timeout=PATIENCE, **options)
 
     def get(self, path, **options):
         return httpx.get(self.address + path, timeout=PATIENCE, **options)
@@ -132,7 +134,8 @@ def test_two_pictures_become_results(server, pictures, tmp_path):
     status = server.wait(number)
     assert status["state"] == "done"
     assert status["told"].startswith("2 objects in both")
-    assert status["files"] == ["matches.html", "matches.json", "matches.npz", "matches.png"]
+    assert status["files"] == list(FILES)
+    assert status["lines"] == []  # neither picture as a whole is in the other
     summary = server.get(f"/matches/{number}/matches.json").json()
     assert [image["path"] for image in summary["images"]] == ["a b.png", "<b>.png"]
     page = server.get(f"/matches/{number}/matches.html")
@@ -473,9 +476,10 @@ def test_pictures_can_be_dropped_on_the_page(server):
             held = page.evaluate_handle(files, list(names))
             page.locator(target).first.dispatch_event("drop", {"dataTransfer": held})
 
+        assert button.is_disabled()
         drop(".drop:nth-child(2)", "right.png")  # one: where it is dropped
         assert [place.locator(".name").inner_text() for place in places.all()] == ["", "right.png"]
-        assert button.is_disabled()
+        assert page.get_by_role("button", name="Find what it shows more than once").is_enabled()
         drop("h1", "left.png")  # or in the place that is free
         assert [place.locator(".name").inner_text() for place in places.all()] == ["left.png", "right.png"]
         assert button.is_enabled()
@@ -536,7 +540,10 @@ def test_the_page_looks_harder_where_nothing_is_found(server, tmp_path):
         page.get_by_role("button", name="Find common objects").click()
         page.locator("#result").wait_for()
         assert page.locator("#told").inner_text() == "No common object"
-        assert "--view-synthesis" in page.frame_locator("#report").locator("header").inner_text()
+        lines = page.locator("#lines").inner_text()  # what the page has, not the command's options
+        assert "“Look harder” also matches simulated views" in lines
+        assert "--" not in lines
+        assert page.frame_locator("#report").locator("header").is_hidden()
         page.get_by_role("button", name="Look harder").click()
         page.locator("#told", has_text="1 object in both").wait_for(timeout=1000 * PATIENCE)
         assert page.get_by_role("button", name="Look harder").count() == 0
@@ -646,7 +653,165 @@ def test_a_machine_without_the_kind_of_address_is_told_of(monkeypatch, capsys):
 
 
 def test_the_stages_of_a_match_are_those_that_the_page_names():
-    stages = list_stages(MatchConfig(view_synthesis=True))
-    assert (*stages, "files") == STAGES
     page = (files("matching.serve") / "static" / "page.js").read_text(encoding="utf-8")
-    assert all(f"{stage}: " in page for stage in STAGES)
+    stages = {*list_stages(MatchConfig(view_synthesis=True)), *repeats.NAMES, "files"}
+    assert all(f" {stage}: " in page for stage in stages)
+    assert all(f'"{name}": ' in page for name in FILES)
+
+
+def test_one_picture_shows_what_it_has_more_than_once(server, tmp_path):
+    scene = np.hstack([object_pair()[0], object_pair()[0]])
+    number = server.post(("shelf.png", png(scene))).json()["id"]
+    status = server.wait(number)
+    assert status["told"].startswith("1 thing that stands there more than once")
+    assert status["lines"] == ["thing 0: 2 places"]
+    assert status["files"] == [name for name in FILES if name != "database.db"]
+    summary = server.get(f"/matches/{number}/matches.json").json()
+    assert [image["path"] for image in summary["images"]] == ["shelf.png"] * 2
+    told = server.get(f"/matches/{number}/labels-coco.json").json()
+    assert [entry["name"] for entry in told["categories"]] == ["thing 0"]
+    lefts = sorted(entry["bbox"][0] for entry in told["annotations"])
+    assert lefts[1] - lefts[0] == pytest.approx(scene.shape[1] / 2, abs=5)
+    flat = server.wait(server.post(("flat.png", png(scene[:20, :20] * 0))).json()["id"])
+    assert flat["lines"] == ["flat.png: no features: it is too small, flat, transparent or masked"]
+    answer = server.post(png(scene), settings="?view_synthesis=1")
+    assert (answer.status_code, answer.json()["error"]) == (400, "view_synthesis needs two pictures")
+
+
+def test_copies_are_counted_and_labelled(server):
+    own = crops()
+    shelf = np.hstack([own["astronaut"], own["coffee"], own["astronaut"]])
+    number = server.post(("front.png", png(own["astronaut"])), ("shelf.png", png(shelf))).json()["id"]
+    assert server.wait(number)["lines"][0] == "front: 2 copies (objects 0, 1)"
+    rows = server.get(f"/matches/{number}/labels.csv").text.splitlines()
+    assert [row.split(",")[1] for row in rows] == ["class", "front", "front"]
+
+
+def test_labels_and_other_formats_are_downloaded(server, pictures):
+    """The first picture of the pair is no single thing, so its parts have the names of things."""
+    number = server.post(("left.png", pictures[0]), ("right.png", pictures[1])).json()["id"]
+    server.wait(number)
+
+    def read(name):
+        answer = server.get(f"/matches/{number}/{name}")
+        assert answer.headers["content-disposition"].startswith("attachment")
+        assert f"left-right-{name}" in answer.headers["content-disposition"]
+        return answer
+
+    (image,) = read("labels-coco.json").json()["images"]
+    assert image["file_name"] == "right.png"
+    shapes = read("labels-labelme.json").json()["shapes"]
+    assert {shape["label"] for shape in shapes} == {"thing 0 of left", "thing 1 of left"}
+    assert read("labels-labelme.json").json()["imagePath"] == "right.png"
+    rows = read("labels.csv").text.splitlines()
+    assert len(rows) == 3
+    assert "<filename>right.png</filename>" in read("labels-voc.xml").text
+    with zipfile.ZipFile(io.BytesIO(read("labels-yolo.zip").content)) as archive:
+        assert archive.namelist() == ["labels/right.txt", "data.yaml"]
+        assert len(archive.read("labels/right.txt").splitlines()) == 2
+    assert read("matches.csv").text.startswith("object,x0,y0,x1,y1,score")
+    assert read("database.db").content.startswith(b"SQLite format 3")
+    same = server.post(("a.png", pictures[0]), ("a.png", pictures[1])).json()["id"]
+    assert "database.db" not in server.wait(same)["files"]  # COLMAP needs two names
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ("?max_pixels=0", "max_pixels must be a whole number from 1 to 1000000000, got '0'"),
+        ("?max_pixels=1e6", "max_pixels must be a whole number"),
+        ("?max_matches=", "max_matches must be a whole number from 1 to 1000000, got ''"),
+        ("?mirrored=yes", "mirrored must be 0 or 1, got 'yes'"),
+        ("?bandwidth=3", "bandwidth: no setting of that name; there are max_pixels, max_matches,"),
+    ],
+)
+def test_wrong_settings_are_refused(server, pictures, settings, reason):
+    answer = server.post(*pictures, settings=settings)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith(reason)
+
+
+def test_the_settings_of_the_page_are_those_of_the_match(server, pictures, tmp_path):
+    for k, picture in enumerate(pictures):
+        (tmp_path / f"p{k}.png").write_bytes(picture)
+    with browser_page() as page:
+        page.goto(server.address)
+        for k, place in enumerate(page.locator("input[type=file]").all()):
+            place.set_input_files(tmp_path / f"p{k}.png")
+        page.get_by_text("Options").click()
+        field = page.get_by_label("Megapixels at most")
+        field.fill("-1")
+        page.get_by_text("Options").click()  # a field that can't be seen is told of, too
+        page.get_by_role("button", name="Find common objects").click()
+        page.get_by_role("alert").wait_for()
+        assert page.get_by_role("alert").inner_text() == (
+            "“Megapixels at most” must be a number from 0.01 to 1000, or empty."
+        )
+        page.get_by_text("Options").click()
+        field.fill("0.1")
+        page.get_by_label("Candidates at most").fill("900")
+        page.get_by_label("Mirrored objects too").check()
+        page.get_by_role("button", name="Find common objects").click()
+        page.locator("#result").wait_for()
+        assert "Matched at 0.1 of 0.1 and 0.1 of 0.2 megapixels." in page.locator("#lines").inner_text()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Objects (JSON)").click()
+        parameters = json.loads(Path(download.value.path()).read_text())["parameters"]
+        assert parameters["max_pixels"] == 100_000
+        assert parameters["candidates"]["max_matches"] == 900
+        assert parameters["mirrored"]
+        assert page.complaints == []
+
+
+SCROLLED = """() => [...document.querySelectorAll("*")].filter((node) => {
+    const { overflowX, overflowY } = getComputedStyle(node);
+    const scrolls = (overflow, size, room) => /auto|scroll/.test(overflow) && size > room + 1;
+    return node !== document.documentElement && (scrolls(overflowX, node.scrollWidth, node.clientWidth)
+        || scrolls(overflowY, node.scrollHeight, node.clientHeight));
+}).map((node) => node.className)"""
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_on_a_telephone_only_the_page_scrolls(server, pictures, tmp_path, n):
+    (tmp_path / "p1.png").write_bytes(pictures[1])
+    (tmp_path / "p0.png").write_bytes(png(np.hstack([object_pair()[0]] * 2)) if n == 1 else pictures[0])
+    with browser_page(viewport={"width": 390, "height": 800}) as page:
+        page.goto(server.address)
+        for k in range(n):
+            page.locator("input[type=file]").nth(k).set_input_files(tmp_path / f"p{k}.png")
+        page.locator("button.main").click()
+        page.locator("#result").wait_for()
+        page.frame_locator("#report").locator("footer").wait_for()
+        report = page.frames[-1]
+        drawn = "0-1" if n == 1 else "Object 0"
+        assert report.locator("figure.drawn").count() == (n == 1)  # the picture once, and first
+
+        def shows_all():
+            while not report.evaluate("document.documentElement.scrollHeight <= innerHeight"):
+                page.wait_for_timeout(50)
+            assert report.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert report.evaluate(SCROLLED) == page.evaluate(SCROLLED) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+        shows_all()
+        report.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+        shows_all()
+        assert drawn in report.locator(".objects tbody tr").first.inner_text()
+        page.get_by_text("Labels and other formats").click()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Labels (CSV)").click()
+        assert download.value.suggested_filename == ("p0-labels.csv" if n == 1 else "p0-p1-labels.csv")
+        assert page.complaints == []
+
+
+def test_hints_of_the_page_name_its_fields():
+    from matching.grouping.rejections import REASONS
+    from matching.serve.uploaded_pictures import _reword
+
+    said = {stage: _reword(reason.hint) for stage, reason in REASONS.items()}
+    assert said["graph"] == "try 6000 in “Candidates at most”, or a larger picture"
+    assert said["textures"] == "try cutting the texture off"
+    assert said["evidence"] == ""
+    assert not any("--" in text or "Python" in text for text in said.values())
+    page = (files("matching.serve") / "static" / "index.html").read_text(encoding="utf-8")
+    assert "Candidates at most <input" in page

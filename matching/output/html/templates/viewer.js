@@ -2,7 +2,7 @@
 /* Both pictures of a pair with their objects and candidates.
 
    pair: { pictures: [{ src, name, width, height }, ...],
-           objects: [{ id, colour, n_matches, score, cells: [text, ...], kind, words, frame: polygon or null,
+           objects: [{ id, title, mark, labels: [text, text], colour, n_matches, score, cells: [text, ...], kind, words, frame: polygon or null,
                        outlines: [polygon, polygon], lines: [row, ...] }],
            candidates: { xy0: [x, y, ...], xy1: [...] in tenths of a pixel, cluster: [...] },
            n_rejected: candidates rejected, of which `candidates` may hold only the best,
@@ -41,7 +41,7 @@ class Viewer {
     const ratios = this.pair.pictures.map((p) => Math.min(Math.max(p.width / p.height, 0.4), 4));
     this.find(".panes").style.gridTemplateColumns = ratios.map((r) => `${r}fr`).join(" ");
     ratios.forEach((r, side) => this.root.querySelectorAll(".pane")[side].style.setProperty("--ratio", r));
-    this.both.style.maxWidth = `calc(${(ratios[0] + ratios[1]).toFixed(3)} * 72vh + 12px)`;
+    this.both.style.maxWidth = `calc(${(ratios[0] + ratios[1]).toFixed(3)} * 72 * var(--vh, 1vh) + 12px)`;
   }
 
   addOutlines(pane, side) {
@@ -109,9 +109,9 @@ class Viewer {
       swatch.className = "swatch";
       swatch.style.background = object.colour;
       swatch.style.color = inkOn(object.colour);
-      swatch.textContent = object.id;
+      swatch.textContent = object.mark;
       swatch.setAttribute("aria-hidden", "true");
-      button.append(swatch, `Object ${object.id}`);
+      button.append(swatch, object.title);
       const heads = this.root.querySelectorAll(".objects thead th");
       row.append(...[button, ...object.cells].map((content, k) => {
         const cell = document.createElement(k ? "td" : "th");
@@ -165,7 +165,7 @@ class Viewer {
     this.find("[data-act=object]").disabled = id === null;
     const object = this.object(id);
     this.find(".singled-out").textContent = object
-      ? `Object ${object.id} singled out: ${object.cells[2] && `${object.cells[2]}, `}${object.n_matches} matches, score ${object.score.toFixed(2)}, `
+      ? `${object.title} singled out: ${object.cells[2] && `${object.cells[2]}, `}${object.n_matches} matches, score ${object.score.toFixed(2)}, `
         + (object.words ? `${object.words}; ` : "") + `${object.kind} with an error of ${object.cells.at(-1)}.`
       : "";
     this.show();
@@ -282,7 +282,7 @@ class Viewer {
       if (!pane.holds(at)) continue;
       at.x += dx;
       at.y += dy;
-      const width = Math.max(pen.measureText(String(object.id)).width + 10, 22), left = at.x;
+      const width = Math.max(pen.measureText(object.labels[side]).width + 10, 22), left = at.x;
       while (placed.some((p) => Math.abs(p.x - at.x) < 28 && Math.abs(p.y - at.y) < 24)) {
         at.x += 14;
         if (at.x > dx + pane.width - width / 2) { at.x = left; at.y += 26; }
@@ -295,7 +295,7 @@ class Viewer {
       pen.fill();
       pen.stroke();
       pen.fillStyle = inkOn(object.colour);
-      pen.fillText(String(object.id), at.x, at.y + 1);
+      pen.fillText(object.labels[side], at.x, at.y + 1);
     }
   }
 

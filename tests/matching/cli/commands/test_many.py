@@ -14,7 +14,7 @@ from matching import match
 from matching.cli import main as cli
 from matching.features import extraction
 from matching.output.html.overview import Shot, overview_page
-from matching.pipelines import description, pair
+from matching.pipelines import pair, searching
 
 QUICK = ("--quiet", "--no-figure", "--max-matches", "800")
 
@@ -44,9 +44,9 @@ def test_a_line_and_a_folder_for_each_picture(gdl_match, tmp_path):
     head, without, with_ = output.splitlines()
     titles = "picture copies parts matches score how sure turn scale share complete"
     assert " ".join(head.split()) == titles
-    assert without == "scenes/without.png  no common object"
+    assert without == "without.png  no common object"
     words = with_.split()
-    assert words[:3] == ["scenes/with.png", "1", "0"]
+    assert words[:3] == ["with.png", "1", "0"]
     assert words[5:8] == ["sure", "0°", "1.00"]
     assert 95 <= int(words[9].removesuffix("%")) <= 100
     assert names(tmp_path / "found") == ["box-with-match", "box-without-match"]
@@ -67,7 +67,7 @@ def test_folders_are_taken_and_the_thing_itself_is_left_out(gdl_match, tmp_path)
     (tmp_path / "scenes" / "notes.txt").write_text("not a picture")
     status, output, _ = gdl_match("scenes/box.png", "scenes", "scenes/with.png")
     assert status == 0
-    assert [line.split()[0] for line in output.splitlines()[1:]] == ["scenes/with.png", "scenes/without.png"]
+    assert [line.split()[0] for line in output.splitlines()[1:]] == ["with.png", "without.png"]
     assert names(tmp_path) == ["box-with-match", "box-without-match", "scenes"]
 
 
@@ -77,7 +77,7 @@ def test_a_picture_whose_name_is_not_utf8_is_matched(gdl_match, tmp_path):
     scene.rename(scene.with_name(os.fsdecode(b"\xff.png")))
     status, output, _ = gdl_match("box.png", "scenes", "--out", "found")
     assert status == 0
-    assert output.splitlines()[-1].split()[:2] == ["scenes/?.png", "1"]
+    assert output.splitlines()[-1].split()[:2] == ["?.png", "1"]
 
 
 def test_the_thing_is_described_once(gdl_match, monkeypatch):
@@ -96,8 +96,8 @@ def test_the_thing_is_described_once(gdl_match, monkeypatch):
 
 def test_views_of_the_thing_are_prepared_once_and_only_where_needed(gdl_match, monkeypatch):
     prepared = []
-    prepare = description.prepare_views
-    monkeypatch.setattr(description, "prepare_views", lambda p, c: prepared.append(p.width) or prepare(p, c))
+    prepare = searching.prepare_views
+    monkeypatch.setattr(searching, "prepare_views", lambda p, c: prepared.append(p.width) or prepare(p, c))
     monkeypatch.setattr(pair, "find_in_views", lambda features, pictures, config: None)
     Image.fromarray(crops()["coffee"][:200]).save("scenes/other.png")
     pictures = ("scenes/with.png", "scenes/without.png", "scenes/other.png")
@@ -129,11 +129,23 @@ def test_it_says_where_the_folders_are_and_what_has_no_features(tmp_path, monkey
     assert " folders in out: thing-a-match to " in capsys.readouterr().err
 
 
+def test_names_are_as_short_as_the_pictures_allow(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("thing.png", "deep/one/a.png", "deep/two/a.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((9, 9), 7, np.uint8)).save(name)
+    scenes = [str(tmp_path / "deep" / name / "a.png") for name in ("one", "two")]
+    assert cli.main(["thing.png", *scenes, "--no-figure"]) == 1
+    output, error = capsys.readouterr()
+    assert [line.split()[0] for line in output.splitlines()[1:]] == ["one/a.png", "two/a.png"]
+    assert f"pictures in {tmp_path}/deep/" in error.splitlines()
+
+
 def test_a_damaged_picture_stops_nothing(gdl_match, tmp_path):
     (tmp_path / "scenes" / "a.png").write_text("not a picture")
     status, output, error = gdl_match("box.png", "scenes")
     assert status == 0
-    assert output.splitlines()[1].split() == ["scenes/a.png", "can't", "be", "used"]
+    assert output.splitlines()[1].split() == ["a.png", "can't", "be", "used"]
     assert len(output.splitlines()) == 4
     assert error.splitlines() == ["gdl-match: error: scenes/a.png: is not a picture that can be read"]
     assert gdl_match("box.png", "scenes/without.png", "scenes/a.png")[0] == 2

@@ -369,16 +369,19 @@ def test_a_database_made_by_other_stages_is_shown_without_rejected_candidates(pa
 
 def test_the_page_of_one_picture_speaks_of_places(pair):
     (picture, _), found = pair
-    found = replace(found, of_one=True)
+    things = [replace(thing, joined=((0, 0),) * len(thing.objects)) for thing in found.things]
+    found = replace(found, of_one=True, things=tuple(things))
     page = pair_report([picture, picture], found)
     assert "2 things that stand there more than once" in page
     for row in format_repeats(found).splitlines()[1:]:  # the things that the command lists
-        number, places, objects, n_matches, *_ = row.split()
-        told = f'<th scope="row">Thing {number}</th><td>{places}</td><td>{objects}</td><td>{n_matches}</td>'
+        number, places, n_matches, *_ = row.split()
+        told = f'<th scope="row">{number}</th><td>{places}</td><td>{n_matches}</td>'
         assert told in page
     assert "each joins two places" in page
     assert page.count("<img") == 3  # once with all places, and folded, with the two of each object
     assert page.index("0-1, 0-2") < page.index("<details")
     assert "in both" not in page
+    assert "0-1" in page[page.index('class="objects"') :]  # by their places, as in the drawing
+    assert "Object 0" not in page
     nothing = replace(found, objects=(), things=(), cluster=np.full(len(found.cluster), -1))
     assert "No repeated objects found" in pair_report([picture, picture], nothing)

@@ -1,0 +1,57 @@
+"""The frames of a video as pictures, which labels are of."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+from PIL import Image
+
+from matching.collection.cache import compute_digest
+from matching.errors import InputError
+from matching.output.files import make_folder
+from matching.output.folders import write_whole
+from matching.video.reading import open_video
+
+FOLDER = "frames"  # in the folder for the labels
+DONE = "frames.json"  # written last: of which video the frames are
+QUALITY = 95  # of JPEG
+NAME = re.compile(r"frame\d{6,}\.jpg|" + re.escape(DONE))
+
+
+def save_frames(video: Path, out: Path, every: float) -> Path:
+    """Write a frame of each `every` seconds of a video, unless they are there; returns their folder."""
+    folder, told = out / FOLDER, {"content": compute_digest(video), "every": every}
+    kept = _read(folder)
+    if kept == told:
+        return folder
+    if kept is not None:
+        raise InputError(f"{folder}: has frames of another video, or others of it; choose another --out")
+    with open_video(video) as opened:
+        make_folder(folder)
+        for frame in opened.frames(every):
+            buffer = io.BytesIO()
+            Image.fromarray(frame.rgb).save(buffer, "JPEG", quality=QUALITY)
+            write_whole(folder / f"frame{frame.number:06d}.jpg", buffer.getvalue())
+        if not opened.n_frames:
+            raise InputError(f"{video}: damaged video, or one of a kind that can't be read")
+    write_whole(folder / DONE, json.dumps(told).encode())
+    return folder
+
+
+def are_frames(folder: Path) -> bool:
+    """Test whether a folder holds frames alone, as `save_frames` writes them."""
+    named = folder.name == FOLDER and folder.is_dir()
+    return named and all(NAME.fullmatch(path.name) for path in folder.iterdir())
+
+
+def _read(folder: Path) -> object:
+    """What the frames in a folder are of; None if there are none, or not all of them."""
+    if folder.exists() and not are_frames(folder):
+        raise InputError(f"{folder}: holds other files; choose another --out")
+    try:
+        return json.loads((folder / DONE).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / DONE}: can't be read ({error}); choose another --out") from None

@@ -1,0 +1,65 @@
+"""Labels of one result as files: where a picture shows the thing, or each thing of another picture."""
+
+import io
+import zipfile
+
+from matching.labels import formats
+from matching.labels.places import Place, choose_places, find_places
+from matching.labels.record import LabelledPicture
+from matching.matches import Matches
+from matching.output.words import name_picture
+from matching.pictures.images import Picture
+
+FILES = {
+    "coco": "labels-coco.json",
+    "yolo": "labels-yolo.zip",
+    "labelme": "labels-labelme.json",
+    "voc": "labels-voc.xml",
+    "csv": "labels.csv",
+}
+
+
+def label_result(result: Matches, pictures: tuple[Picture, Picture]) -> LabelledPicture:
+    """Label the second picture with the things of the first one, or one picture with its repeats.
+
+    Whole copies have the name of the first picture as their class, and other places that of their thing.
+    """
+    thing, scene = pictures
+    name, size = name_picture(thing.path), (scene.width, scene.height)
+    places: list[Place] = []
+    for item in (item for item in result.things if result.of_one and not item.periodic):
+        best = max((o for o in result.objects if o.thing == item.number), key=lambda found: found.score)
+        for outline in item.places:
+            corners = tuple((float(x), float(y)) for x, y in outline.round(2))
+            places.append(Place(f"thing {item.number}", corners, best.score, best.confidence, best.rank))
+    for found in () if result.of_one else result.objects:
+        called = name if found.is_whole else f"thing {found.thing} of {name}"
+        places += find_places(called, [found], None, thing.box, size)
+    chosen = places if result.of_one else choose_places(places)
+    path = "picture" if scene.path is None else scene.path.name
+    return LabelledPicture(0, path, None, *size, tuple(chosen))
+
+
+def encode_labels(picture: LabelledPicture) -> dict[str, bytes]:
+    """Encode labels in all formats: contents by file name; equal labels give equal bytes."""
+    pictures, classes = [picture], sorted({place.name for place in picture.places})
+    tracks = [[None] * len(picture.places)]
+    made = {
+        "coco": formats.write_coco(pictures, classes, tracks),
+        "yolo": formats.write_yolo(pictures, classes, "."),
+        "labelme": formats.write_labelme(pictures, tracks, "/", "/"),
+        "voc": formats.write_voc(pictures, ""),
+        "csv": formats.write_csv(pictures, tracks),
+    }
+    return {FILES[form]: _join(dict(files)) for form, files in made.items()}
+
+
+def _join(files: dict[str, bytes]) -> bytes:
+    """The content of a file, or of a zip of several, without time stamps."""
+    if len(files) == 1:
+        return next(iter(files.values()))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()

@@ -1,0 +1,139 @@
+"""Given matches in one unit: each once, the maps around them, and how accurate their points are.
+
+Notation: places are in spreads of the points of each picture (`given_units`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from matching._common.arrays import invert_matrices
+from matching._common.threads import default_threads
+from matching._common.types import Array, Floats, Ints
+from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.distances import find_nearest_among
+from matching.grouping.local_maps import LocalMaps, vote_for_maps
+from matching.grouping.significance import APART, TRIED, grow_objects
+
+VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object
+SEEDS = 128  # matches from which objects are grown to tell how accurate the points are
+FINE = 0.002  # of the spread of points: the unit of what follows
+NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
+ACCURATE = 4.0  # deviations of the points are a working pixel: most points are within one
+
+
+@dataclass(frozen=True, eq=False)
+class UniqueMatches:
+    """Given matches in units of the spread of each picture, each place once, in an order of their own.
+
+    `row` (n,) is where each given match is among them.
+    """
+
+    xy0: Floats
+    xy1: Floats
+    maps: Array | None
+    row: Ints
+
+
+def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> UniqueMatches:
+    """The UniqueMatches at places x0, x1 (n, 2). Swapped pictures give the same, by a rule of their own."""
+    if np.sort(x0, axis=0).tobytes() > np.sort(x1, axis=0).tobytes():
+        x0, x1, maps = x1, x0, None if maps is None else invert_matrices(maps)
+    places = np.hstack([x0, x1])
+    ties = () if maps is None else maps.reshape(-1, 4).T
+    order = np.lexsort((*ties, score, *places.T))
+    new = np.ones(len(order), bool)
+    new[1:] = (places[order[1:]] != places[order[:-1]]).any(axis=1)
+    row = np.empty(len(order), np.int64)
+    row[order] = np.cumsum(new) - 1
+    first = order[new]
+    return UniqueMatches(x0[first], x1[first], None if maps is None else maps[first], row)
+
+
+def choose_local_maps(
+    matches: UniqueMatches, sample: Ints, slope: float, mirrored: bool | Literal["auto"]
+) -> tuple[UniqueMatches, LocalMaps]:
+    """Maps of the matches that the nearest of a sample, as large as the program's own list, vote for.
+
+    If most maps are mirrored, as when y points up in one picture, picture 1 is turned over. With "auto", so
+    is the map of each match that explains its neighbours better that way.
+    """
+    places = np.hstack([matches.xy0, matches.xy1])
+    n_voters = min(VOTERS, len(sample) - 1)
+    near = find_nearest_among(places, sample, n_voters, default_threads())
+    over = np.array([-1.0, 1.0])
+    turned = replace(
+        matches,
+        xy1=matches.xy1 * over + 0.0,  # no -0.0
+        maps=None if matches.maps is None else matches.maps * over[:, None],
+    )
+    if mirrored != "auto":
+        matches = turned if mirrored else matches
+        return matches, vote_for_maps(matches.xy0, matches.xy1, near, slope, matches.maps)
+    kept, others = (vote_for_maps(m.xy0, m.xy1, near, slope, m.maps) for m in (matches, turned))
+    if np.count_nonzero(others.agreeing) > np.count_nonzero(kept.agreeing) + VOTERS:
+        matches, kept, others = turned, others, kept
+    better = others.agreeing & ~kept.agreeing
+    better &= 2 * better[near].sum(axis=1) > n_voters  # mirrored objects have many such matches together
+    return matches, LocalMaps(
+        np.where(better[:, None, None], over[:, None] * others.maps, kept.maps),
+        np.where(better, others.support, kept.support),
+        near,
+    )
+
+
+def put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
+    """(n,) the order of matches in which those that are clustered, n_listed at a time, come first: those
+    whose map explains most of their neighbours, in random order, then the others by their support. As they
+    are where all are clustered.
+    """
+    n = len(local.support)
+    if n_listed == n:
+        return np.arange(n)
+    rank = np.where(local.agreeing, np.random.default_rng(0).random(n), 1 + n - n * local.support)
+    return np.argsort(rank, kind="stable")
+
+
+def measure_points(
+    matches: UniqueMatches, local: LocalMaps, sample: Ints, max_log_nfa: float
+) -> tuple[float, float] | None:
+    """Accuracy of the points of significant objects, and spacing of the most significant one, or None.
+
+    Both are measured on the objects of a sample.
+    """
+    xy0, xy1 = matches.xy0[sample], matches.xy1[sample]
+    local = LocalMaps(local.maps[sample], local.support[sample], np.searchsorted(sample, local.near[sample]))
+    scaled = Correspondences(xy0 / FINE, xy1 / FINE, local.maps)
+    seeds = _choose_seeds(scaled, local)
+    if not len(seeds):
+        return None
+    mirrored = scaled.mirrored[seeds[:, 0]]
+    grown = grow_objects(scaled, seeds, NOISES, mirrored, by_maps=False, n_threads=default_threads())
+    best, significant = int(np.argmin(grown.log_nfa)), grown.log_nfa <= max_log_nfa
+    if not significant.any():
+        return None
+    members = grown.members[best][grown.members[best] >= 0]
+    gap = _longer(*(xy[members, None] - xy[members] for xy in (xy0, xy1)))
+    spacing = np.median(np.sort(gap, axis=1)[:, min(VOTERS, len(members) - 1)])
+    return ACCURATE * FINE * float(np.median(grown.noise[significant])), float(spacing)
+
+
+def _choose_seeds(scaled: Correspondences, local: LocalMaps) -> Ints:
+    """(s, 2) the matches whose neighbours agree best, each with the neighbours that its map explains best."""
+    best = np.argsort(-local.support, kind="stable")[:SEEDS]
+    others = local.near[best]
+    u, v = (xy[others] - xy[best, None] for xy in (scaled.xy0, scaled.xy1))
+    error = np.linalg.norm(v - np.einsum("sab,skb->ska", local.maps[best], u), axis=2) / _longer(u, v)
+    error[np.minimum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2)) < APART] = np.inf
+    chosen = np.argsort(error, axis=1, kind="stable")[:, :TRIED]
+    pairs = np.stack(np.broadcast_arrays(best[:, None], np.take_along_axis(others, chosen, axis=1)), axis=2)
+    seeds: Ints = pairs[np.isfinite(np.take_along_axis(error, chosen, axis=1))]
+    return seeds
+
+
+def _longer(u: Floats, v: Floats) -> Floats:
+    """Lengths of displacements in the picture where these are longer."""
+    return np.asarray(np.maximum(np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)))

@@ -1,0 +1,115 @@
+"""The match of one upload: what two pictures have in common, or what one shows more than once."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.labels.of_result import encode_labels, label_result
+from matching.output import words
+from matching.output.exchange import check_formats
+from matching.output.files import write_results
+from matching.output.folders import write_whole
+from matching.output.html.pair import draw_all_warps, write_pair_report
+from matching.pictures.images import Picture, read_picture
+from matching.pipelines.clock import Clock
+from matching.pipelines.pair import list_stages, match_pictures
+from matching.pipelines.repeats import NAMES, find_repeats_in_picture
+from matching.result import MatchResult
+
+WARPED = 8  # objects that the report lays over each other: a second each
+# What the page has in place of options of the command. Hints to other options, or to Python, are left out.
+FIELDS = {
+    "--max-matches 6000": "6000 in “Candidates at most”",
+    "masking the texture with --mask0 and --mask1": "cutting the texture off",
+}
+MORE = "the report below lists all groups under “What is in no object, and why”"
+
+
+def match_uploads(
+    tell: Callable[..., None], folder: str, names: list[str], settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Match folder/upload0 and upload1, or find what upload0 alone shows more than once.
+
+    The uploads are deleted; the results are in the folder afterwards.
+    """
+    uploads = [Path(folder) / f"upload{k}" for k in range(len(names))]
+    try:
+        config = MatchConfig().with_settings(**(settings or {}))
+        stages = (*(list_stages(config) if len(uploads) > 1 else NAMES), "files")
+        clock = Clock(lambda _, n_done, n: tell(stage=[(*stages, "")[n_done], n_done, n]), stages)
+        result, pictures = _match(clock, uploads, names, config)
+        return {
+            "told": words.describe_result(result),
+            "error": None,
+            "lines": _describe(result, pictures, config),
+            "look_harder": words.may_look_harder(result) and not result.of_one,
+        }
+    except InputError as error:
+        reason = str(error)
+        for path, name in zip(uploads, names, strict=True):
+            reason = reason.replace(str(path), name)
+        reason = " ".join(reason.replace(f"{Path(folder)}{os.sep}", "").split())
+        return {"told": None, "error": reason, "lines": [], "look_harder": False}
+
+
+def _describe(result: MatchResult, pictures: list[Picture], config: MatchConfig) -> list[str]:
+    """What the page says below the first line: counts, or why there is nothing; at which size it looked."""
+    lines, distinct = list[str](), pictures[: 1 if result.of_one else 2]
+    if result.of_one and result.things:
+        lines.append(words.describe_repeats(result))
+    elif result.objects:
+        name = words.name_picture(pictures[0].path)
+        lines += words.describe_things(result.objects, name, result.things, single=True)
+    else:
+        names = [str(picture.path) for picture in distinct]
+        lines += words.explain_nothing(result, names) or words.hint_at_rejected(result, _reword, MORE)
+    sizes = [(picture.width, picture.height) for picture in distinct]
+    if result.matched_at is not None and max(w * h for w, h in sizes) > config.first_pixels:
+        lines.append(words.describe_sizes(result.matched_at, sizes))
+    return lines
+
+
+def _reword(hint: str) -> str:
+    """A hint by what the page has, or nothing."""
+    for option, there in FIELDS.items():
+        hint = hint.replace(option, there)
+    return "" if "--" in hint or "in Python" in hint else hint
+
+
+def _match(
+    clock: Clock, uploads: list[Path], names: list[str], config: MatchConfig
+) -> tuple[MatchResult, list[Picture]]:
+    try:
+        read = [read_picture(path) for path in uploads]
+    finally:
+        for path in uploads:
+            path.unlink(missing_ok=True)
+    pictures = [replace(p, path=Path(name)) for p, name in zip(read, names, strict=True)]
+    clock.lap("read")
+    if len(pictures) == 1:
+        result = find_repeats_in_picture(pictures[0], config, clock=clock)
+        pictures *= 2
+    else:
+        result = match_pictures(pictures[0], pictures[1], config, clock=clock)
+    folder = uploads[0].parent
+    write_results(folder, pictures, result, config, exports=_choose_exports(result, pictures))
+    for name, content in encode_labels(label_result(result, (pictures[0], pictures[1]))).items():
+        write_whole(folder / name, content)
+    warps = {} if result.of_one else draw_all_warps(pictures, result, WARPED)
+    write_pair_report(folder / "matches.html", pictures, result, warps)
+    clock.lap("files")
+    return result, pictures
+
+
+def _choose_exports(result: MatchResult, pictures: list[Picture]) -> tuple[str, ...]:
+    """Matches as a table, and for COLMAP, which takes two pictures of unlike names."""
+    if not result.of_one:
+        with suppress(InputError):
+            check_formats(("colmap",), pictures)
+            return "csv", "colmap"
+    return ("csv",)
