@@ -215,8 +215,8 @@ def _direct(xy: Floats, to: Ints) -> Ints:
 
 def _list_equal(features: Features, rows: Ints, bound: float, reach: float) -> tuple[Ints, Ints]:
     """Pairs of features with equal descriptors, the first one of the rows."""
-    unit = features.descriptors / np.float32(DESCRIPTOR_NORM)
-    like = unit[rows] @ unit.T > 1 - bound**2 / 2
+    whole = features.descriptors  # whole numbers, whose products float32 holds exactly
+    like = whole[rows] @ whole.T > (1 - bound**2 / 2) * DESCRIPTOR_NORM**2
     like &= features.kind[rows][:, None] == features.kind
     like &= features.bright[rows][:, None] == features.bright
     first, second = np.nonzero(like)

@@ -19,6 +19,8 @@ from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 from matching.grouping.repeats import Repeats
 
+_Object = tuple[Ints, float, float, bool, tuple[int, int]]  # rows, score, log_nfa, periodic, places
+
 
 @dataclass(frozen=True, eq=False)
 class Placed:
@@ -26,7 +28,7 @@ class Placed:
 
     repeats: Repeats
     things: list[list[Ints]]  # of each thing, the rows of features in each of its places
-    thing: Ints  # (n_objects,), the thing of each, -1: one that joins places of its own
+    joins: Ints  # (n_objects, 2), which places each joins, counted through all things; -1: places of its own
 
 
 def place_objects(
@@ -70,14 +72,14 @@ def place_objects(
         place[is_known, 0] != place[is_known, 1]
     )
     pairs: dict[tuple[int, int], list[tuple[int, Ints]]] = {}
-    found: list[tuple[Ints, float, float, bool, int]] = []  # rows, score, log_nfa, periodic, thing
+    found: list[_Object] = []
     reversed_ = repeats.reversed.copy()
     log_nfa = np.full(len(groups.scores), np.nan) if groups.log_nfa is None else groups.log_nfa
     for k, rows in enumerate(groups.members):
         own = rows[joins[rows]]
         is_placed = 2 * np.count_nonzero(is_known[rows]) > len(rows) or copies.judged[k]
         if not is_placed:
-            found.append((rows, groups.scores[k], log_nfa[k], bool(repeats.periodic[k]), -1))
+            found.append((rows, groups.scores[k], log_nfa[k], bool(repeats.periodic[k]), (-1, -1)))
         elif not repeats.periodic[k]:
             kinds = np.unique(np.sort(place[own], axis=1), axis=0).tolist()
             if len(kinds) == 1 and 2 * len(own) > len(rows):
@@ -87,7 +89,7 @@ def place_objects(
             for pair in kinds:
                 part = own[(np.sort(place[own], axis=1) == pair).all(axis=1)]
                 pairs.setdefault((pair[0], pair[1]), []).append((k, part))
-    for (one, _), parts in pairs.items():
+    for (one, other), parts in pairs.items():
         rows = np.sort(np.concatenate([part for _, part in parts]))
         if not is_object(correspondences, rows, config):
             continue
@@ -95,12 +97,13 @@ def place_objects(
         at = [
             np.where(starts[:, None], xy[ends[rows, k]], xy[ends[rows, 1 - k]]).mean(axis=0) for k in (0, 1)
         ]
-        reversed_[rows] = starts != (tuple(at[0]) <= tuple(at[1]))
+        is_first = tuple(at[0]) <= tuple(at[1])
+        reversed_[rows] = starts != is_first
         first = parts[0][0]
         is_whole = len(parts) == 1 and len(rows) == len(groups.members[first])
         score = groups.scores[first] if is_whole else measure_score(rows + n * reversed_[rows])
         nfa = min(log_nfa[k] for k, _ in parts)
-        found.append((rows, score, nfa, False, int(thing_of[one])))
+        found.append((rows, score, nfa, False, (one, other) if is_first else (other, one)))
     return _renumber(repeats, reversed_, found, copies)
 
 
@@ -156,9 +159,7 @@ def _find_place(xy: Floats, places: list[Ints], reach: float) -> Ints:
     return found
 
 
-def _renumber(
-    repeats: Repeats, reversed_: Bools, found: list[tuple[Ints, float, float, bool, int]], copies: Copies
-) -> Placed:
+def _renumber(repeats: Repeats, reversed_: Bools, found: list[_Object], copies: Copies) -> Placed:
     groups = repeats.groups
     found = sorted(found, key=lambda item: -item[1])
     labels, stages = np.full_like(groups.labels, -1), groups.told_stages
@@ -171,5 +172,5 @@ def _renumber(
     scores = np.array([item[1] for item in found], float)
     new = Groups(labels, scores, log_nfa, choose_dropped([*groups.rejected, *dropped], labels), stages)
     periodic = np.array([item[3] for item in found], bool)
-    things = np.array([item[4] for item in found], np.int64)
-    return Placed(replace(repeats, groups=new, reversed=reversed_, periodic=periodic), copies.things, things)
+    joins = np.array([item[4] for item in found], np.int64).reshape(-1, 2)
+    return Placed(replace(repeats, groups=new, reversed=reversed_, periodic=periodic), copies.things, joins)

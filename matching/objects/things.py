@@ -102,30 +102,28 @@ def find_things_of_repeats(
     outlines1: Sequence[Array],
     periodic: Sequence[bool] | Bools,
     known: Sequence[Sequence[Array]] = (),
-    thing: Sequence[int] | Ints | None = None,
+    joins: Ints | None = None,
 ) -> tuple[Thing, ...]:
     """Find the things of repeats in one picture: places that objects join, directly or over others.
 
-    `known` holds the outlines of all places of some things, and thing (n_objects,) which of these an object
-    belongs to, -1: none.
+    `known` holds the outlines of all places of some things, and joins (n_objects, 2) which of these places,
+    counted through all things, an object joins; -1: none.
     """
     n = len(outlines0)
-    of_known = np.full(n, -1) if thing is None else np.asarray(thing)
-    free = np.flatnonzero(of_known < 0)
+    joins = np.full((n, 2), -1) if joins is None else joins
+    free = np.flatnonzero(joins[:, 0] < 0)
     outlines = [outlines[int(k)] for outlines in (outlines0, outlines1) for k in free]
     outlines += [outline for own in known for outline in own]
     place = number_places(outlines)
+    ends = joins + 2 * len(free)  # (n, 2), the outlines that each object joins
+    ends[free] = np.column_stack([np.arange(len(free)), np.arange(len(free)) + len(free)])
     starts = np.cumsum([2 * len(free), *(len(own) for own in known)])
-    ends = [(k, k + len(free)) for k in range(len(free))]
-    ends += [(int(start), k) for start, stop in pairwise(starts) for k in range(start, stop)]
+    of_known = [(int(start), k) for start, stop in pairwise(starts) for k in range(start, stop)]
+    links = place[np.array([*ends.tolist(), *of_known], np.int64).reshape(-1, 2)].T
     n_places = place.max(initial=-1) + 1
-    links = place[np.array(ends, np.int64).reshape(-1, 2)].T
-    joined = scipy.sparse.coo_array((np.ones(len(ends)), tuple(links)), shape=(n_places, n_places))
-    label = scipy.sparse.csgraph.connected_components(joined, directed=False)[1]
-    first = np.empty(n, np.int64)  # an outline of each object, or of its thing
-    first[free] = np.arange(len(free))
-    first[of_known >= 0] = starts[of_known[of_known >= 0]]
-    own_label = label[place[first]]
+    graph = scipy.sparse.coo_array((np.ones(links.shape[1]), tuple(links)), shape=(n_places, n_places))
+    label = scipy.sparse.csgraph.connected_components(graph, directed=False)[1]
+    own_label = label[place[ends[:, 0]]]
     number = renumber(own_label)
     things = []
     for k in range(number.max(initial=-1) + 1):
@@ -133,8 +131,7 @@ def find_things_of_repeats(
         places = np.flatnonzero(label == own_label[objects[0]])
         largest = [max((outlines[i] for i in np.flatnonzero(place == p)), key=polygon_area) for p in places]
         is_periodic = 2 * sum(periodic[int(i)] for i in objects) > len(objects)
-        ends = np.searchsorted(places, np.column_stack([place[objects], place[objects + n]])).tolist()
-        joined = tuple((first, second) for first, second in ends)
+        joined = tuple((a, b) for a, b in np.searchsorted(places, place[ends[objects]]).tolist())
         things.append(Thing(k, tuple(objects.tolist()), tuple(largest), bool(is_periodic), joined))
     return tuple(things)
 

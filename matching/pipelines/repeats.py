@@ -202,7 +202,7 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
         gaps=Gaps(features.xy, lambda *parts: moves_apart(correspondences, parts)),
     )
-    placed = Placed(repeats, [], np.full(len(repeats.groups.scores), -1))
+    placed = Placed(repeats, [], np.full((len(repeats.groups.scores), 2), -1))
     if config.way.is_tested and not config.mirrored:
         ends = np.column_stack([candidates.row0, candidates.row1])
         seeds = _list_seeds(ends, candidates.score, repeats)
@@ -241,7 +241,7 @@ def describe_repeats(state: RepeatsState, context: RepeatsContext) -> RepeatsSta
     places = [one.outline0 for one in objects], [one.outline1 for one in objects]
     placed, xy = state.placed, to_picture(described.features.xy, described.step)
     known = [[opencv.convex_hull(xy[rows]) for rows in own] for own in placed.things]
-    things = find_things_of_repeats(*places, placed.repeats.periodic, known, placed.thing)
+    things = find_things_of_repeats(*places, placed.repeats.periodic, known, placed.joins)
     return replace(state, objects=add_things(objects, things), things=things)
 
 

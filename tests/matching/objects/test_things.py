@@ -101,5 +101,8 @@ def test_a_thing_is_shown_without_its_outlines():
 
 def test_known_places_are_of_the_thing_even_if_no_object_joins_them():
     a, b, c, d, e = (square(x, 0, 50) for x in (0, 100, 200, 400, 500))
-    things = find_things_of_repeats([a, d], [b, e], [False, False], [[a, b, c]], [0, -1])
+    joins = np.array([[2, 0], [-1, -1]])
+    things = find_things_of_repeats([c, d], [a, e], [False, False], [[a, b, c]], joins)
     assert [(thing.objects, len(thing.places)) for thing in things] == [((0,), 3), ((1,), 2)]
+    first, other = things[0].joined[0]
+    assert np.array_equal(things[0].places[first], c) and np.array_equal(things[0].places[other], a)
