@@ -127,8 +127,10 @@ def weights_of_branches(tree: MergeTree, graph: AffinityGraph) -> tuple[Floats, 
 
     Returns
     -------
-    volume, inside : (n_initial + m,) float64
-        Initial clusters first. Edges inside are counted twice, in both.
+    volume : (n_initial + m,) float64
+        Of all edges, initial clusters first.
+    inside : (n_initial + m,) float64
+        Of those that stay inside, counted twice in both.
     """
     from ._cut.between import sum_weights_between
 

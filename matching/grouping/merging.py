@@ -102,14 +102,12 @@ def merge_parts(
     """Merge parts, the pair with the strongest evidence first, until no pair has any -> labels (n_parts,).
 
     A merged part bends as much as its parts do, on average over their matches. A part that is not smooth is
-    merged with none, as it would explain any motion, and loses its landmarks.
+    merged with none, as it would explain any motion.
     """
     labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
     members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
     found = [measure_roughness(correspondences, rows, smooth_map.accuracy) for rows in marks]
-    marks = [
-        rows if _is_smooth(own, smooth_map) else rows[:0] for rows, own in zip(marks, found, strict=True)
-    ]
+    smooth = [_is_smooth(own, smooth_map) for own in found]
     logs = [2 * np.log([max(own.bend, smooth_map.least_bend), own.accuracy]) for own in found]
     extents = [2 * math.sqrt(np.ptp(xy, axis=0).prod()) for xy in (correspondences.xy0, correspondences.xy1)]
     turned = [2 * np.count_nonzero(correspondences.mirrored[part]) > len(part) for part in parts]
@@ -117,7 +115,9 @@ def merge_parts(
 
     def compare(i: int, j: int) -> None:
         i, j = sorted((i, j))
-        if turned[i] != turned[j] or min(len(marks[i]), len(marks[j])) < LEAST:
+        if turned[i] != turned[j] or not (smooth[i] and smooth[j]):
+            return
+        if min(len(marks[i]), len(marks[j])) < LEAST:
             return
         logarithm = (weights[i] * logs[i] + weights[j] * logs[j]) / (weights[i] + weights[j])
         scale = magnification(correspondences[np.concatenate([members[i], members[j]])])
