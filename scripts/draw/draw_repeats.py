@@ -1,6 +1,6 @@
 """The picture of docs/repeats.md: photographs that a dependency ships, some of them several times.
 
-Writes repeats.jpg: each place with an outline in the colour of its thing and the thing's number.
+Writes repeats.jpg: each place with an outline in the colour of its thing, and its number.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -40,11 +40,11 @@ def draw(folder: Path) -> None:
     picture = montage()
     result = find_repeats(picture)
     for thing in result.things:
-        for place in thing.places:
+        for k, place in enumerate(thing.places):
             opencv.draw_polygon(picture, place, (0, 0, 0), 7)
             opencv.draw_polygon(picture, place, colour(thing.number), 4)
             middle = (place.min(axis=0) + place.max(axis=0)) / 2
-            draw_label(picture, str(thing.number), middle, colour(thing.number), 24)
+            draw_label(picture, thing.name_place(k), middle, colour(thing.number), 24)
         print(f"thing {thing.number}: {len(thing.places)} places")
     Image.fromarray(picture).save(folder / "repeats.jpg", quality=85)
 
