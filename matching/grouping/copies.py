@@ -306,10 +306,13 @@ def _share(rows: Ints, other: Ints) -> bool:
 def _find_profiles(scene: _Scene, has: Bools) -> Bools:
     """Profile (n, m) of each feature: what it and neighbours that have much the same have; has (m, n)."""
     own = has.T
-    near = own[scene.near]  # (n, k, m)
-    common, either = (near & own[:, None]).sum(axis=2), (near | own[:, None]).sum(axis=2)
-    weight = (common + 0.05) / (either + 0.05)
-    share = (weight[..., None] * near).sum(axis=1) / weight.sum(axis=1)[:, None]
+    total, share = np.zeros(len(own)), np.zeros(own.shape)
+    for k in range(scene.near.shape[1]):  # one neighbour at a time: there may be hundreds of motions
+        other = own[scene.near[:, k]]
+        weight = ((other & own).sum(axis=1) + 0.05) / ((other | own).sum(axis=1) + 0.05)
+        share += weight[:, None] * other
+        total += weight
+    share /= total[:, None]
     rate = np.array([np.median(share[own[:, p], p]) if own[:, p].any() else 1.0 for p in range(len(has))])
     profile: Bools = share >= np.maximum(rate / 2, 0.25)
     return profile
