@@ -12,6 +12,7 @@ import numpy as np
 from synth._types import Picture
 
 Box = tuple[int, int, int, int]
+PRODUCT = 0.72  # width of a product of stock over its height
 
 WORDS = [
     "never",
@@ -150,6 +151,24 @@ def draw_shelf(
     return Page(page, tuple(tuple(own) for own in found.values() if len(own) > 1))
 
 
+def crop_front(front: Picture) -> Picture:
+    """The part of a front that a product of `draw_stock` shows.
+
+    Parameters
+    ----------
+    front : (h, w, 3) uint8
+        RGB.
+
+    Returns
+    -------
+    (h', w', 3) uint8
+        Its middle, with the proportions of a product.
+    """
+    h, w = front.shape[:2]
+    height = min(h, round(w / PRODUCT))
+    return _fit(front, round(height * PRODUCT), height)
+
+
 def draw_stock(
     fronts: Sequence[Picture], rng: np.random.Generator, most: int = 40, height: int = 170
 ) -> tuple[Picture, tuple[int, ...]]:
@@ -161,7 +180,8 @@ def draw_stock(
     Parameters
     ----------
     fronts : sequence of (h, w, 3) uint8
-        Six or more; the shelf shows the first three, and the next three as siblings of these.
+        Six or more; the shelf shows the first three, cropped as by `crop_front`, and the next three as
+        siblings of these.
     rng : numpy.random.Generator
         Source of random numbers.
     most : int
@@ -178,7 +198,7 @@ def draw_stock(
         later ones.
     """
     counts = rng.integers(1, most + 1, 3).tolist()
-    width = round(height * 0.72)
+    width = round(height * PRODUCT)
     shown = [_fit(front, 4 * width, 4 * height) for front in fronts]
     for k in range(3):
         shown[3 + k] = np.vstack([shown[k][: 4 * height // 3], shown[3 + k][4 * height // 3 :]])

@@ -18,7 +18,7 @@ import numpy as np
 from eval.common.options import exit_status
 from matching import match
 from matching.objects.copies import count_copies
-from synth.pages import draw_stock
+from synth.pages import crop_front, draw_stock
 from synth.photographs import read_folder
 
 FRONTS = 8
@@ -40,7 +40,7 @@ def evaluate(args: argparse.Namespace) -> None:
     right = total = over = under = 0
     for seed in args.seeds:
         rng = np.random.default_rng(seed)
-        fronts = [models[k] for k in rng.permutation(len(models))[:FRONTS]]
+        fronts = [crop_front(models[k]) for k in rng.permutation(len(models))[:FRONTS]]
         picture, truth = draw_stock(fronts, rng)
         asked = [*fronts[:3], *fronts[6:]]
         for k, (front, n) in enumerate(zip(asked, truth, strict=True)):
