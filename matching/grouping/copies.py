@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import Delaunay, cKDTree
 
+from matching._common.components import find_components
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import NEIGHBORS, is_amid
@@ -386,9 +385,7 @@ def _join(
                 _moves_apart(xy, ends[p], patches[i], patches[j], moves_apart) for p in shared
             ):
                 pairs.append((i, j))
-    n = len(patches)
-    links = coo_array((np.ones(len(pairs)), np.array(pairs, np.int64).reshape(-1, 2).T), shape=(n, n))
-    label = connected_components(links, directed=False)[1] if n else np.empty(0, np.int64)
+    label = find_components(len(patches), np.array(pairs, np.int64))
     return [np.concatenate([patches[i] for i in np.flatnonzero(label == k)]) for k in np.unique(label)]
 
 

@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import Delaunay, cKDTree
 
+from matching._common.components import find_components
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_amid
@@ -212,7 +211,7 @@ def _split_things(
     """Split an object into parts more than half the shift apart in the first place, or with gaps between."""
     first, second = _get_places(correspondences, members)
     reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
-    label = _link(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
+    label = find_components(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
     parts = [members[label == k] for k in np.unique(label)]
     parts = [part for part in parts if is_object(correspondences, part, config)] or [members]
     if gaps is not None:
@@ -246,7 +245,7 @@ def _cut_gaps(
         kept[k] = not (is_cut and gaps.moves_apart(*(members[side] for side in sides)))
     if kept.all():
         return [members]
-    label = _link(n, links[kept])
+    label = find_components(n, links[kept])
     parts = [members[label == k] for k in np.unique(label)]
     parts = [part for part in parts if is_object(correspondences, part, config)]
     return [own for part in parts for own in _cut_gaps(correspondences, part, config, gaps)]
@@ -345,17 +344,10 @@ def _split_copies(
             continue
         nearest = cKDTree(np.concatenate(ends)).query(place)[1]
         shared = [[_is_mostly_amid(a, b) for b in ends] for a in ends]
-        number = _link(len(ends), np.argwhere(shared))
+        number = find_components(len(ends), np.argwhere(shared))
         copy = np.repeat(number, [len(end) for end in ends])[nearest]
         parts = [item.members[copy == k] for k in np.unique(copy)]
         parts = [part for part in parts if is_object(correspondences, part, config)]
         if len(parts) > 1:
             return [replace(item, members=part) for part in parts]
     return [item]
-
-
-def _link(n: int, pairs: Ints) -> Ints:
-    """(n,) the connected component of each of n things, of which pairs (k, 2) are linked."""
-    links = coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
-    label: Ints = connected_components(links, directed=False)[1]
-    return label

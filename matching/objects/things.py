@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import scipy
 import shapely
 
+from matching._common.components import find_components
 from matching._common.types import Array, Bools, Ints
 from matching.objects.frames import polygon_area
 
@@ -119,10 +119,8 @@ def find_things_of_repeats(
     ends[free] = np.column_stack([np.arange(len(free)), np.arange(len(free)) + len(free)])
     starts = np.cumsum([2 * len(free), *(len(own) for own in known)])
     of_known = [(int(start), k) for start, stop in pairwise(starts) for k in range(start, stop)]
-    links = place[np.array([*ends.tolist(), *of_known], np.int64).reshape(-1, 2)].T
-    n_places = place.max(initial=-1) + 1
-    graph = scipy.sparse.coo_array((np.ones(links.shape[1]), tuple(links)), shape=(n_places, n_places))
-    label = scipy.sparse.csgraph.connected_components(graph, directed=False)[1]
+    links = place[np.array([*ends.tolist(), *of_known], np.int64).reshape(-1, 2)]
+    label = find_components(place.max(initial=-1) + 1, links)
     own_label = label[place[ends[:, 0]]]
     number = renumber(own_label)
     things = []

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from shapely import Polygon
 
+from matching._common.components import find_components
 from matching.collection.database.store import Store, open_store, read_transform
 from matching.collection.reports.alike import is_alike
 from matching.collection.reports.export import FOREIGN, read_columns
@@ -165,8 +164,7 @@ def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, st
     if not pairs:
         return {}
     paths, ends = np.unique(np.array(pairs, object).reshape(-1, 2), return_inverse=True)
-    graph = coo_array((np.ones(len(pairs)), ends.reshape(-1, 2).T), shape=(len(paths),) * 2)
-    _, labels = connected_components(graph, directed=False)
+    labels = find_components(len(paths), ends)
     _, first = np.unique(labels, return_index=True)
     return dict(zip(paths.tolist(), paths[first][labels].tolist(), strict=True))
 
@@ -182,11 +180,10 @@ def _find_components(links: Sequence[Link]) -> list[list[Link]]:
     numbers, ends = np.unique([(link.image0, link.image1) for link in links], return_inverse=True)
     if not len(numbers):
         return []
-    ends = ends.reshape(-1, 2).T
-    graph = coo_array((np.ones(len(links)), ends), shape=(len(numbers),) * 2)
-    n, labels = connected_components(graph, directed=False)
-    found: list[list[Link]] = [[] for _ in range(n)]
-    for link, label in zip(links, labels[ends[0]].tolist(), strict=True):
+    ends = ends.reshape(-1, 2)
+    labels = find_components(len(numbers), ends)
+    found: list[list[Link]] = [[] for _ in range(labels.max() + 1)]
+    for link, label in zip(links, labels[ends[:, 0]].tolist(), strict=True):
         found[label].append(link)
     return found
 
