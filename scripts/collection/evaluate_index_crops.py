@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from eval.common.mosaics import lay_mosaic
 from eval.common.options import check_least, exit_status
 from eval.common.tables import format_markdown
 from matching import MatchConfig
@@ -114,18 +115,7 @@ def make_mosaics(options):
 
 
 def fill(pictures, width, height):
-    mosaic, y, rest = np.zeros((height, width, 3), np.uint8), 0, iter(pictures)
-    while y < height:
-        x, tall = 0, []
-        while x < width:
-            picture = next(rest, None)
-            if picture is None:
-                raise ValueError("there are too few pictures for so many mosaics of that size")
-            part = picture[: height - y, : width - x]
-            mosaic[y : y + len(part), x : x + part.shape[1]] = part
-            x, tall = x + picture.shape[1], [*tall, len(picture)]
-        y += min(tall)
-    return mosaic
+    return lay_mosaic(iter(pictures), (height, width, 3), np.uint8)
 
 
 def cut(mosaic, share, is_changed, rng):

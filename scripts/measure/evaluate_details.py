@@ -22,6 +22,7 @@ from skimage.color import rgb2gray
 from skimage.transform import AffineTransform, resize, warp
 from tqdm import tqdm
 
+from eval.common.mosaics import lay_mosaic
 from eval.common.options import check_least, exit_status
 from eval.common.tables import format_markdown
 from matching import MatchConfig
@@ -42,18 +43,10 @@ print(json.dumps([points, time.process_time(), int(status.split("VmHWM:")[1].spl
 """
 
 
-def make_mosaic(tiles, width, height, rng):
-    """(h, w) float: tiles at their own size, row by row."""
-    mosaic, y = np.zeros((height, width)), 0
-    while y < height:
-        x, tall = 0, []
-        while x < width:
-            tile = tiles[rng.integers(len(tiles))][:, :: rng.choice([1, -1])]
-            part = tile[: height - y, : width - x]
-            mosaic[y : y + len(part), x : x + part.shape[1]] = part
-            x, tall = x + tile.shape[1], [*tall, len(tile)]
-        y += min(tall)
-    return mosaic
+def draw_tiles(tiles, rng):
+    """Endless (h, w) float: any of the tiles, as it is or mirrored."""
+    while True:
+        yield tiles[rng.integers(len(tiles))][:, :: rng.choice([1, -1])]
 
 
 def paste(mosaic, print_, width, rng):
@@ -125,7 +118,7 @@ def measure(options):
         found, seconds, megabytes = np.zeros(2, int), np.zeros(2), np.zeros(2)
         for n in tqdm(range(options.prints), desc=f"{width} px"):
             rng = np.random.default_rng([options.seed, width, n])
-            mosaic = make_mosaic(tiles, height * 4 // 3, height, rng)
+            mosaic = lay_mosaic(draw_tiles(tiles, rng), (height, height * 4 // 3))
             print_ = prints[rng.integers(len(prints))]
             place = paste(mosaic, print_, width, rng)
             photograph = np.clip(np.rint(mosaic + rng.normal(0, NOISE, mosaic.shape)), 0, 255)
