@@ -12,9 +12,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from matching._common.types import Array, Bools, Floats
+from matching._common.types import Array, Bools, Floats, Ints
 
 VERSION = cv2.__version__
+EXACT = 2**24  # whole numbers up to this one are exact in float32, which histograms are of
 Point = Sequence[float] | Array  # (2,) x, y
 
 
@@ -115,6 +116,16 @@ def read_storage(path: Path) -> dict[str, Array] | None:
 def luma(rgb: Array) -> Array:
     """The luma of a colour picture (ITU-R BT.601): rgb (h, w, 3) uint8 -> (h, w) uint8."""
     return cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
+
+
+def histogram(grey: Array, mask: Bools | None = None) -> Ints:
+    """(256,) int64: how many pixels have each grey value, of those in the mask: grey (h, w) uint8."""
+    counts, rows = np.zeros(256, np.int64), max(EXACT // grey.shape[1], 1)
+    for top in range(0, len(grey), rows):
+        part = slice(top, top + rows)
+        shown = None if mask is None else mask[part].astype(np.uint8)
+        counts += cv2.calcHist([grey[part]], [0], shown, [256], [0, 256]).ravel().astype(np.int64)
+    return counts
 
 
 def resize_area(image: Array, width: int, height: int) -> Array:

@@ -17,11 +17,11 @@ from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import FeatureConfig, Features, extract_features
 from matching.features.thinning import BLOCK
 from matching.features.views import join_features
+from matching.settings import LARGEST
 
 GRID = int(BLOCK)  # pixels: tiles begin at multiples of it, so that the pixels of their octaves, and the
 # squares in which features are chosen, are those of the whole picture
 TILE = 2048  # pixels: the longest side of a tile
-PER_PIXEL = 1 / 2_000_000  # of `max_features`: a larger picture may have proportionally more
 
 
 def extract_details(
@@ -47,8 +47,8 @@ def extract_details(
             own[top - y : bottom - y, left - x : right - x] = True
             if mask is not None:
                 own &= mask[around]
-            area = (bottom - top) * (right - left)
-            most = max(int(config.max_features * area * PER_PIXEL), 1)
+            share = (bottom - top) * (right - left) * step.prod() / grey.size  # of the working pixels
+            most = min(max(int(config.max_features * share), 1), LARGEST)
             how = replace(config, regions=kinds, max_features=most)
             found = extract_features(tile, how, own, n_threads, below=least)
             parts.append(replace(found, xy=found.xy + np.array([x, y])))

@@ -199,15 +199,13 @@ def extract_features(
 
     def of_kind(kind: str) -> tuple[Array, ...]:
         detector = get_detector(kind, config, n_threads)
-        found = _orient(detector, detector.run(grey), pyramid, n_threads)
-        xy, frames, bright, strength = found.xy, found.frames, found.bright, found.strength
-        if mask is not None or below is not None:
-            on = np.ones(len(xy), bool) if mask is None else _on(mask, xy)
-            if below is not None:
-                on &= np.linalg.det(frames) < below[kind] ** 2
-            xy, frames, bright, strength = xy[on], frames[on], bright[on], strength[on]
-        chosen = choose_strongest(xy, strength, config.max_features)
-        xy, frames, bright = xy[chosen], frames[chosen], bright[chosen]
+        found = detector.run(grey)
+        on = np.ones(len(found.xy), bool) if mask is None else _on(mask, found.xy)
+        if below is not None:
+            on &= np.abs(np.linalg.det(found.frames)) < below[kind] ** 2
+        found = _orient(detector, select_rows(found, on), pyramid, n_threads)
+        found = select_rows(found, choose_strongest(found.xy, found.strength, config.max_features))
+        xy, frames, bright = found.xy, found.frames, found.bright
         descriptors = describe(pyramid, xy, frames * detector.window, n_threads, config.descriptor)
         return xy, frames, descriptors, np.full(len(xy), list_detectors().index(kind), np.int8), bright
 

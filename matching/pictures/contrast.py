@@ -73,7 +73,7 @@ def _drop_fill(values: Floats) -> Floats:
 
 def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
     """Raise the contrast of a flat picture for detectors with fixed thresholds -> (h, w) uint8."""
-    counts = np.bincount((grey if mask is None else grey[mask]).ravel(), minlength=256)
+    counts = opencv.histogram(grey, mask)
     low, high = (
         int(np.argmax(np.cumsum(ordered) > OUTSIDE * counts.sum())) for ordered in (counts, counts[::-1])
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ class Picture:
         """The picture with its colours inverted."""
         return replace(self, rgb=255 - self.rgb)
 
-    @property
+    @cached_property
     def grey(self) -> Array:
         """(h, w) uint8: luma, with more contrast if the picture is flat; the mean where it is masked."""
         grey = raise_contrast(opencv.luma(self.rgb), self.rgb, self.mask)

@@ -68,11 +68,10 @@ def test_mask_and_number_of_features(picture, coarse, monkeypatch):
     few = describe(picture, coarse[:0], mask)
     assert 100 < len(few) < len(describe(picture, coarse[:0]))
     assert few.xy[:, 0].max() < 300
-    monkeypatch.setattr(details, "PER_PIXEL", 1 / picture.size)
-    most = FeatureConfig(max_features=50)
-    assert len(describe(picture, coarse[:0], config=most)) == 50
+    most = FeatureConfig(max_features=50)  # of the working picture, which is half as wide and high
+    assert len(describe(picture, coarse[:0], config=most)) == 4 * 50
     monkeypatch.setattr(details, "TILE", SIZE // 2)
-    assert len(describe(picture, coarse[:0], config=most)) == 4 * (50 // 4)
+    assert len(describe(picture, coarse[:0], config=most)) == 4 * 50
 
 
 def test_any_number_of_threads(picture, coarse):
