@@ -12,10 +12,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from matching._common.types import Array, Bools, Floats, Ints
+from matching._common.types import Array, Bools, Floats
 
 VERSION = cv2.__version__
-EXACT = 2**24  # whole numbers up to this one are exact in float32, which histograms are of
 Point = Sequence[float] | Array  # (2,) x, y
 
 
@@ -118,14 +117,10 @@ def luma(rgb: Array) -> Array:
     return cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
 
 
-def histogram(grey: Array, mask: Bools | None = None) -> Ints:
-    """(256,) int64: how many pixels have each grey value, of those in the mask: grey (h, w) uint8."""
-    counts, rows = np.zeros(256, np.int64), max(EXACT // grey.shape[1], 1)
-    for top in range(0, len(grey), rows):
-        part = slice(top, top + rows)
-        shown = None if mask is None else mask[part].astype(np.uint8)
-        counts += cv2.calcHist([grey[part]], [0], shown, [256], [0, 256]).ravel().astype(np.int64)
-    return counts
+def histogram(grey: Array, mask: Bools | None = None) -> Floats:
+    """(256,) float64: how many pixels have each grey value, of those in the mask: grey (h, w) uint8."""
+    shown = None if mask is None else mask.astype(np.uint8)
+    return np.asarray(cv2.calcHist([grey], [0], shown, [256], [0, 256]).ravel(), np.float64)
 
 
 def resize_area(image: Array, width: int, height: int) -> Array:

@@ -12,10 +12,9 @@ import numpy as np
 from matching._common.opencv import VideoReader
 from matching._common.types import Bytes
 from matching.errors import InputError
-from matching.pictures.decoding import MAX_PIXELS
+from matching.pictures.decoding import HEAD, MAX_PIXELS
 from matching.pictures.names import check_name
 
-HEAD = 400  # bytes that tell what a file is
 SLACK = 1e-6  # seconds by which times of frames may be off
 # MP4, QuickTime and 3GP (but no HEIC nor AVIF); AVI; Matroska and WebM; Flash; Ogg; ASF; MPEG streams.
 KINDS = re.compile(

@@ -16,10 +16,10 @@ from matching.pictures.decoding import read_content
 from matching.pictures.images import add_mask, make_picture
 from matching.pipelines.searching import Search
 from matching.settings import EVERY
-from matching.video.reading import open_video
+from matching.video.reading import SLACK, open_video
 
 GAP = 2  # times `every`: frames further apart are of two appearances, so that one may fail in between
-LONGEST = 480  # pixels of the picture that is kept of an appearance
+WIDTH = 360  # pixels of the picture that is kept of an appearance, and of a frame on the contact sheet
 Progress = Callable[[float, float, int], object]
 
 
@@ -204,7 +204,7 @@ class _Gathered:
     """Sightings, gathered into appearances as they come; of each only one small picture is kept."""
 
     def __init__(self, gap: float) -> None:
-        self._gap = gap * (1 + 1e-6)
+        self._gap = gap + SLACK
         self._groups: list[list[Sighting]] = []
         self._pictures: list[Bytes] = []
 
@@ -225,4 +225,4 @@ class _Gathered:
 
 
 def _shrink(rgb: Bytes) -> Bytes:
-    return reduce(rgb, min(LONGEST / max(rgb.shape[:2]), 1.0))[0].copy()
+    return reduce(rgb, min(WIDTH / rgb.shape[1], 1.0))[0].copy()

@@ -10,10 +10,9 @@ from matching._common import opencv
 from matching._common.types import Bytes
 from matching.output.figures.drawing import choose_frame, colour
 from matching.output.figures.lettering import add_caption
-from matching.video.search import Appearance, VideoResult
+from matching.video.search import WIDTH, Appearance, VideoResult
 
 COLUMNS, MOST = 4, 60  # frames in a row, and on the sheet: of more appearances, those of highest score
-WIDTH = 360  # pixels of a frame
 SPACE = 8  # pixels around each
 LETTERS = 15.0  # pixels
 QUALITY = 88  # of JPEG
