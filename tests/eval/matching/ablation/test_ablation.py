@@ -117,7 +117,7 @@ def test_command(tabletop, tmp_path, capsys, monkeypatch):
     assert (composites["found"], composites["objects"]) == (1, 1)
     assert (tabletops["found"], tabletops["objects"]) == (4, 4)  # two objects in lists of two sizes
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0] == "| variant | composites | tabletops | s |" and shown[2].startswith(
+    assert shown[0] == "| variant | composites | prints | tabletops | s |" and shown[2].startswith(
         f"| default | {composites['mean_f']:.3f}, 1/1"
     )
 
