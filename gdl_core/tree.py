@@ -51,11 +51,27 @@ class MergeTree:
         (n,) int64
             Labels 0, 1, ... in the order of the clusters' smallest members.
         """
+        return self.after(self.count_merges(n_clusters, min_affinity=min_affinity))
+
+    def count_merges(self, n_clusters: int, *, min_affinity: float = 0.0) -> int:
+        """The number of merges that make the partition of `cut`.
+
+        Parameters
+        ----------
+        n_clusters : int
+            At least 1.
+        min_affinity : float
+            As that of `cut`.
+
+        Returns
+        -------
+        int
+        """
         if check_integer("n_clusters", n_clusters) < 1:
             raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
         n_merges = min(max(self.n_initial - n_clusters, 0), len(self.children))
         small = np.flatnonzero(self.affinities[:n_merges] < min_affinity)
-        return self.after(int(small[0]) if len(small) else n_merges)
+        return int(small[0]) if len(small) else n_merges
 
     def after(self, n_merges: int) -> Ints:
         """The partition after the first merges.

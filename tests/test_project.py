@@ -69,6 +69,7 @@ LAYERS = {  # a folder or module imports from those before it
         "merging",
         "settings",
         "rounds",
+        "seams",
         "stages repeats copies",
         "paper placing",
         "ways",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import gdl_core
-from gdl_core import AffinityGraph, KnnGraph
+from gdl_core import AffinityGraph, KnnGraph, MergeTree
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
@@ -69,14 +69,8 @@ class ClusteringConfig:
         check_settings(self)
 
 
-def cluster_graph(
-    correspondences: Correspondences,
-    knn: KnnGraph,
-    graph: AffinityGraph,
-    initial: Array | None,
-    config: ClusteringConfig,
-) -> Ints:
-    """Cluster a graph by graph degree linkage -> (m,), from mutual K0 neighbours unless `initial` is
+def link_graph(knn: KnnGraph, graph: AffinityGraph, initial: Array | None, config: ClusteringConfig) -> MergeTree:
+    """Merge the vertices of a graph by graph degree linkage, from mutual K0 neighbours unless `initial` is
     given.
     """
     if config.method not in METHODS:  # not before: a method from elsewhere may take the place of this one
@@ -87,12 +81,27 @@ def cluster_graph(
     n_clusters, least = config.n_clusters or 1, config.min_affinity * knn.n_neighbors**2
     if config.method == "agdl":
         k_c = config.n_neighbor_clusters
-        tree = gdl_core.agdl(graph, initial, n_clusters, n_neighbor_clusters=k_c, min_affinity=least)
-    elif config.method == "gdl-u":
-        tree = gdl_core.gdl_u(graph, initial, n_clusters, min_affinity=least)
-    else:
-        tree = gdl_core.gdl(graph, initial, n_clusters)
-    return tree.cut(n_clusters, min_affinity=least)
+        return gdl_core.agdl(graph, initial, n_clusters, n_neighbor_clusters=k_c, min_affinity=least)
+    if config.method == "gdl-u":
+        return gdl_core.gdl_u(graph, initial, n_clusters, min_affinity=least)
+    return gdl_core.gdl(graph, initial, n_clusters)
+
+
+def count_merges(tree: MergeTree, knn: KnnGraph, config: ClusteringConfig) -> int:
+    """Count the merges of a tree that make its clusters."""
+    return tree.count_merges(config.n_clusters or 1, min_affinity=config.min_affinity * knn.n_neighbors**2)
+
+
+def cluster_graph(
+    correspondences: Correspondences,
+    knn: KnnGraph,
+    graph: AffinityGraph,
+    initial: Array | None,
+    config: ClusteringConfig,
+) -> Ints:
+    """Cluster a graph by graph degree linkage -> (m,)."""
+    tree = link_graph(knn, graph, initial, config)
+    return tree.after(count_merges(tree, knn, config))
 
 
 def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Ints:

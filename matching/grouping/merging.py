@@ -48,10 +48,17 @@ class MergingConfig:
         How many times more an object may bend between its parts than within them: real bends are not a random
         field, but stronger at creases and over long distances. The density of a motion is the mean over 1, 2,
         4, ... times as much.
+    seam : float
+        Share of K^2: where graph degree linkage has joined two branches with less affinity (Eq. 4), they are
+        compared as parts are.
+    decisive : float
+        How many times likelier, as a logarithm, two motions must be for such branches to be cut apart.
     """
 
     n_landmarks: int = setting(24, 8, 500)
     inflation: float = setting(4.0, 1, 1000)
+    seam: float = setting(3e-6, 0, 1)
+    decisive: float = setting(80.0, 0, 1e9)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -104,30 +111,15 @@ def merge_parts(
     A merged part bends as much as its parts do, on average over their matches. A part that is not smooth is
     merged with none, as it would explain any motion.
     """
-    labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
-    members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
-    found = [measure_roughness(correspondences, rows, smooth_map.accuracy) for rows in marks]
-    smooth = [_is_smooth(own, smooth_map) for own in found]
-    logs = [2 * np.log([max(own.bend, smooth_map.least_bend), own.accuracy]) for own in found]
-    extents = [2 * math.sqrt(np.ptp(xy, axis=0).prod()) for xy in (correspondences.xy0, correspondences.xy1)]
-    turned = [2 * np.count_nonzero(correspondences.mirrored[part]) > len(part) for part in parts]
+    labels = np.arange(len(parts))
+    found = [_measure(correspondences, *both, smooth_map) for both in zip(parts, landmarks, strict=True)]
     evidence: dict[tuple[int, int], float] = {}
 
     def compare(i: int, j: int) -> None:
         i, j = sorted((i, j))
-        if turned[i] != turned[j] or not (smooth[i] and smooth[j]):
-            return
-        if min(len(marks[i]), len(marks[j])) < LEAST:
-            return
-        logarithm = (weights[i] * logs[i] + weights[j] * logs[j]) / (weights[i] + weights[j])
-        scale = magnification(correspondences[np.concatenate([members[i], members[j]])])
-        part, other = (_points(correspondences, marks[k], scale) for k in (i, j))
-        if not (_fixes_map(part[0]) and _fixes_map(other[0])):
-            return
-        if max(_gap(part[way], other[way]) for way in range(2)) <= reach:
-            bends, noise = np.exp(logarithm).tolist()
-            extent = max(extents[scale[0] > 1], 1.0)
-            evidence[i, j] = _find_evidence(part, other, bends, noise, config, extent)
+        value = _compare(correspondences, found[i], found[j], config, reach)
+        if value is not None:
+            evidence[i, j] = value
 
     for i in range(len(parts)):
         for j in range(i):
@@ -137,17 +129,76 @@ def merge_parts(
         if evidence[i, j] <= 0:
             break
         labels[labels == j] = i
-        total = weights[i] + weights[j]
-        logs[i], weights[i] = (weights[i] * logs[i] + weights[j] * logs[j]) / total, total
-        members[i] = np.concatenate([members[i], members[j]])
-        both = np.concatenate([marks[i], marks[j]])
-        x, _ = _points(correspondences, both, magnification(correspondences[members[i]]))
-        marks[i] = both[_spread_out(x, config.n_landmarks)]
+        found[i] = _join(correspondences, found[i], found[j], config.n_landmarks)
         evidence = {pair: value for pair, value in evidence.items() if not {i, j} & set(pair)}
         for k in np.unique(labels):
             if k != i:
                 compare(int(k), i)
-    return labels, marks
+    return labels, [part.marks for part in found]
+
+
+def find_evidence(
+    correspondences: Correspondences,
+    parts: Sequence[Array],
+    landmarks: Sequence[Array],
+    config: MergingConfig,
+    smooth_map: SmoothMapConfig,
+    reach: float,
+) -> float | None:
+    """Log likelihood ratio of two parts being one object rather than two; None where it can't be told."""
+    both = [_measure(correspondences, *own, smooth_map) for own in zip(parts, landmarks, strict=True)]
+    return _compare(correspondences, both[0], both[1], config, reach)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A part that is compared with others."""
+
+    members: Ints
+    marks: Ints  # its landmarks
+    logs: Floats  # (2,) of b^2 and s^2, means over its matches
+    smooth: bool
+    turned: bool  # most of its matches are mirrored
+
+
+def _measure(correspondences: Correspondences, members: Array, marks: Array, how: SmoothMapConfig) -> _Part:
+    found = measure_roughness(correspondences, marks, how.accuracy)
+    logs = 2 * np.log([max(found.bend, how.least_bend), found.accuracy])
+    turned = 2 * np.count_nonzero(correspondences.mirrored[members]) > len(members)
+    members, marks = np.asarray(members), np.asarray(marks)
+    return _Part(members, marks, logs, _is_smooth(found, how), bool(turned))
+
+
+def _join(correspondences: Correspondences, part: _Part, other: _Part, n_landmarks: int) -> _Part:
+    members, both = (np.concatenate([getattr(part, of), getattr(other, of)]) for of in ("members", "marks"))
+    x, _ = _points(correspondences, both, magnification(correspondences[members]))
+    logs = _mean_logs(part, other)
+    return _Part(members, both[_spread_out(x, n_landmarks)], logs, part.smooth, part.turned)
+
+
+def _mean_logs(part: _Part, other: _Part) -> Floats:
+    own, others = len(part.members), len(other.members)
+    logs: Floats = (own * part.logs + others * other.logs) / (own + others)
+    return logs
+
+
+def _compare(
+    correspondences: Correspondences, one: _Part, other: _Part, config: MergingConfig, reach: float
+) -> float | None:
+    """The evidence for one object; None if the parts are too far apart, or not fit to be compared."""
+    if one.turned != other.turned or not (one.smooth and other.smooth):
+        return None
+    if min(len(one.marks), len(other.marks)) < LEAST:
+        return None
+    scale = magnification(correspondences[np.concatenate([one.members, other.members])])
+    both = [_points(correspondences, part.marks, scale) for part in (one, other)]
+    if not (_fixes_map(both[0][0]) and _fixes_map(both[1][0])):
+        return None
+    if max(_gap(both[0][way], both[1][way]) for way in range(2)) > reach:
+        return None
+    bends, noise = np.exp(_mean_logs(one, other)).tolist()
+    sides = np.ptp((correspondences.xy0, correspondences.xy1)[scale[0] > 1], axis=0)
+    return _find_evidence(*both, bends, noise, config, max(2 * math.sqrt(sides.prod()), 1.0))
 
 
 def _find_evidence(

@@ -46,6 +46,7 @@ class Round:
     knn: Any = None  # KnnGraph of the n vertices
     graph: Any = None
     initial: Ints | None = None  # (n,), initial clusters, if the stages make them in a way of their own
+    tree: Any = None  # MergeTree, where graph degree linkage has made the clusters
     labels: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # (n,), cluster of each vertex or -1
     clusters: list[Ints] = field(default_factory=list)  # rows (k,), largest first
     bodies: list[tuple[Ints, float]] = field(default_factory=list)  # rows of each merged cluster and its bend

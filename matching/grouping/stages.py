@@ -5,7 +5,9 @@
     graph          correspondences that others support, edges to those that move alike
                                                                             graph.py
     clusters       graph degree linkage                                     clustering.py
-    degree         members of small degree leave; clusters that are large enough stay
+    degree         members of small degree leave
+    seams          clusters that two things make, joined by a weak seam, are cut   seams.py
+    size           clusters that are large enough stay
     parts          clusters that one smooth map explains are parts of one object    merging.py
     smooth map     members that it does not explain leave, others join      refinement/smooth_map.py
     suppression    what shares its points with a larger object in both images is part of its texture
@@ -42,6 +44,7 @@ from matching.grouping.refinement.suppression import find_uncontained
 from matching.grouping.rejections import Trace
 from matching.grouping.rounds import Context, Part, Round, count_members, number_by_score, run_stages
 from matching.grouping.settings import GroupingSettings
+from matching.grouping.seams import cut_seams
 from matching.grouping.significance import measure_significance
 from matching.stages import Stage, Stages, end_with, leave_out, replace_stage
 
@@ -127,24 +130,36 @@ def cluster_with(cluster: Cluster) -> Callable[[Round, Context], Round]:
     return label
 
 
+def link(state: Round, context: Context) -> Round:
+    """The stage "clusters" by graph degree linkage, whose tree later stages see."""
+    how = context.config.clustering
+    tree = clustering.link_graph(state.knn, state.graph, state.initial, how)
+    return replace(state, tree=tree, labels=tree.after(clustering.count_merges(tree, state.knn, how)))
+
+
 def replace_clustering(cluster: Cluster, stages: Stages | None = None) -> Stages:
     """The stages, by default `DEFAULT`, with another function in place of `clustering.cluster_graph`."""
     return replace_stage(DEFAULT if stages is None else stages, "clusters", cluster_with(cluster))
 
 
-def drop_loose(state: Round, context: Context) -> Round | None:
-    """The clusters that have enough members of a good degree."""
-    config, rows, trace = context.config, state.rows, context.trace
-    least, degree = config.objects.min_matches, config.clustering.min_degree * state.knn.n_neighbors
+def drop_loose(state: Round, context: Context) -> Round:
+    """The clusters without members of small degree."""
+    degree = context.config.clustering.min_degree * state.knn.n_neighbors
     labels = clustering.drop_outliers(state.graph, state.labels, degree)
-    trace.drop("degree", rows)
+    context.trace.drop("degree", state.rows)
+    return replace(state, labels=labels)
+
+
+def drop_small(state: Round, context: Context) -> Round | None:
+    """The clusters that have enough members."""
+    rows, labels, trace, least = state.rows, state.labels, context.trace, context.config.objects.min_matches
     trace.drop("clusters", rows[labels >= 0])
     listed = [rows[members] for members in _list_members(labels, least // 2)]
     for members in listed:
         if len(members) < least:
             trace.drop_group("clusters", members, len(members), least)
     clusters = [members for members in listed if len(members) >= least]
-    return replace(state, labels=labels, clusters=clusters) if clusters else None
+    return replace(state, clusters=clusters) if clusters else None
 
 
 def join_clusters(state: Round, context: Context) -> Round:
@@ -301,8 +316,10 @@ DEFAULT: Stages = (
     Stage("rest", choose_rest),
     Stage("evidence", test_evidence),
     Stage("graph", build_graphs),
-    Stage("clusters", cluster_with(clustering.cluster_graph)),
+    Stage("clusters", link),
     Stage("degree", drop_loose),
+    Stage("seams", cut_seams),
+    Stage("size", drop_small),
     Stage("parts", join_clusters),
     Stage("smooth map", refine),
     Stage("suppression", suppress_by(by_one=False)),

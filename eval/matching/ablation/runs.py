@@ -1,7 +1,8 @@
 """What the clustering and each stage of the grouping is worth: the same pairs, one thing changed at a time.
 
-Four kinds of data: composites, composites in which every object stands twice, strongly bent composites, and
-photographs of table tops with labelled points, each with lists of five sizes.
+Five kinds of data: composites, composites in which every object stands twice, strongly bent composites,
+scenes of one bent or two rigid prints (`synth.tabletop`), and photographs of table tops with labelled points,
+each with lists of five sizes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from eval.common.tables import format_markdown
 from eval.matching.ablation.variants import DEFAULT, Variant, variants
 from eval.matching.metrics import MIN_MATCHES, count_objects, score_matches
 from eval.matching.photographs.pairs import MIN_LABELLED, LabelledPair, read_pair, score_pair
+from eval.matching.synthetic.tabletops import make_scene
 from eval.matching.synthetic.trials import read_working_images
 from matching import MatchConfig
 from matching._common.threads import limit_threads
@@ -29,6 +31,7 @@ from matching.pipelines.details import locate
 from matching.pipelines.pair import find_objects
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
+from synth.tabletop import Tabletop as Scene
 
 SIZES = (1000, 1500, 2000, 3000, 4000)  # of the lists of a table top
 SETTINGS = {  # M, sigma_n of the pairs of a kind, in turn
@@ -36,7 +39,8 @@ SETTINGS = {  # M, sigma_n of the pairs of a kind, in turn
     "copies": ((1, 5), (2, 5), (3, 5), (2, 0), (2, 15), (4, 5), (3, 10), (1, 15)),
     "bent": ((1, 20), (3, 20), (5, 20), (3, 30), (5, 30), (2, 25)),
 }
-KINDS_OF_DATA = (*SETTINGS, "tabletops")
+MOTIONS = (("beside", 16), ("turn", 16), ("on top", 32), ("bend", 24))  # kinds and amounts of the prints, in turn
+KINDS_OF_DATA = (*SETTINGS, "prints", "tabletops")
 FIRST_SEED = 710_000  # nothing was chosen on pairs with this seed or a later one
 COLUMNS = (
     *("data", "variant", "pairs", "mean_f", "worst_f", "objects", "found", "clusters_each"),
@@ -64,22 +68,45 @@ class Composite:
         return [config]
 
     def judge(self, xy0: NDArray, xy1: NDArray, labels: NDArray[np.int64]) -> dict:
-        """Of the list in pixels of the pictures. Mostly false clusters are spurious where next to nothing in
-        them is true, else mixed.
-        """
-        instance = true_instance(self.pair, xy0, xy1)
-        count = count_objects(labels, instance, self.pair.n_instances)
-        true = [(instance[labels == k] >= 0).sum() for k in np.flatnonzero(_sizes(labels) >= MIN_MATCHES)]
-        spurious = int(np.count_nonzero(np.array(true) < MIN_LABELLED))
-        f = score_matches(labels >= 0, instance >= 0).f
-        return {
-            "f": f,
-            "objects": count.total,
-            "found": count.found,
-            "clusters": count.clusters,
-            "mixed": count.mixed - spurious,
-            "spurious": spurious,
-        }
+        """Of the list in pixels of the pictures."""
+        return _judge(labels, true_instance(self.pair, xy0, xy1), self.pair.n_instances)
+
+
+@dataclass(frozen=True)
+class Prints:
+    """A scene of two rigid prints of which one moves, or of one that bends: its number."""
+
+    number: int
+    photographs: Photographs
+    kind: str = "prints"
+
+    @cached_property
+    def pair(self) -> Scene:
+        return make_scene(self.photographs, *MOTIONS[self.number % len(MOTIONS)], FIRST_SEED + self.number)
+
+    def lists(self, config: MatchConfig) -> list[MatchConfig]:
+        return [config]
+
+    def judge(self, xy0: NDArray, xy1: NDArray, labels: NDArray[np.int64]) -> dict:
+        """Of the list in pixels of the pictures."""
+        return _judge(labels, self.pair.find_true(xy0, xy1), int(self.pair.owner0.max()) + 1)
+
+
+def _judge(labels: NDArray[np.int64], instance: NDArray[np.integer], n_instances: int) -> dict:
+    """F and counts of labels (m,) whose true instances (m,) are known. Mostly false clusters are spurious where
+    next to nothing in them is true, else mixed.
+    """
+    count = count_objects(labels, instance, n_instances)
+    true = [(instance[labels == k] >= 0).sum() for k in np.flatnonzero(_sizes(labels) >= MIN_MATCHES)]
+    spurious = int(np.count_nonzero(np.array(true) < MIN_LABELLED))
+    return {
+        "f": score_matches(labels >= 0, instance >= 0).f,
+        "objects": count.total,
+        "found": count.found,
+        "clusters": count.clusters,
+        "mixed": count.mixed - spurious,
+        "spurious": spurious,
+    }
 
 
 @dataclass(frozen=True)
@@ -102,14 +129,18 @@ class Tabletop:
         return {"f": float("nan"), **{name: getattr(score, name) for name in names}}
 
 
-def cases(photographs: Photographs, folders: list[Path], n_pairs: int) -> list[Composite | Tabletop]:
+Case = Composite | Prints | Tabletop
+
+
+def cases(photographs: Photographs, folders: list[Path], n_pairs: int) -> list[Case]:
     """Pairs of all kinds."""
     composites = [Composite(kind, n, photographs) for kind in SETTINGS for n in range(n_pairs)]
-    return [*composites, *map(Tabletop, folders)]
+    prints = [Prints(n, photographs) for n in range(n_pairs)]
+    return [*composites, *prints, *map(Tabletop, folders)]
 
 
 def ablate(
-    chosen: list[Composite | Tabletop], compared: dict[str, Variant], n_jobs: int
+    chosen: list[Case], compared: dict[str, Variant], n_jobs: int
 ) -> Iterator[list[dict]]:
     """The rows of each pair: data, variant, and what became of the objects."""
     run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
@@ -117,12 +148,12 @@ def ablate(
     yield from run(delayed(_rows_of_pair)(case, names) for case in chosen)
 
 
-def _rows_of_pair(case: Composite | Tabletop, names: tuple[str, ...]) -> list[dict]:
+def _rows_of_pair(case: Case, names: tuple[str, ...]) -> list[dict]:
     with limit_threads(1):
         return list(measure(case, {name: variants()[name] for name in names}))
 
 
-def measure(case: Composite | Tabletop, compared: dict[str, Variant]) -> Iterator[dict]:
+def measure(case: Case, compared: dict[str, Variant]) -> Iterator[dict]:
     """A row for each variant and list of one pair, whose features are described once."""
     images = read_working_images(case.pair.image0, case.pair.image1, DEFAULT)
     features = _Features([image.grey for image in images])

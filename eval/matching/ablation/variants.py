@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from eval.matching.ablation.clusterings import CLUSTERINGS
 from matching import MatchConfig
 from matching.grouping import DEFAULT as STAGES
 from matching.grouping import replace_clustering
-from matching.stages import Stages, leave_out
+from matching.grouping.rounds import Context, Round
+from matching.stages import Stage, Stages, leave_out, replace_stage
 
 DEFAULT = MatchConfig()
 
@@ -28,8 +30,26 @@ def variants() -> dict[str, Variant]:
         **{name: Variant(config) for name, config in settings().items() if name in ("default", "paper")},
         **replaced,
         "no largest gap": Variant(stages=leave_out(STAGES, "largest gap")),
+        "no cut of seams": Variant(stages=leave_out(STAGES, "seams")),
+        "no merging": Variant(stages=_leave_apart(STAGES)),
         **{name: Variant(config) for name, config in settings().items()},
     }
+
+
+def _leave_apart(stages: Stages) -> Stages:
+    """The stages; those that merge parts merge only what touches."""
+
+    def run(stage: Stage) -> Callable:
+        def apart(state: Round, context: Context) -> Round:
+            objects = replace(context.config.objects, gap=0.0)
+            return stage.run(state, replace(context, config=replace(context.config, objects=objects)))
+
+        return apart
+
+    for stage in stages:
+        if stage.name in ("parts", "merging"):
+            stages = replace_stage(stages, stage.name, run(stage))
+    return stages
 
 
 def settings() -> dict[str, MatchConfig]:
@@ -51,7 +71,6 @@ def settings() -> dict[str, MatchConfig]:
         "first graph as fine as the second": changed("graph", coarseness=1.0),
         "no nearness": changed("graph", nearness=0.0),
         "no smooth map": changed("smooth_map", tolerance=1e9, reach=0.0),
-        "no merging": changed("merging", inflation=1000.0),
         "bends between parts as within them": changed("merging", inflation=1.0),
         "all objects bend alike": changed("smooth_map", least_bend=0.06, largest_bend=0.06),
         "half of the landmarks": changed("merging", n_landmarks=12),
@@ -64,6 +83,8 @@ def settings() -> dict[str, MatchConfig]:
         "no least width": changed("objects", min_width=0.0),
         "no test of the evidence": changed("objects", evidence=0.0),
         "no pool": changed("candidates", reserve=0.0),
+        "no faint key points": changed("features", sift_contrast=0.04),
+        "all faint key points": changed("features", sift_fill=1000),
         "MSER only": changed("features", regions=("mser",)),
         "SIFT only": changed("features", regions=("sift",)),
     }

@@ -106,14 +106,26 @@ def test_command(tabletop, tmp_path, capsys, monkeypatch):
     assert [(row["data"], row["variant"], row["pairs"]) for row in rows] == [
         ("composites", "default", 1),
         ("composites", "one-cluster", 1),
+        ("prints", "default", 1),
+        ("prints", "one-cluster", 1),
         ("tabletops", "default", 2),
         ("tabletops", "one-cluster", 2),
     ]
-    composites, _, tabletops, _ = rows
+    composites, _, prints, _, tabletops, _ = rows
+    assert (prints["objects"], prints["found"], prints["mixed"]) == (2, 2, 0)
     assert composites["mean_f"] == composites["worst_f"] > 0.9 and np.isnan(tabletops["mean_f"])
     assert (composites["found"], composites["objects"]) == (1, 1)
     assert (tabletops["found"], tabletops["objects"]) == (4, 4)  # two objects in lists of two sizes
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0] == "| variant | composites | tabletops | s |" and shown[2].startswith(
+    assert shown[0] == "| variant | composites | prints | tabletops | s |" and shown[2].startswith(
         f"| default | {composites['mean_f']:.3f}, 1/1"
     )
+
+
+def test_two_prints_are_two_objects_and_a_bent_one_is_one():
+    compared = {name: variants()[name] for name in ("default", "one-cluster", "no merging")}
+    two, bent = (list(ablation.measure(ablation.Prints(n, read_shipped()), compared)) for n in (2, 3))
+    assert [row["objects"] for row in (two[0], bent[0])] == [2, 1]
+    assert (two[0]["found"], two[0]["clusters"], two[0]["mixed"]) == (2, 2, 0)
+    assert two[1]["found"] + two[1]["mixed"] < 3 and two[1]["found"] < 2
+    assert (bent[0]["found"], bent[0]["clusters"]) == (1, 1) and bent[2]["clusters"] == 2

@@ -1,0 +1,63 @@
+"""Clusters are cut where graph degree linkage has joined two things by a weak seam.
+
+A few wrong matches between two things that moved apart can join them: they agree with both, as those of one
+bent thing would. Where two branches of the tree of merges were joined by little affinity, the matches of each
+say by their landmarks whether both moved as one thing (`matching.grouping.merging`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gdl_core.tree import sum_below
+from matching._common.types import Ints
+from matching.grouping import clustering, merging
+from matching.grouping.rounds import Context, Round
+
+
+def cut_seams(state: Round, context: Context) -> Round:
+    """The clusters, of which those that two things make are cut; all are as they are without a tree."""
+    tree, config = state.tree, context.config
+    if tree is None:
+        return state
+    n_merges = clustering.count_merges(tree, state.knn, config.clustering)
+    kept = np.flatnonzero(state.labels >= 0)
+    initial = tree.initial_labels[kept]
+    counts = sum_below(tree, np.bincount(initial, minlength=tree.n_initial + len(tree.children)))
+    weak = tree.affinities < config.merging.seam * state.knn.n_neighbors**2
+    tested = weak & (counts[tree.children].min(axis=1) >= config.objects.min_matches)
+    cut = np.zeros(len(counts), bool)
+    for t, children in enumerate(tree.children[:n_merges].tolist()):
+        node = tree.n_initial + t
+        cut[node] = cut[children].any()
+        if tested[t] and not cut[node]:
+            nodes = tree.nodes_after(t)[kept]
+            cut[node] = _are_two(*(kept[nodes == child] for child in children), state, context)
+    if not cut.any():
+        return state
+    top = np.arange(tree.n_initial + n_merges)
+    for t in np.flatnonzero(~cut[tree.n_initial : tree.n_initial + n_merges])[::-1]:
+        top[tree.children[t]] = top[tree.n_initial + t]
+    labels = np.full(len(state.labels), -1)
+    labels[kept] = top[initial]
+    return replace(state, labels=labels)
+
+
+def _are_two(branch: Ints, other: Ints, state: Round, context: Context) -> bool:
+    """Whether two branches, vertices (n,) and (m,), are decidedly two things."""
+    correspondences, config = context.correspondences, context.config
+    labels = np.full(len(state.rows), -1)
+    labels[branch], labels[other] = 0, 1
+    degrees, parts = clustering.member_degrees(state.graph, labels), (branch, other)
+    accuracy = config.smooth_map.accuracy
+    landmarks = [
+        merging.find_landmarks(correspondences, state.rows[own], degrees[own], config.merging, accuracy)
+        for own in parts
+    ]
+    members = [state.rows[own] for own in parts]
+    evidence = merging.find_evidence(
+        correspondences, members, landmarks, config.merging, config.smooth_map, config.objects.gap
+    )
+    return evidence is not None and evidence < -config.merging.decisive
