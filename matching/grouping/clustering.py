@@ -69,7 +69,9 @@ class ClusteringConfig:
         check_settings(self)
 
 
-def link_graph(knn: KnnGraph, graph: AffinityGraph, initial: Array | None, config: ClusteringConfig) -> MergeTree:
+def link_graph(
+    knn: KnnGraph, graph: AffinityGraph, initial: Array | None, config: ClusteringConfig
+) -> MergeTree:
     """Merge the vertices of a graph by graph degree linkage, from mutual K0 neighbours unless `initial` is
     given.
     """

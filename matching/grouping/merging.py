@@ -191,14 +191,14 @@ def _compare(
     if min(len(one.marks), len(other.marks)) < LEAST:
         return None
     scale = magnification(correspondences[np.concatenate([one.members, other.members])])
-    both = [_points(correspondences, part.marks, scale) for part in (one, other)]
-    if not (_fixes_map(both[0][0]) and _fixes_map(both[1][0])):
+    part, others = (_points(correspondences, own.marks, scale) for own in (one, other))
+    if not (_fixes_map(part[0]) and _fixes_map(others[0])):
         return None
-    if max(_gap(both[0][way], both[1][way]) for way in range(2)) > reach:
+    if max(_gap(part[way], others[way]) for way in range(2)) > reach:
         return None
     bends, noise = np.exp(_mean_logs(one, other)).tolist()
     sides = np.ptp((correspondences.xy0, correspondences.xy1)[scale[0] > 1], axis=0)
-    return _find_evidence(*both, bends, noise, config, max(2 * math.sqrt(sides.prod()), 1.0))
+    return _find_evidence(part, others, bends, noise, config, max(2 * math.sqrt(sides.prod()), 1.0))
 
 
 def _find_evidence(

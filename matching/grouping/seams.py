@@ -34,7 +34,8 @@ def cut_seams(state: Round, context: Context) -> Round:
         cut[node] = cut[children].any()
         if tested[t] and not cut[node]:
             nodes = tree.nodes_after(t)[kept]
-            cut[node] = _are_two(*(kept[nodes == child] for child in children), state, context)
+            branch, other = (kept[nodes == child] for child in children)
+            cut[node] = _are_two(branch, other, state, context)
     if not cut.any():
         return state
     top = np.arange(tree.n_initial + n_merges)

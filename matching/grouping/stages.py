@@ -43,8 +43,8 @@ from matching.grouping.refinement import smooth_map
 from matching.grouping.refinement.suppression import find_uncontained
 from matching.grouping.rejections import Trace
 from matching.grouping.rounds import Context, Part, Round, count_members, number_by_score, run_stages
-from matching.grouping.settings import GroupingSettings
 from matching.grouping.seams import cut_seams
+from matching.grouping.settings import GroupingSettings
 from matching.grouping.significance import measure_significance
 from matching.stages import Stage, Stages, end_with, leave_out, replace_stage
 

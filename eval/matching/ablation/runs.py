@@ -39,7 +39,12 @@ SETTINGS = {  # M, sigma_n of the pairs of a kind, in turn
     "copies": ((1, 5), (2, 5), (3, 5), (2, 0), (2, 15), (4, 5), (3, 10), (1, 15)),
     "bent": ((1, 20), (3, 20), (5, 20), (3, 30), (5, 30), (2, 25)),
 }
-MOTIONS = (("beside", 16), ("turn", 16), ("on top", 32), ("bend", 24))  # kinds and amounts of the prints, in turn
+MOTIONS = (
+    ("beside", 16),
+    ("turn", 16),
+    ("on top", 32),
+    ("bend", 24),
+)  # kinds and amounts of the prints, in turn
 KINDS_OF_DATA = (*SETTINGS, "prints", "tabletops")
 FIRST_SEED = 710_000  # nothing was chosen on pairs with this seed or a later one
 COLUMNS = (
@@ -93,8 +98,8 @@ class Prints:
 
 
 def _judge(labels: NDArray[np.int64], instance: NDArray[np.integer], n_instances: int) -> dict:
-    """F and counts of labels (m,) whose true instances (m,) are known. Mostly false clusters are spurious where
-    next to nothing in them is true, else mixed.
+    """F and counts of labels (m,) with true instances (m,). Mostly false clusters are spurious where next to
+    nothing in them is true, else mixed.
     """
     count = count_objects(labels, instance, n_instances)
     true = [(instance[labels == k] >= 0).sum() for k in np.flatnonzero(_sizes(labels) >= MIN_MATCHES)]
@@ -139,9 +144,7 @@ def cases(photographs: Photographs, folders: list[Path], n_pairs: int) -> list[C
     return [*composites, *prints, *map(Tabletop, folders)]
 
 
-def ablate(
-    chosen: list[Case], compared: dict[str, Variant], n_jobs: int
-) -> Iterator[list[dict]]:
+def ablate(chosen: list[Case], compared: dict[str, Variant], n_jobs: int) -> Iterator[list[dict]]:
     """The rows of each pair: data, variant, and what became of the objects."""
     run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     names = tuple(compared)

@@ -80,4 +80,3 @@ def test_clusters_of_no_tree_and_merges_that_were_not_made_stay():
     assert cut_seams(rival, context) is rival
     apart = replace(state, tree=replace(state.tree, affinities=np.array([WEAK, 1e-9]) * 5**2))
     assert cut_seams(apart, context) is apart
-
