@@ -1,23 +1,44 @@
-"""The nearest of all entries: for some thousand pictures, without faiss."""
+"""The nearest of all entries in some lists; without faiss, of a list for each class."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from matching._common.types import Array
 from matching.collection.retrieval import _kernels
 from matching.collection.retrieval._codes import N_CLASSES, classes
-from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours
+from matching.collection.retrieval._votes import (
+    FARTHEST,
+    KEPT,
+    MISSING,
+    NEIGHBORS,
+    Neighbours,
+    choose_neighbours,
+)
+
+Packed = tuple[Array, Array]  # where each list begins, and their words, as `_kernels.search` needs them
 
 
-def sort_entries(entries: Array) -> Array:
+def sort_entries(entries: Array) -> Packed:
     """Sort entries by class and then by id, as `find_exact` needs them."""
-    return np.asarray(entries[np.lexsort((entries["id"], classes(entries)))])
-
-
-def find_exact(query: Array, entries: Array, own: int) -> Neighbours:
-    """The Neighbours of a query among all sorted entries but those of picture `own`."""
+    entries = entries[np.lexsort((entries["id"], classes(entries)))]
     starts = np.searchsorted(classes(entries), np.arange(N_CLASSES + 1))
-    ranges = starts[classes(query)[:, None] + np.arange(2)]  # (n, 2)
+    words = [
+        np.ascontiguousarray(own[name]).view(np.uint64).ravel()
+        for own in np.split(entries, starts[1:-1])
+        for name in ("bits", "id")
+    ]
+    return starts, np.concatenate(words)
+
+
+def find_exact(query: Array, entries: Packed, own: int) -> Neighbours:
+    """The Neighbours of a query among all sorted entries but those of picture `own`."""
+    return find_in_lists(query, classes(query)[:, None], entries, [own])
+
+
+def find_in_lists(query: Array, lists: Array, packed: Packed, but: Sequence[int]) -> Neighbours:
+    """The Neighbours of each of n ENTRY in its lists (n, p), -1 for none; not those of pictures `but`."""
     distance, found = np.full((len(query), KEPT), MISSING), np.full((len(query), KEPT), -1, np.int64)
-    bits = entries["bits"].view(np.uint64)  # (n, 4)
-    _kernels.search(query["bits"].view(np.uint64), own, ranges, bits, entries["id"], distance, found)
+    bits, gone = np.ascontiguousarray(query["bits"]).view(np.uint64), np.unique(np.asarray(but, np.int64))
+    _kernels.search(bits, lists, *packed, gone, FARTHEST, NEIGHBORS + 1, distance, found)
     return choose_neighbours(distance, found)

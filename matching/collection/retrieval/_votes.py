@@ -43,30 +43,21 @@ class Neighbours:
 
 
 def choose_neighbours(distance: Array, number: Array) -> Neighbours:
-    """The Neighbours among the entries of some lists, given their distances and ids (n, k), in any order."""
-    row, column = np.nonzero(distance < find_limit(distance)[:, None])
-    return _sort(_least(distance), row, distance[row, column], number[row, column])
+    """The Neighbours among the entries of some lists, given their distances and ids (n, KEPT), sorted.
 
-
-def find_limit(distance: Array) -> Array:
-    """(n,): entries that are nearer may vote. Entries of other shards can only lower it."""
-    least = _least(distance)
-    return np.where(least[:, -1] == MISSING, MISSING, _limit(least))
-
-
-def _least(distance: Array) -> Array:
-    return np.asarray(np.sort(distance, axis=1)[:, : NEIGHBORS + 1])
+    Entries of other shards can only lower the limit.
+    """
+    least = distance[:, : NEIGHBORS + 1]
+    limit = np.where(least[:, -1] == MISSING, MISSING, _limit(least))
+    row, column = np.nonzero(distance < limit[:, None])
+    return Neighbours(least.copy(), row, distance[row, column], number[row, column])
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
     """The Neighbours among those of several shards."""
     parts = list(parts)
     least = np.sort(np.concatenate([p.least for p in parts], axis=1), axis=1)[:, : NEIGHBORS + 1]
-    columns = (np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id"))
-    return _sort(least, *columns)
-
-
-def _sort(least: Array, *columns: Array) -> Neighbours:
+    columns = [np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id")]
     order = np.lexsort(columns[::-1])
     order = order[_position(columns[0][order]) < KEPT]
     return Neighbours(least, *(column[order] for column in columns))

@@ -360,13 +360,13 @@ def test_nothing_to_look_up_or_to_look_in(as_segment):
 def test_a_large_query_looks_through_fewer_lists(cells, as_segment, monkeypatch):
     query = encode(made_up(np.random.default_rng(0), 100))
     looked = []
-    search = _inverted.search_preassigned
+    search = _inverted.find_in_lists
 
-    def looking(segment, bits, k, lists):
+    def looking(query, lists, *rest):
         looked.append(lists.shape[1])
-        return search(segment, bits, k, lists)
+        return search(query, lists, *rest)
 
-    monkeypatch.setattr(_inverted, "search_preassigned", looking)
+    monkeypatch.setattr(_inverted, "find_in_lists", looking)
     segment = as_segment(query, cells)
     for most in (10**6, 300, 10):
         monkeypatch.setattr(_inverted, "LOOKED_THROUGH", most)
@@ -389,4 +389,4 @@ def test_merged_segments_hold_what_a_new_one_would(gallery, few, as_segment, tmp
     _inverted.write_segment(tmp_path / "all", few, _inverted.merge_lists(parts, [[2], [], []]))
     new = as_segment(np.concatenate([p for k, p in enumerate(pictures) if k != 2]))
     assert (tmp_path / "all").read_bytes() == max(tmp_path.glob("*.seg")).read_bytes()
-    assert new.ntotal == sum(map(len, pictures)) - len(pictures[2])
+    assert len(new.packed[1]) // 5 == sum(map(len, pictures)) - len(pictures[2])
