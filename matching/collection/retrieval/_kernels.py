@@ -30,11 +30,13 @@ def _is_among(x: Scalar, rising: Array) -> Scalar:
 @njit
 def search(
     query: Array,
+    order: Array,
     lists: Array,
     starts: Array,
     words: Array,
     but: Array,
     near: Scalar,
+    far: Scalar,
     n_far: Scalar,
     distance: Array,
     found: Array,
@@ -43,34 +45,37 @@ def search(
 
     List k has entries starts[k] to starts[k + 1]; in `words` (5e,) uint64 the bits of all its entries come
     first, and then their ids. Distances and ids go to `distance` and `found` (n, k), by rising distance, of
-    equal ones by rising id. What is as far as `near` or farther has a place among the first `n_far` only.
+    equal ones by rising id. What is as far as `near` or farther has a place among the first `n_far` only, in
+    any order; `far` stands for all larger distances.
     """
     most = distance.shape[1]
-    for i in range(len(query)):
+    for i in order:
         distances, others = distance[i], found[i]
         q0, q1, q2, q3 = query[i, 0], query[i, 1], query[i, 2], query[i, 3]
-        bound = max(distances[n_far - 1], min(distances[most - 1], near - 1))
+        bound = distances[n_far - 1]  # what is as far as this is passed over
         for k in lists[i]:
             if k < 0:
                 continue
-            at, n = 5 * starts[k], starts[k + 1] - starts[k]
+            n = starts[k + 1] - starts[k]
+            own = words[5 * starts[k] : 5 * starts[k + 1]]
+            bits, numbers = own[: 4 * n].reshape(n, 4), own[4 * n :]
             for e in range(n):
-                b = at + 4 * e
-                apart = _count_bits(q0 ^ words[b]) + _count_bits(q1 ^ words[b + 1])
-                apart += _count_bits(q2 ^ words[b + 2]) + _count_bits(q3 ^ words[b + 3])
-                if apart > bound:
+                apart = _count_bits(q0 ^ bits[e, 0]) + _count_bits(q1 ^ bits[e, 1])
+                apart += _count_bits(q2 ^ bits[e, 2]) + _count_bits(q3 ^ bits[e, 3])
+                if apart >= bound:
                     continue
-                place = most - 1 if apart < near else n_far - 1
-                number = np.int64(words[at + 4 * n + e])
-                if apart > distances[place] or (apart == distances[place] and number >= others[place]):
-                    continue
+                apart = min(apart, far)
+                number = np.int64(numbers[e])
                 if _is_among(number >> PICTURE, but):
                     continue
-                while place > 0 and (
-                    distances[place - 1] > apart
-                    or (distances[place - 1] == apart and others[place - 1] > number)
-                ):
-                    distances[place], others[place] = distances[place - 1], others[place - 1]
+                place = most if apart < near else n_far  # one behind the last that it may have
+                while place > 0 and apart <= distances[place - 1]:
+                    if apart == distances[place - 1] and (apart >= near or number > others[place - 1]):
+                        break
+                    if place < most:
+                        distances[place], others[place] = distances[place - 1], others[place - 1]
                     place -= 1
-                distances[place], others[place] = apart, number
-                bound = max(distances[n_far - 1], min(distances[most - 1], near - 1))
+                if place < most:
+                    distances[place], others[place] = apart, number
+                # what is as far as the last one that is kept may have a smaller id
+                bound = max(distances[n_far - 1], min(distances[most - 1] + 1, near))

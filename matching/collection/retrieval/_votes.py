@@ -11,6 +11,7 @@ of all are merged and then vote, which gives the same scores.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ KEPT = 32  # neighbours of a descriptor
 NEIGHBORS = 10  # of them, those that may vote by the ratio
 RATIO = 0.75  # of a distance that earns a vote to the background's
 FARTHEST = 40  # bits of 256 in which entries that may vote differ: in small indexes the background is far
+BACKGROUND = math.ceil(FARTHEST / RATIO)  # bits: a background that is farther has the same effect
 NEARLY_EQUAL = 12  # bits of 256
 MISSING = np.int64(2**31 - 1)  # the distance of a neighbour that there is not
 
@@ -32,7 +34,8 @@ MISSING = np.int64(2**31 - 1)  # the distance of a neighbour that there is not
 class Neighbours:
     """The entries nearest to each of n descriptors, as far as they may vote.
 
-    `least` (n, NEIGHBORS + 1) has the smallest distances, rising, MISSING where there are fewer. `row`,
+    `least` (n, NEIGHBORS + 1) has the smallest distances, rising, BACKGROUND for larger ones, MISSING where
+    there are fewer. `row`,
     `distance` and `id` (m,) are the descriptor of an entry, its distance and its id; sorted.
     """
 
@@ -45,10 +48,10 @@ class Neighbours:
 def choose_neighbours(distance: Array, number: Array) -> Neighbours:
     """The Neighbours among the entries of some lists, given their distances and ids (n, KEPT), sorted.
 
-    Entries of other shards can only lower the limit.
+    Entries of other shards can only lower the limit of a row that has as many as are needed for one.
     """
     least = distance[:, : NEIGHBORS + 1]
-    limit = np.where(least[:, -1] == MISSING, MISSING, _limit(least))
+    limit = np.where(least[:, -1] == MISSING, FARTHEST, _limit(least))
     row, column = np.nonzero(distance < limit[:, None])
     return Neighbours(least.copy(), row, distance[row, column], number[row, column])
 

@@ -115,11 +115,11 @@ def naive(query, entries, allowed, but=()):
 
 def check(found, query, expected):
     for row, own in enumerate(expected):
-        least = ([d for d, _ in own] + [MISSING] * 11)[:11]
+        least = ([min(d, _votes.BACKGROUND) for d, _ in own] + [MISSING] * 11)[:11]
         assert found.least[row].tolist() == least
         background = max((d for d in least if d != MISSING), default=0)
         limit = min(max(_votes.RATIO * background, _votes.NEARLY_EQUAL), _votes.FARTHEST)
-        limit = MISSING if least[-1] == MISSING else limit  # other shards may have more
+        limit = _votes.FARTHEST if least[-1] == MISSING else limit  # other shards may have more
         of_row = found.row == row
         listed = list(zip(found.distance[of_row].tolist(), found.id[of_row].tolist(), strict=True))
         assert listed == [entry for entry in own[:KEPT] if entry[0] < limit]
