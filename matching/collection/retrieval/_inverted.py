@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import skimage.data
 
-from matching._common.threads import default_threads
 from matching._common.types import Array
+from matching.collection.retrieval import _kernels
 from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, classes, encode
 from matching.collection.retrieval._exact import Packed, find_in_lists
 from matching.collection.retrieval._votes import Neighbours
@@ -67,7 +67,8 @@ def assign(entries: Array, cells: Array) -> Lists:
 
 def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
     """Write a new file, on the disk for certain when this returns; a list is whole in one of the chunks."""
-    quantizer = _quantizer(cells)
+    quantizer = faiss.IndexBinaryFlat(8 * cells.shape[1])
+    quantizer.add(np.ascontiguousarray(cells))
     segment = faiss.IndexBinaryIVF(quantizer, quantizer.d, len(cells))
     segment.is_trained = True
     for lists, entries in chunks:
@@ -129,7 +130,6 @@ def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> I
 
 def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> Neighbours:
     """The Neighbours of a query in a segment, without the entries of pictures `but`."""
-    faiss.omp_set_num_threads(default_threads())
     probes = min(max(LOOKED_THROUGH // max(len(query), 1), 1), PROBES)
     lists = _find_cells(query.tobytes(), segment.cells, probes)
     return find_in_lists(query, lists, segment.packed, but)
@@ -143,12 +143,8 @@ def _find_cells(entries: bytes, cells: bytes, probes: int) -> Array:
     starts = np.flatnonzero(~bits.any(axis=1))
     for k, (first, last) in enumerate(pairwise([*starts, len(bits)])):
         own = kinds == k
-        found = _quantizer(bits[first:last]).search(np.ascontiguousarray(looked["bits"][own]), probes)[1]
+        found = np.empty((own.sum(), probes), np.int64)
+        columns = np.ascontiguousarray(bits[first:last].view(np.uint64).T)
+        _kernels.nearest_cells(np.ascontiguousarray(looked["bits"][own]).view(np.uint64), columns, found)
         near[own] = np.where(found < 0, -1, found + first)
     return near
-
-
-def _quantizer(cells: Array) -> Any:
-    quantizer = faiss.IndexBinaryFlat(8 * cells.shape[1])
-    quantizer.add(np.ascontiguousarray(cells))
-    return quantizer

@@ -1,4 +1,4 @@
-"""The compiled loop of a search: distances to all entries of some lists."""
+"""The compiled loops of a search: the nearest cells, and the nearest entries of some lists."""
 
 import numpy as np
 
@@ -25,6 +25,31 @@ def _is_among(x: Scalar, rising: Array) -> Scalar:
         else:
             last = middle
     return first < len(rising) and rising[first] == x
+
+
+@njit
+def nearest_cells(query: Array, cells: Array, near: Array) -> None:
+    """The numbers near (n, p) of the cells (4, c) uint64 nearest to query (n, 4); -1 if there are fewer.
+
+    Of equally near cells the first; cells lie in columns, so that several distances are computed at a time.
+    """
+    first, second, third, fourth = cells[0], cells[1], cells[2], cells[3]
+    distances = np.empty(len(first), np.int32)
+    taken = np.int32(1000)  # more than there are bits
+    for i in range(len(query)):
+        q0, q1, q2, q3 = query[i, 0], query[i, 1], query[i, 2], query[i, 3]
+        for j in range(len(first)):
+            apart = _count_bits(q0 ^ first[j]) + _count_bits(q1 ^ second[j])
+            distances[j] = apart + _count_bits(q2 ^ third[j]) + _count_bits(q3 ^ fourth[j])
+        for k in range(near.shape[1]):
+            least = taken
+            for j in range(len(first)):
+                least = min(least, distances[j])
+            near[i, k] = -1
+            for j in range(len(first)):
+                if distances[j] == least and least < taken:
+                    near[i, k], distances[j] = j, taken
+                    break
 
 
 @njit
