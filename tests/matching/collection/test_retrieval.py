@@ -1,11 +1,15 @@
 """Bits, the two searches and the votes against their definitions."""
 
+import tracemalloc
+from pathlib import Path
+
 import numpy as np
 import pytest
 import skimage.data
 
 from matching._common.threads import limit_threads
-from matching.collection.retrieval import _inverted, _votes
+from matching.collection.cache import FeatureCache
+from matching.collection.retrieval import _inverted, _shards, _votes
 from matching.collection.retrieval._codes import (
     ENTRY,
     N_CLASSES,
@@ -21,6 +25,7 @@ from matching.collection.retrieval._codes import (
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._geometry import count_alike
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
+from matching.collection.work import Settings, Source
 from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import make_picture
@@ -372,6 +377,28 @@ def test_a_large_query_looks_through_fewer_lists(cells, as_segment, monkeypatch)
         monkeypatch.setattr(_inverted, "LOOKED_THROUGH", most)
         assert len(_inverted.find_neighbours(query, segment).least) == 100
     assert looked == [8, 3, 1]
+
+
+def test_prepared_queries_of_64_pictures_take_at_most_140_megabytes(cells, as_segment, monkeypatch):
+    """Of as many descriptors as are looked up, with the cells that these are near to."""
+    features = made_up(np.random.default_rng(0), PER_QUERY)
+    described = DescribedPicture(features, np.ones(2), b"", np.zeros((2, 2)), np.array([9, 9]))
+    monkeypatch.setattr(_shards, "get_described", lambda source, settings: described)
+    segment = as_segment(encode(features, picture=1), cells[np.flatnonzero(~cells.any(axis=1))])
+    settings = Settings(MatchConfig(), FeatureCache(Path(), 0))
+    monkeypatch.setattr(_inverted, "find_in_lists", lambda query, *rest: len(query))
+    tracemalloc.start()
+    try:
+        for k in range(64):
+            query = _shards._read_query(Source(f"{k}.jpg", str(k)), settings)
+            query["id"] ^= np.int64(k) << PICTURE  # another query, whose cells are kept as well
+            assert _inverted.find_neighbours(query, segment) == PER_QUERY + TURNED
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        _shards._read_query.cache_clear()
+        _inverted._find_cells.cache_clear()
+    assert 64 * ENTRY.itemsize * PER_QUERY < taken < 140e6
 
 
 def test_damaged_files_are_told(gallery, as_segment, tmp_path):
