@@ -7,15 +7,7 @@ import numpy as np
 from matching._common.types import Array
 from matching.collection.retrieval import _kernels
 from matching.collection.retrieval._codes import N_CLASSES, classes
-from matching.collection.retrieval._votes import (
-    BACKGROUND,
-    FARTHEST,
-    KEPT,
-    MISSING,
-    NEIGHBORS,
-    Neighbours,
-    choose_neighbours,
-)
+from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours
 
 Packed = tuple[Array, Array]  # where each list begins, and their words, as `_kernels.search` needs them
 
@@ -24,12 +16,8 @@ def sort_entries(entries: Array) -> Packed:
     """Sort entries by class and then by id, as `find_exact` needs them."""
     entries = entries[np.lexsort((entries["id"], classes(entries)))]
     starts = np.searchsorted(classes(entries), np.arange(N_CLASSES + 1))
-    words = [
-        np.ascontiguousarray(own[name]).view(np.uint64).ravel()
-        for own in np.split(entries, starts[1:-1])
-        for name in ("bits", "id")
-    ]
-    return starts, np.concatenate(words)
+    each = (own[name] for own in np.split(entries, starts[1:-1]) for name in ("bits", "id"))
+    return starts, np.concatenate([np.ascontiguousarray(part).view(np.uint64).ravel() for part in each])
 
 
 def find_exact(query: Array, entries: Packed, own: int) -> Neighbours:
@@ -42,6 +30,5 @@ def find_in_lists(query: Array, lists: Array, packed: Packed, but: Sequence[int]
     distance, found = np.full((len(query), KEPT), MISSING), np.full((len(query), KEPT), -1, np.int64)
     bits, gone = np.ascontiguousarray(query["bits"]).view(np.uint64), np.unique(np.asarray(but, np.int64))
     order = np.argsort(lists[:, 0], kind="stable")  # a list that several need is in the processor's cache
-    how = gone, FARTHEST, BACKGROUND, NEIGHBORS + 1
-    _kernels.search(bits, order, lists, *packed, *how, distance, found)
+    _kernels.search(bits, order, lists, *packed, gone[gone >= 0], distance, found)
     return choose_neighbours(distance, found)

@@ -2,20 +2,17 @@
 
 A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
 photographs, which are computed when an index is made and kept in each of its files. Within a list ids rise. A
-query looks through the lists of the nearest cells. All entries that may vote are found, of equally near ones
-those with the smallest ids. So what is found depends neither on how entries are spread over files, nor on the
-number of threads.
+query looks through the lists of the nearest cells, and finds the same however entries are spread over files.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import skimage.data
@@ -83,8 +80,7 @@ def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
         raise OSError(f"faiss: {error}") from None
 
 
-@dataclass(frozen=True, eq=False)
-class Segment:
+class Segment(NamedTuple):
     """A mapped file: where each list begins, the words of all, and the cells (32c bytes)."""
 
     packed: Packed
@@ -100,15 +96,14 @@ def open_segment(path: Path) -> Segment:
     except (RuntimeError, MemoryError):
         raise ValueError("is not a part of an index, or damaged") from None
     starts = np.cumsum([0, *map(index.get_list_size, range(index.nlist))])
-    words = np.empty(0, np.uint64)
-    if index.ntotal:  # lists lie one behind the other
-        first, *_, last = np.flatnonzero(np.diff(starts)).repeat(2).tolist()
-        codes = [index.invlists.get_codes(k) for k in (first, last)]
-        if int(codes[1]) - int(codes[0]) != ENTRY.itemsize * starts[last]:
+    words, filled = np.empty(0, np.uint64), np.flatnonzero(np.diff(starts)).tolist()
+    if filled:  # lists lie one behind the other
+        first, last = (index.invlists.get_codes(filled[k]) for k in (0, -1))
+        if int(last) - int(first) != ENTRY.itemsize * starts[filled[-1]]:
             raise ValueError(f"has a layout that this program does not know, of faiss {faiss.__version__}")
-        words = faiss.rev_swig_ptr(codes[0], ENTRY.itemsize * index.ntotal).view(np.uint64)
-    cells = faiss.vector_to_array(faiss.downcast_IndexBinary(index.quantizer).xb).tobytes()
-    return Segment((starts, words), cells, index)
+        words = faiss.rev_swig_ptr(first, ENTRY.itemsize * index.ntotal).view(np.uint64)
+    quantizer: Any = faiss.downcast_IndexBinary(index.quantizer)
+    return Segment((starts, words), faiss.vector_to_array(quantizer.xb).tobytes(), index)
 
 
 def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> Iterator[Lists]:
@@ -119,12 +114,10 @@ def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> I
             starts, words = segment.packed
             for k, (first, last) in enumerate(pairwise(starts[start : start + TOGETHER + 1]), start):
                 bits, number = np.split(words[5 * first : 5 * last], [4 * (last - first)])
-                alive = ~np.isin(number.view(np.int64) >> PICTURE, gone)
-                some = np.empty(alive.sum(), ENTRY)
-                some["id"] = number.view(np.int64)[alive]
-                some["bits"] = bits.view(np.uint8).reshape(-1, 32)[alive]
-                lists.append(np.full(len(some), k))
-                entries.append(some)
+                some = np.empty(last - first, ENTRY)
+                some["id"], some["bits"] = number, bits.view(np.uint8).reshape(-1, 32)
+                entries.append(some[~np.isin(some["id"] >> PICTURE, gone)])
+                lists.append(np.full(len(entries[-1]), k))
         yield np.concatenate(lists), np.concatenate(entries)
 
 
@@ -143,7 +136,7 @@ def _find_cells(entries: bytes, cells: bytes, probes: int) -> Array:
     starts = np.flatnonzero(~bits.any(axis=1))
     for k, (first, last) in enumerate(pairwise([*starts, len(bits)])):
         own = kinds == k
-        found = np.empty((own.sum(), probes), np.int64)
+        found = np.full((own.sum(), probes), -1)
         columns = np.ascontiguousarray(bits[first:last].view(np.uint64).T)
         _kernels.nearest_cells(np.ascontiguousarray(looked["bits"][own]).view(np.uint64), columns, found)
         near[own] = np.where(found < 0, -1, found + first)

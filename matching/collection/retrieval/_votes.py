@@ -35,8 +35,7 @@ class Neighbours:
     """The entries nearest to each of n descriptors, as far as they may vote.
 
     `least` (n, NEIGHBORS + 1) has the smallest distances, rising, BACKGROUND for larger ones, MISSING where
-    there are fewer. `row`,
-    `distance` and `id` (m,) are the descriptor of an entry, its distance and its id; sorted.
+    there are fewer. `row`, `distance` and `id` (m,) are an entry's descriptor, distance and id; sorted.
     """
 
     least: Array
