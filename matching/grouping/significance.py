@@ -28,8 +28,7 @@ from matching.correspondences.correspondences import Correspondences
 CERTAIN = -20.0  # decimal logarithm of a number of false alarms that is not measured further
 NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
 SEEDS = 12  # matches of an object that growing begins with
-# Matches around one that count: each may make a seed with it, which are tests; those that agreed before predict
-# it.
+# Matches around one that count: each may make a seed with it, a test; those that agreed before predict it.
 NEAREST = 12
 TRIED = 2  # partners of each of them that are tried
 SEED = 8.0  # pixels between the two matches of a seed, at least
