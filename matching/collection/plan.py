@@ -80,7 +80,7 @@ def plan_list(path: str | Path) -> Plan:
         if line.strip(BLANKS) and not line.lstrip(BLANKS).startswith("#"):
             names = _names(line)
             if len(names) != 2:
-                raise InputError(f"{path}: line {number} must name two pictures, has {len(names)}")
+                raise InputError(f"{path}: line {number} must name two pictures, got {len(names)}")
             named.append((_located(names[0], path.parent), _located(names[1], path.parent)))
     if not named:
         raise InputError(f"{path}: the list has no pairs")

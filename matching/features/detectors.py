@@ -150,7 +150,7 @@ def register_detector(detector: Detector) -> None:
         Its name is that of a built-in detector.
     """
     if detector.name in REGIONS:
-        raise InputError(f"name must not be {detector.name!r}, a detector of the program itself")
+        raise InputError(f"name must not be {detector.name!r}, which is a built-in detector")
     _REGISTERED[detector.name] = detector
 
 

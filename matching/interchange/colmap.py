@@ -55,7 +55,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
         listed = " UNION ".join(f"SELECT pair_id FROM {table} WHERE rows > 0" for table in TABLES)
         ids = [n for (n,) in database.execute(f"{listed} ORDER BY pair_id")]
         if not ids:
-            raise InputError(f"{path}: holds no matches, neither in matches nor in {GEOMETRIES}")
+            raise InputError(f"{path}: holds no matches, neither in the table matches nor in {GEOMETRIES}")
         for pair_id in ids:
             if not isinstance(pair_id, int):
                 raise InputError(f"{path}: is damaged: a pair's id is {pair_id!r}")

@@ -98,11 +98,9 @@ def match_file(path: str | Path, features: str | Path | None = None) -> MatchFil
             raise InputError(f"{given}: is a pipe or device, not a file of matches")
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
-        raise InputError(
-            f"{path}: must be one of {', '.join(KINDS)}; a file of matches is known by its ending"
-        )
+        raise InputError(f"{path}: the name of a file of matches must end in one of {', '.join(KINDS)}")
     if features is not None and kind != "hloc":
-        raise InputError(f"{features}: --features takes matches of hloc (.h5), not {path.name}")
+        raise InputError(f"{features}: --features requires matches of hloc (.h5), got {path.name}")
     return MatchFile(path, kind, features)
 
 

@@ -108,7 +108,7 @@ def retrieval_list(pairs: Iterable[tuple[str, str]], images: str) -> bytes:
 def _name_in(path: str, images: str) -> str:
     name = Path(path)
     if not name.is_relative_to(images):
-        raise InputError(f"{path}: is not in {images}, from which hloc's names count")
+        raise InputError(f"{path}: is not in {images}, the folder to which hloc's names are relative")
     name = name.relative_to(images)
     if len(name.as_posix().split()) != 1:
         raise InputError(f"{path}: hloc's lists can't hold a name with blanks")
@@ -131,7 +131,7 @@ def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[St
     if not groups:
         if has_keypoints:
             raise InputError(
-                f"{path}: holds features, not matches; give the matches, and this file as --features"
+                f"{path}: holds features, not matches; give the file of matches, and this file as --features"
             )
         raise InputError(f"{path}: holds no matches as hloc writes them")
     return [_stored_pair(path, file[group], group, names) for group in groups]
@@ -163,7 +163,9 @@ def _part(text: str, i: int) -> tuple[str, str]:
 
 def _only(path: Path, names: list[str], name: str) -> str:
     if len(names) > 1:
-        raise InputError(f"{path}: {name} may be {' or '.join(sorted(names))}; rename one of these images")
+        raise InputError(
+            f"{path}: {name} could mean {' or '.join(sorted(names))}; rename one of these images"
+        )
     return names[0]
 
 

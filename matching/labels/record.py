@@ -91,7 +91,7 @@ def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
         others = sorted(entry.name for entry in folder.iterdir() if not are_frames(entry))
         if others and not path.exists():
             raise InputError(
-                f"{folder}: holds {others[0]}, which no run of label wrote; choose another --out"
+                f"{folder}: holds {others[0]}, which gdl-match label did not write; choose another --out"
             )
         lines = list(_read_lines(path))
         if not lines:

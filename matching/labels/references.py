@@ -52,7 +52,7 @@ class Reference:
             return picture
         inside = opencv.fill_polygons(picture.rgb.shape[:2], [np.array(self.polygon)])
         if not inside.any():
-            raise InputError(f"{self.path}: the outline of {self.name} lies outside of the picture")
+            raise InputError(f"{self.path}: the outline of {self.name} lies outside the picture")
         return add_mask(picture, inside)
 
 
@@ -89,9 +89,9 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
         else:
             found.append(Reference(path.stem, str(path), None, str(left.pop(0)) if left else None))
             if masks and found[-1].mask is None:
-                raise InputError(f"{path}: has no --mask; give one for each picture, or none")
+                raise InputError(f"{path}: has no --mask: give a mask for each picture, or for none")
     if left:
-        raise InputError(f"--mask {left[0]}: there is no picture left for it")
+        raise InputError(f"--mask {left[0]}: there are more masks than pictures")
     return tuple(found)
 
 

@@ -151,7 +151,7 @@ def label_pictures(
     if form not in LABEL_FORMATS:
         raise InputError(f"the format must be one of {', '.join(LABEL_FORMATS)}, got {form!r}")
     if form not in SINGLE and (twins := formats.find_twins(names)):
-        raise InputError(f"{twins[0]} and {twins[1]} would have one label file; rename a picture")
+        raise InputError(f"{twins[0]} and {twins[1]} would have the same label file; rename one of them")
     if tracks:
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
@@ -205,5 +205,5 @@ def _read_reference(reference: Reference) -> Picture:
 def _describe_reference(reference: Reference, config: MatchConfig) -> DescribedPicture:
     described: DescribedPicture = describe_picture(_read_reference(reference), config)
     if not len(described.features):
-        raise InputError(f"{reference.path}: {reference.name} has no features: it can't be found")
+        raise InputError(f"{reference.path}: {reference.name} has no features, so it can't be found")
     return described

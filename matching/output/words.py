@@ -175,11 +175,11 @@ def describe_result(result: Matches) -> str:
     kept = int((result.cluster >= 0).sum())
     if result.of_one:
         n = len(result.things)
-        found = "1 thing that stands" if n == 1 else f"{n} things that stand"
-        found += " there more than once"
+        found = "1 thing that appears" if n == 1 else f"{n} things that appear"
+        found += " more than once"
     else:
         found = f"{n} object{'s' if n > 1 else ''} in both"
-        found += ", in one of them in negative" if result.negative else ""
+        found += ", with one picture in negative" if result.negative else ""
     return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 
 

@@ -178,7 +178,7 @@ def test_contents_of_files_and_open_files_are_taken(found, files, tmp_path):
     [
         (b"", "image0: is empty"),
         (b"no picture", "image0: is not a picture that can be read"),
-        (io.StringIO("text"), "image0: a file must be opened as binary, got one of str"),
+        (io.StringIO("text"), "image0: a file must be opened in binary mode, got str"),
     ],
 )
 def test_contents_that_are_no_picture(image, message):
@@ -237,7 +237,7 @@ def test_a_notebook_shows_repeats_and_why_there_is_nothing():
     repeats = find_repeats(np.hstack([own["coffee"], own["chelsea"], own["coffee"]]))
     assert repeats.of_one
     shown = repeats._repr_html_()
-    assert "1 thing that stands there more than once" in shown
+    assert "1 thing that appears more than once" in shown
     assert shown.count("<th>places</th>") == 1
     flat = match(np.zeros((60, 80)), np.zeros((60, 80)))._repr_html_()
     assert "No common object" in flat

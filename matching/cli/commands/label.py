@@ -74,7 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from matching.pictures.names import is_video
 
     if arguments.every is not None and not is_video(arguments.folder):
-        raise InputError("--every needs a video")
+        raise InputError("--every requires a video")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
         labels = label_pictures(
@@ -119,7 +119,7 @@ def _show(labels: Labels, arguments: argparse.Namespace) -> int:
         rows.append((make_printable(name), str(sum(own)), str(sum(n > 0 for n in own))))
     print("\n".join(align_columns(rows, left=(0,))))
     without = sum(not picture.places for picture in pictures)
-    print(f"{count(len(pictures), 'picture')}, {without} without a thing")
+    print(f"{count(len(pictures), 'picture')}, {without} without labels")
     make_teller(arguments)(f"written to {arguments.out}")
     if not pictures:
         return BAD_INPUT

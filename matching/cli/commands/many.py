@@ -186,7 +186,7 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
         else:
             raise InputError(f"{path}: no such file")
     if not paths:
-        raise InputError(f"{given[0]}: the folder has no other picture than {thing}")
+        raise InputError(f"{given[0]}: the folder has no pictures other than {thing}")
     return list(paths.values())
 
 

@@ -33,7 +33,9 @@ def check_indexed(config: FeatureConfig) -> None:
     for kind in config.regions:
         if kind not in INDEXED:
             held = " and ".join(INDEXED)
-            raise InputError(f"{kind} features can't be indexed, only {held}: leave {kind} out of regions")
+            raise InputError(
+                f"{kind} features can't be indexed, only {held} can: leave {kind} out of regions"
+            )
 
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:

@@ -91,7 +91,7 @@ def open_segment(path: Path) -> Segment:
             os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
         )
     except (RuntimeError, MemoryError):
-        raise ValueError("is not a part of an index, or damaged") from None
+        raise ValueError("is not a part of an index, or is damaged") from None
     return segment
 
 

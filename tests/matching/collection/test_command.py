@@ -235,7 +235,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, argum
 def test_the_report_may_not_replace_the_database(tmp_path, capsys):
     db = tmp_path / "x.db"
     assert command.main(["--db", str(db), "--html", str(tmp_path / "y" / ".." / "x.db")]) == 2
-    assert "is the database; --html needs another file" in capsys.readouterr().err
+    assert "is the database; choose another --html" in capsys.readouterr().err
     assert not db.exists()
 
 

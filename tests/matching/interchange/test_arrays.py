@@ -203,11 +203,11 @@ def test_swapped():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (({"matches": INDICES},), "give keypoints0 and keypoints1 too"),
+        (({"matches": INDICES},), "give keypoints0 and keypoints1, too"),
         (({"matches": INDICES}, XY0, XY1[:9]), "names keypoint 29 of image 1, which has 9"),
         (
             ({"matches0": [-5, 0, 1]}, XY0, XY1),
-            "matches0: must be -1 or .* got -5: was it written as 16 bits",
+            "matches0: must be -1 or .* got -5: was it written with 16 bits",
         ),
         (({"matches": INDICES + 0.5}, XY0, XY1), "matches: must be indices .* got 3.5"),
         (({"matches": [INDICES, INDICES]}, XY0, XY1), "matches: holds 2 pairs; give one"),

@@ -200,7 +200,7 @@ def test_what_cannot_be_read_is_told(tmp_path):
     )
     wrapped = np.arange(32_760, 32_800).astype(np.int16)
     told(
-        "matches0: must be -1 .* got -32768: was it written as 16 bits",
+        "matches0: must be -1 .* got -32768: was it written with 16 bits",
         matches(tmp_path, partner=wrapped),
         features=features(tmp_path),
     )

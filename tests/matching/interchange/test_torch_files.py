@@ -130,7 +130,7 @@ def test_what_is_no_file_of_tensors(tmp_path):
     points = {"xy0": Tensor(XY0), "xy1": Tensor(XY1)}
     far = {"xy0": Tensor(XY0, (2, 10**6)), "xy1": Tensor(XY1)}
     for reason, path in (
-        ("is not a file of torch.save", save(points, tmp_path / "packed.pt", zipfile.ZIP_DEFLATED)),
+        ("was not written by torch.save", save(points, tmp_path / "packed.pt", zipfile.ZIP_DEFLATED)),
         ("is damaged, or not a file of torch.save", save(far, tmp_path / "far.pt")),
         ("must be a dictionary of matches", save("text", tmp_path / "text.pt")),
     ):

@@ -155,7 +155,7 @@ def test_bad_settings(options, message):
     ("options", "message"),
     [
         (["--paper"], "--view-synthesis can't be combined with --paper"),
-        (["--method", "acc"], "--view-synthesis needs a method of this program, got --method acc"),
+        (["--method", "acc"], "--view-synthesis requires agdl, gdl-u or gdl, got --method acc"),
     ],
 )
 def test_options_that_exclude_views(options, message, tilted, tmp_path, capsys):

@@ -663,7 +663,7 @@ def test_one_picture_shows_what_it_has_more_than_once(server, tmp_path):
     scene = np.hstack([object_pair()[0], object_pair()[0]])
     number = server.post(("shelf.png", png(scene))).json()["id"]
     status = server.wait(number)
-    assert status["told"].startswith("1 thing that stands there more than once")
+    assert status["told"].startswith("1 thing that appears more than once")
     assert status["lines"] == ["thing 0: 2 places"]
     assert status["files"] == [name for name in FILES if name != "database.db"]
     summary = server.get(f"/matches/{number}/matches.json").json()
