@@ -143,7 +143,7 @@ class MatchResult(Matches):
         return pandas.DataFrame(list_columns(self.objects, self.boxes()))
 
     def _repr_html_(self) -> str:
-        """The result in a notebook: a small drawing, a table, and the rejected groups in a section that unfolds."""
+        """The result in a notebook: a small drawing, a table, and a foldable list of rejected groups."""
         from matching.output.html.notebook import show_result
 
         try:

@@ -1,4 +1,4 @@
-"""A bounded number of features, spread over the picture: fine textures have too many."""
+"""Limits the number of features, spread over the picture, because fine textures have too many."""
 
 import numpy as np
 

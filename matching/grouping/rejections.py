@@ -1,4 +1,4 @@
-"""Why matches are in no object: the stage that dropped each, and rejected groups with the measured values."""
+"""Why matches are not in an object: the stage that dropped each match, and the rejected groups."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ MOST = 20  # groups that are listed
 
 @dataclass(frozen=True, eq=False)
 class Rejection:
-    """A group of matches that is no object.
+    """A group of matches that was rejected.
 
     Parameters
     ----------
     stage : str
         The stage that dropped it, a key of REASONS.
     measure, bound : float or None
-        What was measured, and what an object needs: matches ("clusters", "smooth map"), mutual candidates
+        The measured value, and what an object needs: matches ("clusters", "smooth map"), mutual candidates
         that agree ("evidence"), width over length ("width"), the score of the object above the gap ("largest
         gap"), log10 of false alarms ("significance"), places ("planes"), the share of confusable matches
         ("textures"), which must be lower, or the share of a picture ("negative"); None if the stage has no

@@ -1,4 +1,4 @@
-"""Repeats in one picture: what the groups of matches within a picture say about its places.
+"""Repeats in one picture, from the groups of matches within it.
 
 Every match is listed in both directions: the matches of two places are two groups, one the reverse of the
 other, or one group if the motion is its own inverse (half a turn, a reflection). They are folded into one

@@ -1,4 +1,4 @@
-"""Matches that another program holds in memory: dictionaries, arrays, tensors, OpenCV's lists.
+"""Matches of another program in memory: dictionaries, arrays, tensors, OpenCV's lists.
 
 Nothing is imported from OpenCV: `DMatch` is known by its attributes.
 """
@@ -45,7 +45,7 @@ BATCHES = ("batch_indexes", "m_bids", "b_ids")  # the pair of each match, where 
 
 
 def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -> PairMatches:
-    """Take the matches between two images that another program has found.
+    """Convert the matches between two images that another program has found.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
           `keypoints0`, `keypoints1` in it or as arguments;
         * a dictionary of LoFTR, RoMa, vismatch or Transformers with the matched points of both images:
           `keypoints0` and `keypoints1`, `mkpts0_f`, `mkpts0`, `matched_kpts0`, `xy0`, ...;
-        * an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, of which the smaller is better;
+        * an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, where smaller is better;
         * an array (n, 2) of indices of keypoints, or (n0,), -1 for none;
         * OpenCV's matches: a list of `DMatch`, or a list of lists as `knnMatch` gives it.
 
@@ -73,7 +73,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     Raises
     ------
     InputError
-        A ValueError: what is needed is missing, or shapes don't fit.
+        A ValueError: something needed is missing, or shapes don't match.
 
     Examples
     --------

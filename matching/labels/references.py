@@ -1,4 +1,4 @@
-"""What is looked for: pictures, parts of them that masks show, or what existing labels outline.
+"""References: whole pictures, parts that masks show, or parts that existing labels outline.
 
 Label files count pixels from the corner of the top-left one, this program from its centre.
 """
@@ -25,7 +25,7 @@ Polygon = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class Reference:
-    """One thing as one picture shows it.
+    """A thing that is looked for, as one picture shows it.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Reference:
 
 
 def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[Reference, ...]:
-    """Read what is looked for.
+    """Read the references.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
     Raises
     ------
     InputError
-        A file is missing or holds no labels, or the number of masks is not that of the pictures.
+        A file is missing or holds no labels, or there are not as many masks as pictures.
     """
     found: list[Reference] = []
     left = list(masks)

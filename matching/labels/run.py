@@ -106,7 +106,7 @@ def label_pictures(
 ) -> Labels:
     """Find things in all pictures of a folder, or in frames of a video, and write their labels.
 
-    A run that was stopped continues where it was; pictures whose files have changed are searched again.
+    A run that was stopped continues where it stopped; pictures whose files have changed are searched again.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ def label_pictures(
     form : str
         The format, one of `matching.settings.LABEL_FORMATS`.
     recursive : bool
-        Whether pictures in folders inside the folder count.
+        Whether to include subfolders.
     tracks : bool
         Whether the pictures are consecutive frames, in the order of the numbers in their names.
     every : float
-        Seconds of a video between the frames.
+        Seconds between the frames of a video.
     jobs : int, optional
         Processes at a time; by default, one for each processor.
     progress : callable
@@ -142,7 +142,8 @@ def label_pictures(
     Raises
     ------
     InputError
-        A reference, the folder or the video can't be used, or files of another program are in the way.
+        A reference, the folder or the video can't be used, or files that this program did not write are in
+        the way.
     """
     if is_video(folder):
         folder, tracks = save_frames(folder, out, EVERY.check("every", every)), True
