@@ -27,12 +27,7 @@ Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C 
 def exit_status(
     command: str, work: Callable[[], int], stopped: str = "interrupted", *, owns_process: bool = False
 ) -> int:
-    """Run a command and return its exit status.
-
-    Bad input, a full disk and an interrupt are reported in one line. Any other error, including a library
-    that can't be imported, is an error of the program and keeps its traceback. If nobody reads the output any
-    longer (`| head`), the rest is dropped.
-    """
+    """Run a command and return its exit status; only errors of the program itself keep a traceback."""
     owns_process = owns_process and _is_main_thread()
     try:
         return _exit_status(command, work, stopped, owns_process)

@@ -64,11 +64,7 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
 
 
 def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
-    """Make the content of groups.h5: the matches file without the outliers, with the groups of the others.
-
-    Outliers are -1 and 0 in `matches0` and `matching_scores0`; `groups0` (n0,) int32 is the group of each
-    match or -1. Dense pairs keep the grouped rows and have `groups` (n,) int32.
-    """
+    """Make groups.h5: the matches file without the outliers, and `groups0` (n0,) int32, -1 for none."""
     buffer = io.BytesIO()
     with _open(path) as file, require_h5py().File(buffer, "w") as written:
         for name, (pair, cluster) in labels.items():

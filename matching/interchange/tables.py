@@ -49,11 +49,7 @@ def read_storage(path: Path) -> PairMatches:
 
 
 def read_text(path: Path) -> PairMatches:
-    """Read the matches of a text file, one per line: x0 y0 x1 y1 [score], smaller is better.
-
-    Commas, semicolons or white space separate fields, which may be quoted; # starts a comment. A line of
-    names before the numbers, even a comment, allows any order and further columns.
-    """
+    """Read the matches of a text file, one per line: x0 y0 x1 y1 [score], where smaller is better."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:

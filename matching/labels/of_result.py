@@ -20,10 +20,7 @@ FILES = {
 
 
 def label_result(result: Matches, pictures: tuple[Picture, Picture]) -> LabelledPicture:
-    """Label the second picture with the things of the first one, or one picture with its repeats.
-
-    Whole copies have the name of the first picture as their class, and other places that of their thing.
-    """
+    """Label the second picture with the things of the first one, or one picture with its repeats."""
     thing, scene = pictures
     name, size = name_picture(thing.path), (scene.width, scene.height)
     places: list[Place] = []

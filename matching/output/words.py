@@ -38,12 +38,7 @@ def format_table(result: Matches, name: str = "picture 0") -> str:
 
 
 def format_object(found: MatchedObject) -> tuple[str, ...]:
-    """The table's cells for an object.
-
-    Centre and size are those of its outline in picture 1; `share` is the part of picture 0 that its outline
-    covers, `complete` how much of what should be visible is there. If the transform does not fit nearly all
-    matches, `error` says how many it fits.
-    """
+    """The cells of an object in the table; without a good fit, the error also says how many matches fit."""
     error = f"{found.transform_error:.{1 + _count_digits(found)}f} px"
     if found.inlier_share is not None and found.inlier_share < FITS:
         error += f" ({format_percent(found.inlier_share)} fit)"

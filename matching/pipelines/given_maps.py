@@ -27,10 +27,7 @@ ACCURATE = 4.0  # deviations of the points are a working pixel: most points are 
 
 @dataclass(frozen=True, eq=False)
 class UniqueMatches:
-    """Given matches in units of the spread of each picture, each place once, in a canonical order.
-
-    `row` (n,) is where each given match is among them.
-    """
+    """Given matches in units of each picture's spread, each place once; `row` (n,) is where each is."""
 
     xy0: Floats
     xy1: Floats

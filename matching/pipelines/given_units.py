@@ -49,10 +49,7 @@ class Unit:
         return np.array([[size, 0, x], [0, size, y], [0, 0, 1]])
 
     def round_to_single(self, xy: Floats) -> Floats:
-        """Convert points (n, 2) to units of their spread, rounded to single precision.
-
-        This removes the rounding differences that another unit or a turn causes in double precision.
-        """
+        """Convert points (n, 2) to units of their spread, in single precision, which hides rounding."""
         return ((xy - self.origin) / self.spread).astype(np.float32).astype(np.float64) + 0.0  # no -0.0
 
 
@@ -67,10 +64,7 @@ def find_unit(xy: Floats, size: Array | None) -> Unit:
 
 
 def _middle(xy: Floats) -> Floats:
-    """The geometric median (2,), by Weiszfeld's iteration; equivariant, and robust to far points.
-
-    Points that are so far away that the iteration would converge slowly are left out.
-    """
+    """The geometric median (2,), by Weiszfeld's iteration, without points so far that it would be slow."""
     rough = np.median(xy, axis=0)
     far = _distance(xy, rough)
     xy = xy[far <= STRAY * np.median(far)] if np.median(far) > 0 else xy
