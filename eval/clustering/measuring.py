@@ -1,4 +1,4 @@
-"""What all benchmarks of the clusterer share: samples, scores, time, memory, and processes to measure in."""
+"""Tools that all benchmarks of the clusterer share: samples, scores, time, memory, and separate processes."""
 
 import resource
 import statistics

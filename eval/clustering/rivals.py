@@ -1,4 +1,4 @@
-"""Seconds against the number of samples: ours, the paper's algorithms and what is often taken instead.
+"""Seconds against the number of samples: ours, the paper's algorithms and common alternatives.
 
 Each method is measured in a process of its own on larger and larger sets of the same blobs, until a run takes
 more than `PATIENCE`. Two kinds of methods: those that merge a graph that is given, and whole fits.

@@ -1,4 +1,4 @@
-"""What the scripts of the experiments share: options, their checks, how bad input ends, peak memory."""
+"""Tools that the scripts share: options, their checks, exit statuses, peak memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def choose_photographs(args: argparse.Namespace) -> Photographs:
     from synth.photographs import read_folders, read_shipped  # loads much, which not every script needs
 
     if bool(args.models) != bool(args.tiles):
-        raise ValueError("--models and --tiles go together, got one of them")
+        raise ValueError("--models and --tiles must be given together, got only one of them")
     return read_folders(args.models, args.tiles) if args.models else read_shipped()
 
 

@@ -34,7 +34,9 @@ REASONS = {
     "clusters": Reason("too-small", "its cluster has fewer matches than an object needs", _MORE),
     "smooth map": Reason("not-smooth", "no smooth map of enough matches explains it", _MORE),
     "width": Reason(
-        "on-a-line", "the matches lie on a line, which fixes no map", "try min_width=0.05 in Python"
+        "on-a-line",
+        "the matches lie on a line, so they fix no map",
+        "try min_width=0.05 in Python",
     ),
     "suppression": Reason(
         "contained",
@@ -50,7 +52,7 @@ REASONS = {
     "planes": Reason("no-plane", "too few of the matches lie on one plane", _MORE),
     "textures": Reason(
         "texture",
-        "it looks like a periodic texture, which matches itself one period further on",
+        "it looks like a periodic texture, which also matches itself when shifted by one period",
         "try masking the texture with --mask0 and --mask1",
     ),
     "negative": Reason(

@@ -27,7 +27,7 @@ FIELDS = {
     "--max-matches 6000": "6000 in “Candidates at most”",
     "masking the texture with --mask0 and --mask1": "cutting the texture off",
 }
-MORE = "the report below lists all groups under “What is in no object, and why”"
+MORE = "the report below lists all groups under “Rejected matches, and why”"
 
 
 def match_uploads(

@@ -226,7 +226,7 @@ def test_a_notebook_shows_picture_and_table(found):
     assert cells[1] == str(found.objects[0].n_matches)
     assert cells[3] == "sure"
     assert "<script" not in shown
-    assert "<details><summary>What is in no object, and why</summary>" in shown
+    assert "<details><summary>Rejected matches, and why</summary>" in shown
     without = replace(found, inputs=None)._repr_html_()
     assert "<img" not in without
     assert re.findall("<td>(.*?)</td>", without) == cells

@@ -1,4 +1,4 @@
-"""What a person has to correct of the labels that `gdl-match label` proposes.
+"""How many labels of `gdl-match label` a person has to correct.
 
 A correction is a label that has to be dropped, because the thing is not there or is labelled already, or one
 that has to be drawn, because the thing was missed.

@@ -1,4 +1,4 @@
-"""Products on shelf photographs: which are found, where, and how often.
+"""Products on shelf photographs: which ones are found, where, and how often.
 
 Notation: a scene is a photograph of a shelf, a model a picture of one product's front. An instance is where
 a scene shows the model: (4, 2) corners in pixels of the scene, in alternative versions where the printed

@@ -1,4 +1,4 @@
-"""Objects found where there are none: in pairs of unrelated fine textures; and what such textures cost."""
+"""Objects found in pairs of unrelated fine textures, where there are none, and the cost of such textures."""
 
 from __future__ import annotations
 
