@@ -12,17 +12,13 @@ from matching.errors import InputError
 from matching.features.extraction import FeatureConfig
 from matching.grouping import GROUPINGS, Grouping
 from matching.grouping.clustering import ClusteringConfig
-from matching.grouping.graph import GraphConfig
-from matching.grouping.merging import MergingConfig
-from matching.grouping.objects import ObjectsConfig
 from matching.grouping.refinement.planes import PlanesConfig
-from matching.grouping.refinement.smooth_map import SmoothMapConfig
-from matching.grouping.refinement.suppression import SuppressionConfig
+from matching.grouping.settings import GroupingSettings
 from matching.settings import MAX_PIXELS, MIRRORED, VIEW_SYNTHESIS, check_settings, setting
 
 
 @dataclass(frozen=True, repr=False)
-class MatchConfig:
+class MatchConfig(GroupingSettings):
     """Settings of `match`, stage by stage.
 
     Parameters
@@ -70,13 +66,6 @@ class MatchConfig:
     mirrored: bool = MIRRORED.field()
     view_synthesis: bool = VIEW_SYNTHESIS.field()
     features: FeatureConfig = FeatureConfig()
-    candidates: CandidateConfig = CandidateConfig()
-    graph: GraphConfig = GraphConfig()
-    clustering: ClusteringConfig = ClusteringConfig()
-    smooth_map: SmoothMapConfig = SmoothMapConfig()
-    merging: MergingConfig = MergingConfig()
-    suppression: SuppressionConfig = SuppressionConfig()
-    objects: ObjectsConfig = ObjectsConfig()
     view_candidates: ViewCandidatesConfig = ViewCandidatesConfig()
     planes: PlanesConfig = PlanesConfig()
 

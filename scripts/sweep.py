@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
             measure(args)
         write_report(args.out)
 
-    return exit_status(work, stopped="stopped; the same command goes on from here")
+    return exit_status(work, stopped="stopped; run the same command again to continue")
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -38,7 +38,7 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
             compared += record.error is None
     store.record_programs(programs())
     again = f"; {count(compared, 'pair')} matched again: the same results" if compared else ""
-    return f"the database was made with other programs ({difference}){again}"
+    return f"the database was made with other library versions ({difference}){again}"
 
 
 def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:

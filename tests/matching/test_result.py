@@ -213,7 +213,7 @@ def test_objects_as_a_data_frame(found, monkeypatch):
     unmoved = replace(found, objects=(replace(found.objects[0], motion=None),)).to_dataframe()
     assert unmoved.turn.isna().all()
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="a data frame needs pandas"):
+    with pytest.raises(InputError, match="to_dataframe needs pandas"):
         found.to_dataframe()
 
 

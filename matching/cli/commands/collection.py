@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
+from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, STOPPED, end_on_interrupt, exit_status
 from matching.collection.addresses import is_address
 from matching.errors import InputError
 from matching.output.words import count
@@ -33,7 +33,6 @@ SHOWN = 10  # pairs printed
 WAIT = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
 TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
-STOPPED = "interrupted; the same command goes on from here"
 
 DESCRIPTION = (
     "Match many pairs of pictures into one SQLite database. A run that was stopped continues when started"

@@ -19,7 +19,7 @@ from matching.cli.commands.collection import (
     waiting,
 )
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_status
 from matching.errors import InputError
 from matching.output.words import UNKNOWN, count, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matching.collection.watching import Seen
 
 COMMAND = "gdl-match index"
-STOPPED = "interrupted; the same command goes on from here"
 DESCRIPTION = "An index of pictures on disk, which answers which of them show what a picture shows."
 EPILOG = """\
 Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed, 130

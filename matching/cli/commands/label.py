@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, run_options
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_status
 from matching.errors import InputError
 from matching.output.words import align_columns, count
 from matching.settings import EVERY, LABEL_FORMATS
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matching.labels.run import Labels
 
 COMMAND = "gdl-match label"
-STOPPED = "interrupted; the same command goes on from here"
 DESCRIPTION = """\
 Label things once, find them everywhere: boxes and polygons in all pictures of a folder, or in frames of a
 video."""

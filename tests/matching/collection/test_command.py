@@ -314,7 +314,7 @@ def test_interrupted_it_leaves_a_line_and_no_folders(folder, tmp_path, seconds):
     os.killpg(process.pid, signal.SIGINT)
     output, error = process.communicate(timeout=60)
     if process.returncode != 0:  # else it was faster
-        told = "gdl-match collection: interrupted; the same command goes on from here\n"
+        told = "gdl-match collection: interrupted; run the same command again to continue\n"
         assert (process.returncode, output, error) == (130, "", told)
         assert not (tmp_path / "csv").exists()
 
@@ -340,7 +340,7 @@ def test_interrupted_five_times_it_leaves_the_same_line(folder, tmp_path, table)
         time.sleep(0.02)
     output, error = process.communicate(timeout=PATIENCE)
     if process.returncode != 0:  # else it was faster
-        told = "gdl-match collection: interrupted; the same command goes on from here\n"
+        told = "gdl-match collection: interrupted; run the same command again to continue\n"
         assert (process.returncode, output, error) == (130, "", told)
 
 

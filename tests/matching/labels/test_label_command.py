@@ -146,7 +146,7 @@ def test_a_run_that_was_stopped_goes_on(label, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "_label_file", watch)
     status, _, error = label("astronaut.png", "--out", "labels")
     assert status == 130
-    assert "the same command goes on from here" in error
+    assert "run the same command again to continue" in error
     assert not (tmp_path / "labels" / "annotations.json").exists()
     with (tmp_path / "labels" / "labels.jsonl").open("a") as file:
         file.write('{"picture": {"na')  # killed while it wrote
@@ -199,7 +199,7 @@ def test_a_video_is_labelled_frame_by_frame(label, tmp_path):
     assert label(*call)[0] == 0  # goes on: the frames are there
     assert frame.stat().st_mtime_ns == before
     status, _, error = label(*call[:4], "2", *call[5:])
-    assert (status, "has frames of another video, or others of it" in error) == (2, True)
+    assert (status, "has frames of another video, or other frames of this one" in error) == (2, True)
     status, _, error = label("cup.png", "--every", "1", "--out", "other")
     assert (status, "--every requires a video" in error) == (2, True)
     (tmp_path / "third" / "frames").mkdir(parents=True)
@@ -222,7 +222,7 @@ def test_files_of_others_are_left_alone(label, tmp_path):
     status, _, error = label("cup.png", "--out", "pipes")
     assert (status, "labels.jsonl: is not a file" in error) == (2, True)
     status, _, error = label("cup.png", "--out", "photos")
-    assert (status, "holds both.png, which no run of label wrote" in error) == (2, True)
+    assert (status, "holds both.png, which gdl-match label did not write" in error) == (2, True)
     assert sorted(entry.name for entry in (tmp_path / "photos").iterdir()) == ["both.png", "cat.png"]
 
 
@@ -252,7 +252,7 @@ def test_what_cannot_be_used(label, tmp_path):
     (tmp_path / "photos" / "both.jpg").write_bytes(b"damaged")
     status, _, error = label("cup.png", "--out", "labels", "--format", "yolo")
     assert status == 2
-    assert "both.jpg and both.png would have one label file" in error
+    assert "both.jpg and both.png would have the same label file" in error
     status, output, error = label("cup.png", "--out", "labels")
     assert status == 0
     assert "both.jpg: is not a picture that can be read" in error

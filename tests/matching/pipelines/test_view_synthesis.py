@@ -142,7 +142,7 @@ def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
         ({"view_synthesis": 1}, "view_synthesis must be True or False, got 1"),
         (
             {"view_synthesis": True, "grouping": "paper"},
-            "view_synthesis must be off where grouping is 'paper'",
+            "view_synthesis must be False if grouping is 'paper'",
         ),
     ],
 )
