@@ -19,7 +19,7 @@ FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, NOT_READ = 0, 1, 2, 3, 141
 
 CLEANING = 5.0  # seconds after which a further Ctrl-C ends an interrupted process at once
 
-STOPPED = "interrupted; run the same command again to continue"  # of commands that can
+STOPPED = "interrupted; run the same command again to continue"  # for commands that can
 
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows has not the last
 

@@ -141,7 +141,7 @@ def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
 
 
 def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[Path]:
-    """Find the files in a folder with the suffix of a picture; hidden ones are passed over."""
+    """Find the files in a folder with the suffix of a picture; hidden files are ignored."""
     folder = Path(folder)
     if is_file(folder):
         return [folder]

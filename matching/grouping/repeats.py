@@ -42,7 +42,7 @@ class Repeats:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """What tells whether two parts of an object are two things."""
+    """The data that decide whether two parts of an object are two things."""
 
     features: Floats  # (n, 2), those of the picture
     # whether rows (k,) and (l,) of directed matches move differently

@@ -124,7 +124,7 @@ def describe_things(
 
     If picture 0 as a whole is there, counts its copies and the places that share a part of it. Otherwise
     lists each thing with its number of places and objects; a single thing has the name of picture 0.
-    A single copy is told with `single` only: the table's one row says it as well.
+    A single copy is described only with `single`, because the only row of the table says it as well.
     """
     if any(found.is_whole for found in objects):
         return _describe_copies(objects, name, single)

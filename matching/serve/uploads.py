@@ -29,7 +29,7 @@ GRACE = 2.0  # seconds in which it does not
 
 
 class Upload:
-    """How an upload goes on; one that is slower than any network makes room for another."""
+    """The progress of an upload, which may be dropped for another one if it is very slow."""
 
     def __init__(self) -> None:
         self.received = 0  # bytes
@@ -44,7 +44,7 @@ class Upload:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it makes room for another."""
+        """Whether it may be dropped for another upload."""
         return time.monotonic() - self._began > GRACE and self.rate < SLOW and self._timeout is not None
 
     def give_way(self) -> None:
