@@ -95,10 +95,10 @@ def test_archives(tmp_path):
         ("a.csv", "x0,y0,x1,y1\n1,2,3,four\n", "a.csv: line 2: must hold numbers, got 'four'"),
         ("a.csv", "x,y,x1,y1\n1,2,3,4\n", "a.csv: must have the columns x0, y0, x1, y1; x0 is missing"),
         ("a.csv", b"\xff\xfe1\x002", "a.csv: must be text in UTF-8"),
-        ("a.npz", "no archive", "a.npz: is damaged, or not NumPy's"),
-        ("a.npz", b"PK\x03\x04 and no more", "a.npz: is damaged, or not NumPy's"),
+        ("a.npz", "no archive", "a.npz: is damaged, or is not NumPy's"),
+        ("a.npz", b"PK\x03\x04 and no more", "a.npz: is damaged, or is not NumPy's"),
         ("a.png", "", "a.png: the name of a file of matches must end in one of .npz, .npy, .csv, .txt"),
-        ("a", "", "a: must be one of"),
+        ("a", "", "a: the name of a file of matches must end in one of"),
         ("none", None, "none.csv: no such file"),
     ],
 )
@@ -117,7 +117,7 @@ def test_archives_that_hold_something_else(tmp_path):
         read_matches(tmp_path / "a.npz")
     np.savez(tmp_path / "b.npz", xy0=np.array([{}], object), xy1=np.zeros((1, 2)))
     with pytest.raises(
-        InputError, match=r"b\.npz: is damaged, or not NumPy's .npz file of arrays of numbers"
+        InputError, match=r"b\.npz: is damaged, or is not NumPy's .npz file of arrays of numbers"
     ):
         read_matches(tmp_path / "b.npz")
 
