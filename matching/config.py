@@ -12,13 +12,17 @@ from matching.errors import InputError
 from matching.features.extraction import FeatureConfig
 from matching.grouping import GROUPINGS, Grouping
 from matching.grouping.clustering import ClusteringConfig
+from matching.grouping.graph import GraphConfig
+from matching.grouping.merging import MergingConfig
+from matching.grouping.objects import ObjectsConfig
 from matching.grouping.refinement.planes import PlanesConfig
-from matching.grouping.settings import GroupingSettings
+from matching.grouping.refinement.smooth_map import SmoothMapConfig
+from matching.grouping.refinement.suppression import SuppressionConfig
 from matching.settings import MAX_PIXELS, MIRRORED, VIEW_SYNTHESIS, check_settings, setting
 
 
 @dataclass(frozen=True, repr=False)
-class MatchConfig(GroupingSettings):
+class MatchConfig:
     """Settings of `match`, stage by stage.
 
     Parameters
@@ -66,6 +70,13 @@ class MatchConfig(GroupingSettings):
     mirrored: bool = MIRRORED.field()
     view_synthesis: bool = VIEW_SYNTHESIS.field()
     features: FeatureConfig = FeatureConfig()
+    candidates: CandidateConfig = CandidateConfig()
+    graph: GraphConfig = GraphConfig()
+    clustering: ClusteringConfig = ClusteringConfig()
+    smooth_map: SmoothMapConfig = SmoothMapConfig()
+    merging: MergingConfig = MergingConfig()
+    suppression: SuppressionConfig = SuppressionConfig()
+    objects: ObjectsConfig = ObjectsConfig()
     view_candidates: ViewCandidatesConfig = ViewCandidatesConfig()
     planes: PlanesConfig = PlanesConfig()
 

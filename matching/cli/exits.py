@@ -27,7 +27,7 @@ Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C 
 
 
 def exit_status(
-    command: str, work: Callable[[], int], stopped: str = "interrupted", *, owns_process: bool = False
+    command: str, work: Callable[[], int], stopped: str = "interrupted", owns_process: bool = False
 ) -> int:
     """Run a command and return its exit status; only errors of the program itself keep a traceback."""
     owns_process = owns_process and _is_main_thread()

@@ -1,6 +1,8 @@
 """The settings that grouping reads: a part for each of its stages."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from typing import Protocol
 
 from matching.correspondences.candidates import CandidateConfig
 from matching.grouping.clustering import ClusteringConfig
@@ -11,14 +13,33 @@ from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.refinement.suppression import SuppressionConfig
 
 
-@dataclass(frozen=True)
-class GroupingSettings:
-    """Settings of all stages of grouping; `matching.config.MatchConfig` describes them."""
+class GroupingSettings(Protocol):
+    """Settings of all stages of grouping, as `matching.config.MatchConfig` has them."""
 
-    candidates: CandidateConfig = CandidateConfig()
-    graph: GraphConfig = GraphConfig()
-    clustering: ClusteringConfig = ClusteringConfig()
-    smooth_map: SmoothMapConfig = SmoothMapConfig()
-    merging: MergingConfig = MergingConfig()
-    suppression: SuppressionConfig = SuppressionConfig()
-    objects: ObjectsConfig = ObjectsConfig()
+    @property
+    def candidates(self) -> CandidateConfig:
+        """Settings of the candidates."""
+
+    @property
+    def graph(self) -> GraphConfig:
+        """Settings of the graph of correspondences."""
+
+    @property
+    def clustering(self) -> ClusteringConfig:
+        """Settings of graph degree linkage."""
+
+    @property
+    def smooth_map(self) -> SmoothMapConfig:
+        """Settings of the smooth map that the matches of an object follow."""
+
+    @property
+    def merging(self) -> MergingConfig:
+        """What makes two parts one object."""
+
+    @property
+    def suppression(self) -> SuppressionConfig:
+        """What makes an object part of the texture of larger ones."""
+
+    @property
+    def objects(self) -> ObjectsConfig:
+        """Settings of the stages from clusters to objects."""

@@ -47,9 +47,7 @@ and don't stop the run. Without pairs, --csv, --parquet, --html and the like exp
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
     is_process = argv is None
-    return exit_status(
-        COMMAND, lambda: _run(make_parser().parse_args(argv), is_process), STOPPED, owns_process=is_process
-    )
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv), is_process), STOPPED, is_process)
 
 
 def make_parser() -> options.LineParser:

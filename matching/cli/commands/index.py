@@ -37,9 +37,7 @@ interrupted. Each add adds new pictures, drops those whose files are gone, and u
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return exit_status(
-        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
-    )
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, argv is None)
 
 
 def make_parser() -> options.LineParser:

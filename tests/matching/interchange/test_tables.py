@@ -113,7 +113,7 @@ def test_what_cannot_be_read_is_told(tmp_path, name, content, message):
 
 def test_archives_that_hold_something_else(tmp_path):
     np.savez(tmp_path / "a.npz", image=np.zeros((3, 3)))
-    with pytest.raises(InputError, match=r"a\.npz: matches: needs .*, got image"):
+    with pytest.raises(InputError, match=r"a\.npz: matches: must have .*, got image"):
         read_matches(tmp_path / "a.npz")
     np.savez(tmp_path / "b.npz", xy0=np.array([{}], object), xy1=np.zeros((1, 2)))
     with pytest.raises(
