@@ -1,6 +1,4 @@
-"""The clustering figures: toy set, degrees, NMI against bandwidth and against noise. All from saved
-results.
-"""
+"""The clustering figures, made from saved results: toy set, degrees, NMI against bandwidth and against noise."""
 
 from pathlib import Path
 

@@ -64,7 +64,7 @@ def measure_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
 
 
 def measure_other_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
-    """All products by one place of each, as somebody labels it: its first one, in the order of the scenes.
+    """All products by one labelled place of each, the first one in the order of the scenes.
 
     Labels of a product in the scene of its reference are not counted, nor is a product without reference.
     """

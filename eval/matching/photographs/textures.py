@@ -17,7 +17,7 @@ COLUMNS = ("kind", "pair", "itself", "objects", "score", "seconds", "megabytes")
 
 
 def photographs_to_print(folder: Path | None) -> tuple[Picture, ...]:
-    """What halftones are made of: the pictures of a folder, or those that installed packages ship."""
+    """The photographs for halftones: the pictures of a folder, or those of installed packages."""
     return read_folder(folder) if folder else _all(read_shipped())
 
 
