@@ -1,4 +1,4 @@
-"""The clustering figures, made from saved results: toy set, degrees, NMI against bandwidth and against noise."""
+"""The clustering figures, from saved results: toy set, degrees, NMI against bandwidth and noise."""
 
 from pathlib import Path
 

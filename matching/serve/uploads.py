@@ -77,7 +77,7 @@ async def receive(request: Request, folder: Path, limits: Limits, upload: Upload
         async with upload.limit(limits.upload_seconds):
             return await _store(Request(request.scope, _limit(request, limits, upload)), folder)
     except ClientDisconnect:  # nobody hears it
-        raise Refusal(400, "the upload broke off") from None
+        raise Refusal(400, "the upload was interrupted") from None
 
 
 async def drain(request: Request) -> None:
@@ -105,7 +105,7 @@ def _check_kind(request: Request) -> None:
             400, "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
         )
     if b"charset" in options:
-        raise Refusal(400, "a form of files has no charset")
+        raise Refusal(400, "multipart/form-data must not have a charset")
 
 
 async def _store(request: Request, folder: Path) -> list[str]:
