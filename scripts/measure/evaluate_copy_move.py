@@ -1,7 +1,7 @@
 """Are copied patches of photographs found, by their size, and are untouched photographs left alone?
 
 Of each photograph, a square patch is copied to another place of it, once of each kind: as it is; with an edge
-that fades over a quarter of its side; turned by any angle and with such an edge; made larger or smaller by up
+that fades over a tenth of its side; turned by any angle and with such an edge; made larger or smaller by up
 to a quarter and with such an edge. The picture is saved as JPEG of quality 90. A copy is found where an object
 joins the patch and the copy: the centres of its outlines lie in them. Textures do not count.
 
@@ -28,7 +28,7 @@ from synth.photographs import read_folder
 
 SIDES = 24, 32, 40, 48, 64, 96
 KINDS = "copied", "faded", "turned", "scaled"
-FADE = 0.25
+FADE = 0.1
 HALVES = {"choosing": slice(0, None, 2), "reporting": slice(1, None, 2), "both": slice(None)}
 
 
