@@ -15,7 +15,7 @@ from matching.grouping.repeats import Repeats, is_mostly_amid
 from matching.objects.description import MatchedObject
 from matching.pictures.images import Picture
 from matching.pipelines.description import DescribedPicture, describe_details, is_small
-from matching.pipelines.details import FEWEST, Located, join_objects
+from matching.pipelines.details import FEWEST, SMALLEST, Located, join_objects
 from matching.settings import LARGEST
 
 # Of 13 photographs with patches of 40 px, of which each setting finds the most without a false one.
@@ -46,14 +46,15 @@ def describe_patches(
     return describe_details(picture, described, adapt_settings(config), n_threads)
 
 
-def find_exact(repeats: Repeats, objects: list[MatchedObject], known: Floats) -> list[int]:
-    """List the objects that are patches: exact copies, not both ends of which lie amid known points (k, 2)."""
+def find_exact(repeats: Repeats, objects: list[MatchedObject], known: Floats, step: float) -> list[int]:
+    """List the exact copies, not both ends of which lie amid known points (k, 2); step: fine pixels' size."""
     return [
         k
         for k, one in enumerate(objects)
         if not repeats.periodic[k]
         and one.score >= SCORE
         and one.transform_error <= EXACT
+        and np.ptp(one.points0, axis=0).max() >= SMALLEST * step
         and not (len(known) and all(is_mostly_amid(xy, known) for xy in (one.points0, one.points1)))
     ]
 

@@ -252,7 +252,9 @@ def find_patches(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
     shown = to_picture(context.described.features.xy, context.described.step)
     rows = [rows for places in placed.things for rows in places]
     ends = [xy[known.labels >= 0] for xy in (known.xy0, known.xy1)]
-    kept = find_exact(found.placed.repeats, objects, np.concatenate([*ends, *(shown[own] for own in rows)]))
+    known_points = np.concatenate([*ends, *(shown[own] for own in rows)])
+    step = float(context.fine.step.max())
+    kept = find_exact(found.placed.repeats, objects, known_points, step)
     if not kept:
         return state
     most = max(state.n_listed, context.config.candidates.max_matches)
