@@ -70,15 +70,15 @@ def copy_patch(
     else:
         raise ValueError(f"no room for the copy of a patch of {side} px in {w} x {h}")
     matrix = cv2.getRotationMatrix2D((x + side / 2 - 0.5, y + side / 2 - 0.5), -angle, scale)
-    matrix[:, 2] += (left - x + (extent - side) / 2, top - y + (extent - side) / 2)
+    matrix = matrix + np.array(
+        [[0, 0, left - x + (extent - side) / 2], [0, 0, top - y + (extent - side) / 2]]
+    )
     band = fade * side
     ramp = np.clip((np.minimum(np.arange(side), np.arange(side)[::-1]) + 0.5) / band, 0, 1) if band else None
     weight = np.zeros((h, w), np.float32)
     weight[y : y + side, x : x + side] = 1.0 if ramp is None else np.minimum(ramp[:, None], ramp)
-    copied, weight = (
-        cv2.warpAffine(own, matrix, (w, h), flags=flags)
-        for own, flags in ((photograph, cv2.INTER_CUBIC), (weight, cv2.INTER_LINEAR))
-    )
-    picture = photograph + weight[..., None] * (copied.astype(np.float32) - photograph)
+    copied = cv2.warpAffine(photograph, matrix, (w, h), flags=cv2.INTER_CUBIC)
+    share = cv2.warpAffine(weight, matrix, (w, h), flags=cv2.INTER_LINEAR)[..., None]
+    picture = photograph + share * (copied.astype(np.float32) - photograph)
     boxes = (x, y, side, side), (left, top, extent, extent)
     return Page(np.rint(picture).clip(0, 255).astype(np.uint8), (boxes,))

@@ -18,7 +18,9 @@ from matching.pipelines.description import DescribedPicture, describe_details, i
 from matching.pipelines.details import FEWEST, SMALLEST, Located, join_objects
 from matching.settings import LARGEST
 
-# Of 13 photographs with patches of 40 px, of which each setting finds the most without a false one.
+# Of four photographs with a copied patch of 40 px that their own size does not show, three are solved; with the
+# usual fill of faint key points or ten nearest features each, one; with both, none. Fewer neighbours than usual
+# double the score of a patch of ten matches.
 SEARCH = {
     "sift_fill": LARGEST,
     "per_feature": 2,
@@ -28,8 +30,8 @@ SEARCH = {
     "min_degree": 0.25,
     "min_matches": FEWEST,
 }
-SCORE = 0.3  # at least: leaves and stones agree with fewer neighbours
-EXACT = 0.3  # pixels: things that are alike, but no copies, are further from one map
+SCORE = 0.3  # at least; patches of 40 px had 0.35 to 0.88
+EXACT = 0.3  # pixels: patches had errors of 0.1 to 0.2, things that are alike, but no copies, 0.5 and more
 
 
 def adapt_settings(config: MatchConfig) -> MatchConfig:

@@ -1,9 +1,9 @@
 """Are copied patches of photographs found, by their size, and are untouched photographs left alone?
 
-Of each photograph, a square patch is copied to another place of it, once of each kind: as it is; with an edge
-that fades over a tenth of its side; turned by any angle and with such an edge; made larger or smaller by up
-to a quarter and with such an edge. The picture is saved as JPEG of quality 90. A copy is found where an object
-joins the patch and the copy: the centres of its outlines lie in them. Textures do not count.
+Of each photograph, a square patch is copied to another place of it, once of each kind: as it is; with an
+edge that fades over a tenth of its side; with such an edge, and turned by any angle; with such an edge, and
+made larger or smaller by up to a quarter. The picture is saved as JPEG of quality 90. A copy is found where
+an object joins the patch and the copy: the centres of its outlines lie in them. Textures do not count.
 
 The photographs at even places of the list served for choosing; the others are for reporting (--half).
 
@@ -69,7 +69,8 @@ def evaluate(args: argparse.Namespace) -> None:
     print(f"{alarms} of {n} untouched photographs have a thing")
     print(f"| side | {' | '.join(KINDS)} | pictures with something else |\n|---|" + "---|" * (len(KINDS) + 1))
     for side, *counts, others in rows:
-        print(f"| {side} px | {' | '.join(f'{own} of {n}' for own in counts)} | {others} of {len(KINDS) * n} |")
+        cells = " | ".join(f"{own} of {n}" for own in counts)
+        print(f"| {side} px | {cells} | {others} of {len(KINDS) * n} |")
 
 
 def draw(photograph, rng, side, kind):
