@@ -18,9 +18,9 @@ from matching.pipelines.description import DescribedPicture, describe_details, i
 from matching.pipelines.details import FEWEST, SMALLEST, Located, join_objects
 from matching.settings import LARGEST
 
-# Of four photographs with a copied patch of 40 px that their own size does not show, three are solved; with the
-# usual fill of faint key points or ten nearest features each, one; with both, none. Fewer neighbours than usual
-# double the score of a patch of ten matches.
+# Of four photographs with a copied patch of 40 px that their own size does not show, three are solved; with
+# the usual fill of faint key points or ten nearest features each, one; with both, none. Fewer neighbours than
+# usual double the score of a patch of ten matches.
 SEARCH = {
     "sift_fill": LARGEST,
     "per_feature": 2,

@@ -38,6 +38,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("folder", type=Path, help="photographs")
     parser.add_argument("--half", choices=tuple(HALVES), default="reporting")
+    parser.add_argument("--photographs", type=int, help="only the first so many of the half")
     parser.add_argument("--sides", type=int, nargs="+", default=list(SIDES), help="of patches, pixels")
     parser.add_argument("--quality", type=int, default=90, help="of the JPEG")
     parser.add_argument("--seed", type=int, default=0)
@@ -45,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def evaluate(args: argparse.Namespace) -> None:
-    photographs = read_folder(args.folder)[HALVES[args.half]]
+    photographs = read_folder(args.folder)[HALVES[args.half]][: args.photographs]
     alarms = 0
     for k, photograph in enumerate(photographs):
         things = [thing for thing in find_repeats(photograph).things if not thing.periodic]
