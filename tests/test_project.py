@@ -59,6 +59,7 @@ LAYERS = {  # a folder or module imports from those before it
         "details given_planes",
         "view_synthesis pair_state",
         "pair",
+        "patches",
         "repeats given searching",
     ),
     "matching/grouping": (

@@ -178,7 +178,7 @@ def _separate(
         things = _split_things(correspondences, item.members, config, gaps)
         for part in things if is_row else [item.members]:
             places = _get_places(correspondences, part)
-            if textures and all(_is_mostly_amid(place, np.concatenate(textures)) for place in places):
+            if textures and all(is_mostly_amid(place, np.concatenate(textures)) for place in places):
                 continue  # another shift of the same texture
             if not is_even and not _overlap(correspondences, part, config):
                 yield replace(item, members=part)
@@ -189,7 +189,7 @@ def _separate(
                 textures += places
 
 
-def _is_mostly_amid(place: Array, others: Array) -> bool:
+def is_mostly_amid(place: Array, others: Array) -> bool:
     """Whether half of the points of a place, or more, lie amid others."""
     return bool(2 * np.count_nonzero(is_amid(place, others)) >= len(place))
 
@@ -340,10 +340,10 @@ def _split_copies(
             both = np.logical_and(*(is_amid(xy, place) for xy in _get_places(correspondences, other.members)))
             if is_object(correspondences, other.members[both], config):
                 ends += _get_places(correspondences, other.members[both])
-        if not ends or not _is_mostly_amid(place, np.concatenate(ends)):
+        if not ends or not is_mostly_amid(place, np.concatenate(ends)):
             continue
         nearest = cKDTree(np.concatenate(ends)).query(place)[1]
-        shared = [[_is_mostly_amid(a, b) for b in ends] for a in ends]
+        shared = [[is_mostly_amid(a, b) for b in ends] for a in ends]
         number = find_components(len(ends), np.argwhere(shared))
         copy = np.repeat(number, [len(end) for end in ends])[nearest]
         parts = [item.members[copy == k] for k in np.unique(copy)]

@@ -171,7 +171,7 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
         share = WHOLE if found[0] is known else SAME
         if all(_share_near(found, other, reach) < share for other in kept):
             kept.append(found)
-    added = known if all(part is known for part, _ in kept) else _join(known, kept, most)
+    added = known if all(part is known for part, _ in kept) else join_objects(known, kept, most)
     return added.add_rejected([item for part in details for item in part.rejected], reach)
 
 
@@ -185,8 +185,8 @@ def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: f
     return float(near.mean())
 
 
-def _join(known: Located, objects: list[tuple[Located, int]], most: int) -> Located:
-    """The known candidates joined with the matches of the objects, where only `objects` are labelled."""
+def join_objects(known: Located, objects: list[tuple[Located, int]], most: int) -> Located:
+    """Join the candidates that were known with the matches of the objects, and only these as objects."""
     objects = sorted(objects, key=lambda item: -item[0].scores[item[1]])
     labels, added = [np.full(len(known.labels), -1)], [(known, np.arange(len(known.labels)))]
     for number, (part, k) in enumerate(objects):

@@ -33,6 +33,7 @@ from matching.pipelines.clock import Clock
 from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.details import locate
 from matching.pipelines.pair import describe_objects
+from matching.pipelines.patches import adapt_settings, add_patches, describe_patches, find_exact
 from matching.result import MatchResult, add_inputs
 from matching.stages import Stage, Stages
 
@@ -101,8 +102,9 @@ def find_repeats_in_picture(
     clock = clock or Clock()
     clear = config.with_settings(sift_fill=0)  # faint texture, as of grass, is alike everywhere
     described = describe_picture(picture, clear, default_threads())
+    fine = describe_patches(picture, described, config, default_threads())
     clock.lap("features")
-    return find_repeats_in_described(described, config, clock=clock)
+    return find_repeats_in_described(described, config, clock=clock, fine=fine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,8 @@ class RepeatsContext:
 
     described: DescribedPicture
     config: MatchConfig
+    fine: DescribedPicture | None = None  # for patches; None: none are looked for
+    of_patches: bool = False  # whether only pairs of places count
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +133,14 @@ class RepeatsState:
 
 @single_blas_thread()
 def find_repeats_in_described(
-    described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
+    described: DescribedPicture,
+    config: MatchConfig = MatchConfig(),
+    *,
+    clock: Clock | None = None,
+    fine: DescribedPicture | None = None,
 ) -> MatchResult:
     """Find repeats in a picture already described."""
-    clock, state, context = clock or Clock(), RepeatsState(), RepeatsContext(described, config)
+    clock, state, context = clock or Clock(), RepeatsState(), RepeatsContext(described, config, fine)
     for stage in STAGES:
         state = stage.run(state, context)
         clock.lap(stage.name)
@@ -203,7 +211,7 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         gaps=Gaps(features.xy, lambda *parts: moves_apart(correspondences, parts)),
     )
     placed = Placed(repeats, [], np.full((len(repeats.groups.scores), 2), -1))
-    if config.way.is_tested and not config.mirrored:
+    if config.way.is_tested and not config.mirrored and not context.of_patches:
         ends = np.column_stack([candidates.row0, candidates.row1])
         seeds = _list_seeds(ends, candidates.score, repeats)
         copies = find_copies(features, seeds, config.objects, moves_apart)
@@ -230,6 +238,33 @@ def list_candidates(state: RepeatsState, context: RepeatsContext) -> RepeatsStat
     return replace(state, located=found)
 
 
+def find_patches(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
+    """The objects with the small patches that the enlarged picture shows twice."""
+    if context.fine is None:
+        return state
+    found, own = RepeatsState(), RepeatsContext(context.fine, adapt_settings(context.config), of_patches=True)
+    for run in (match_within_picture, group_both_ways, find_places, list_candidates):
+        found = run(found, own)
+    placed, known, box = state.placed, state.located, context.described.box
+    objects = describe_objects(
+        found.located.xy0, found.located.xy1, found.located, context.config.graph.scale, (box, box)
+    )
+    shown = to_picture(context.described.features.xy, context.described.step)
+    rows = [rows for places in placed.things for rows in places]
+    ends = [xy[known.labels >= 0] for xy in (known.xy0, known.xy1)]
+    known_points = np.concatenate([*ends, *(shown[own] for own in rows)])
+    step = float(context.fine.step.max())
+    kept = find_exact(found.placed.repeats, objects, known_points, step)
+    if not kept:
+        return state
+    most = max(state.n_listed, context.config.candidates.max_matches)
+    located, periodic, joins = add_patches(
+        known, placed.repeats.periodic, placed.joins, found.located, kept, most
+    )
+    repeats = replace(placed.repeats, periodic=periodic)
+    return replace(state, located=located, placed=replace(placed, repeats=repeats, joins=joins))
+
+
 def describe_repeats(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
     """The objects, each with the frame of its first place, and the things that they show."""
     described, found = context.described, state.located
@@ -250,6 +285,7 @@ STAGES: Stages = (
     Stage("grouping", group_both_ways),
     Stage("places", find_places),
     Stage("listing", list_candidates),
+    Stage("patches", find_patches),
     Stage("objects", describe_repeats),
 )
 NAMES = ("read", "features", *(stage.name for stage in STAGES))
