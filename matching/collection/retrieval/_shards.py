@@ -19,7 +19,7 @@ from matching._common.types import Array
 from matching.collection.backends import Lost, Working
 from matching.collection.records import check_origin
 from matching.collection.retrieval._codes import ENTRY, encode, encode_query
-from matching.collection.retrieval._exact import Packed, find_exact, sort_entries
+from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
 from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.errors import InputError
@@ -143,7 +143,7 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
 
 
 @lru_cache(maxsize=4)
-def sort_pictures(shard: Shard, settings: Settings) -> tuple[Packed, Sequence[int]]:
+def sort_pictures(shard: Shard, settings: Settings) -> tuple[Array, Sequence[int]]:
     """The sorted entries of the pictures of a Shard; and lost pictures."""
     lost: list[int] = []
     return sort_entries(_encode(shard.pictures, settings, lost)), lost

@@ -11,7 +11,6 @@ of all are merged and then vote, which gives the same scores.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -25,7 +24,6 @@ KEPT = 32  # neighbours of a descriptor
 NEIGHBORS = 10  # of them, those that may vote by the ratio
 RATIO = 0.75  # of a distance that earns a vote to the background's
 FARTHEST = 40  # bits of 256 in which entries that may vote differ: in small indexes the background is far
-BACKGROUND = math.ceil(FARTHEST / RATIO)  # bits: a background that is farther has the same effect
 NEARLY_EQUAL = 12  # bits of 256
 MISSING = np.int64(2**31 - 1)  # the distance of a neighbour that there is not
 
@@ -34,8 +32,8 @@ MISSING = np.int64(2**31 - 1)  # the distance of a neighbour that there is not
 class Neighbours:
     """The entries nearest to each of n descriptors, as far as they may vote.
 
-    `least` (n, NEIGHBORS + 1) has the smallest distances, rising, BACKGROUND for larger ones, MISSING where
-    there are fewer. `row`, `distance` and `id` (m,) are an entry's descriptor, distance and id; sorted.
+    `least` (n, NEIGHBORS + 1) has the smallest distances, rising, MISSING where there are fewer. `row`,
+    `distance` and `id` (m,) are the descriptor of an entry, its distance and its id; sorted.
     """
 
     least: Array
@@ -45,21 +43,30 @@ class Neighbours:
 
 
 def choose_neighbours(distance: Array, number: Array) -> Neighbours:
-    """The Neighbours among the entries of some lists, given their distances and ids (n, KEPT), sorted.
+    """The Neighbours among the entries of some lists, given their distances and ids (n, k), in any order."""
+    row, column = np.nonzero(distance < find_limit(distance)[:, None])
+    return _sort(_least(distance), row, distance[row, column], number[row, column])
 
-    Entries of other shards can only lower the limit of a row that has as many as are needed for one.
-    """
-    least = distance[:, : NEIGHBORS + 1]
-    limit = np.where(least[:, -1] == MISSING, FARTHEST, _limit(least))
-    row, column = np.nonzero(distance < limit[:, None])
-    return Neighbours(least.copy(), row, distance[row, column], number[row, column])
+
+def find_limit(distance: Array) -> Array:
+    """(n,): entries that are nearer may vote. Entries of other shards can only lower it."""
+    least = _least(distance)
+    return np.where(least[:, -1] == MISSING, MISSING, _limit(least))
+
+
+def _least(distance: Array) -> Array:
+    return np.asarray(np.sort(distance, axis=1)[:, : NEIGHBORS + 1])
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
     """The Neighbours among those of several shards."""
     parts = list(parts)
     least = np.sort(np.concatenate([p.least for p in parts], axis=1), axis=1)[:, : NEIGHBORS + 1]
-    columns = [np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id")]
+    columns = (np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id"))
+    return _sort(least, *columns)
+
+
+def _sort(least: Array, *columns: Array) -> Neighbours:
     order = np.lexsort(columns[::-1])
     order = order[_position(columns[0][order]) < KEPT]
     return Neighbours(least, *(column[order] for column in columns))

@@ -120,11 +120,11 @@ def naive(query, entries, allowed, but=()):
 
 def check(found, query, expected):
     for row, own in enumerate(expected):
-        least = ([min(d, _votes.BACKGROUND) for d, _ in own] + [MISSING] * 11)[:11]
+        least = ([d for d, _ in own] + [MISSING] * 11)[:11]
         assert found.least[row].tolist() == least
         background = max((d for d in least if d != MISSING), default=0)
         limit = min(max(_votes.RATIO * background, _votes.NEARLY_EQUAL), _votes.FARTHEST)
-        limit = _votes.FARTHEST if least[-1] == MISSING else limit  # other shards may have more
+        limit = MISSING if least[-1] == MISSING else limit  # other shards may have more
         of_row = found.row == row
         listed = list(zip(found.distance[of_row].tolist(), found.id[of_row].tolist(), strict=True))
         assert listed == [entry for entry in own[:KEPT] if entry[0] < limit]
@@ -365,13 +365,13 @@ def test_nothing_to_look_up_or_to_look_in(as_segment):
 def test_a_large_query_looks_through_fewer_lists(cells, as_segment, monkeypatch):
     query = encode(made_up(np.random.default_rng(0), 100))
     looked = []
-    search = _inverted.find_in_lists
+    search = _inverted.search_preassigned
 
-    def looking(query, lists, *rest):
+    def looking(segment, bits, k, lists):
         looked.append(lists.shape[1])
-        return search(query, lists, *rest)
+        return search(segment, bits, k, lists)
 
-    monkeypatch.setattr(_inverted, "find_in_lists", looking)
+    monkeypatch.setattr(_inverted, "search_preassigned", looking)
     segment = as_segment(query, cells)
     for most in (10**6, 300, 10):
         monkeypatch.setattr(_inverted, "LOOKED_THROUGH", most)
@@ -386,13 +386,18 @@ def test_prepared_queries_of_64_pictures_take_at_most_140_megabytes(cells, as_se
     monkeypatch.setattr(_shards, "get_described", lambda source, settings: described)
     segment = as_segment(encode(features, picture=1), cells[np.flatnonzero(~cells.any(axis=1))])
     settings = Settings(MatchConfig(), FeatureCache(Path(), 0))
-    monkeypatch.setattr(_inverted, "find_in_lists", lambda query, *rest: len(query))
+
+    def find_nothing(segment, bits, k, lists):
+        return np.full((len(bits), k), MISSING), np.full((len(bits), k), -1)
+
+    monkeypatch.setattr(_inverted, "search_preassigned", find_nothing)
     tracemalloc.start()
     try:
         for k in range(64):
             query = _shards._read_query(Source(f"{k}.jpg", str(k)), settings)
             query["id"] ^= np.int64(k) << PICTURE  # another query, whose cells are kept as well
-            assert _inverted.find_neighbours(query, segment) == PER_QUERY + TURNED
+            assert len(query) == PER_QUERY + TURNED
+            assert not len(_inverted.find_neighbours(query, segment).row)
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -416,4 +421,4 @@ def test_merged_segments_hold_what_a_new_one_would(gallery, few, as_segment, tmp
     _inverted.write_segment(tmp_path / "all", few, _inverted.merge_lists(parts, [[2], [], []]))
     new = as_segment(np.concatenate([p for k, p in enumerate(pictures) if k != 2]))
     assert (tmp_path / "all").read_bytes() == max(tmp_path.glob("*.seg")).read_bytes()
-    assert len(new.packed[1]) // 5 == sum(map(len, pictures)) - len(pictures[2])
+    assert new.ntotal == sum(map(len, pictures)) - len(pictures[2])
