@@ -13,11 +13,9 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-NEAREST = 12  # matches that agreed before, which predict the next one
 BEYOND = 40.0  # squared deviations at which a normal density is none
 MEMORY = 0.97  # the share of matches that agree is that of the last 30 or so
 STOP = 5.0  # logarithm of how far the ratio may fall below its largest before growing ends
-SMALLEST, LARGEST = 0.05, 20.0  # |S|
 
 
 @njit
@@ -35,6 +33,7 @@ def grow_from(
     strain: Scalar,
     apart: Scalar,
     around: Scalar,
+    nearest: Scalar,
     enough: Scalar,
     start: Scalar,
     stop: Scalar,
@@ -58,7 +57,7 @@ def grow_from(
         accepted[k] = -1
         a, b = _similarity(x0, x1, seeds[k, 0], seeds[k, 1], mirrored[k])
         growth = math.sqrt(a * a + b * b)
-        if not SMALLEST < growth < LARGEST:
+        if growth == 0.0:
             continue
         agreeing = _agree(scale, angle[int(mirrored[k])], most, math.log(growth), math.atan2(b, a), by_first)
         ends = np.empty((2, len(agreeing)))
@@ -70,7 +69,9 @@ def grow_from(
         for m in range(len(noises)):
             for h in range(len(bends)):
                 model = noises[m], bends[h], strain
-                found = _grow(x0, x1, ends, rows, seeds[k], a, b, mirrored[k], model, apart, enough, way)
+                found = _grow(
+                    x0, x1, ends, rows, seeds[k], a, b, mirrored[k], model, apart, nearest, enough, way
+                )
                 if found > ratio[k]:
                     ratio[k], chosen[k] = found, m
                     accepted[k] = way
@@ -100,6 +101,7 @@ def _grow(
     mirrored: Scalar,
     model: Array,
     apart: Scalar,
+    nearest: Scalar,
     enough: Scalar,
     accepted: Array,
 ) -> Scalar:
@@ -112,8 +114,8 @@ def _grow(
     for t in range(len(rows)):
         gap[t] = min(_apart(x0, rows[t], seed), _apart(x0, rows[t], second))
         done[t] = gap[t] < apart
-    near, distance = np.empty(NEAREST, np.int64), np.empty(NEAREST)
-    cov, weights = np.empty((NEAREST, NEAREST)), np.empty(NEAREST)
+    near, distance = np.empty(nearest, np.int64), np.empty(nearest)
+    cov, weights = np.empty((nearest, nearest)), np.empty(nearest)
     predicted = np.empty(2)
     total, largest, n_largest = 0.0, 0.0, 2
     agreeing, seen = 0.2, 2.0

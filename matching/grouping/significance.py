@@ -28,13 +28,13 @@ from matching.correspondences.correspondences import Correspondences
 CERTAIN = -20.0  # decimal logarithm of a number of false alarms that is not measured further
 NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
 SEEDS = 12  # matches of an object that growing begins with
-BATCH = 3  # of them at a time
+# Matches around one that count: each may make a seed with it, a test; those that agreed before predict it.
+NEAREST = 12
 TRIED = 2  # partners of each of them that are tried
 SEED = 8.0  # pixels between the two matches of a seed, at least
 BENDS = 0.1, 0.5  # deviations of a bending object after a pixel, pixels; they grow as the root of the gap
 STRAIN = 0.2  # deviation of the entries of the map around a seed from a similarity, relative
 APART = 2.0  # pixels between matches that tell different things
-PARTNERS = 12  # of the matches around it, how many may make a seed with a match: these are tests
 SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
 DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent, as chance has it
 # Matches around a seed that are read; where they lie denser than APART, those within the circle that so many
@@ -74,13 +74,13 @@ def grow_objects(
     scale, angle, most = np.zeros(n), np.zeros((2, n)), np.full(2, np.inf)
     if by_maps:
         scale, angle, most = np.log(matches.growth), _angles(matches), np.array([SCALE, TURN])
-    n_tests = n * PARTNERS * len(noises) * len(BENDS)
+    n_tests = n * NEAREST * len(noises) * len(BENDS)
     enough = math.log(n_tests) - certain * math.log(10)
     by_first = np.argsort(x1[:, 0], kind="stable")
     ratio, chosen, members = np.empty(s), np.empty(s, np.int64), np.empty((s, LIMIT), np.int64)
     given = (
         x0, x1, by_first, scale, angle, most, seeds, mirrored, np.array(noises), np.array(BENDS), STRAIN,
-        APART, AROUND, enough,
+        APART, AROUND, NEAREST, enough,
     )  # fmt: skip
     run_in_ranges(lambda a, b: _kernels.grow_from(*given, a, b, ratio, chosen, members), s, n_threads, 2)
     return Growths((math.log(n_tests) - ratio) / math.log(10), np.array(noises)[chosen], members)
@@ -99,9 +99,9 @@ def measure_significance(
     """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`."""
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
-    for begin in range(0, SEEDS, BATCH):
+    for turn in range(SEEDS):
         open_ = np.flatnonzero(log_nfa > CERTAIN)
-        seeds = [_choose_seeds(correspondences, objects[k], begin) for k in open_]
+        seeds = [_choose_seeds(correspondences, objects[k], turn) for k in open_]
         owner = np.repeat(open_, [len(pairs) for pairs in seeds])
         if len(owner):
             pairs = np.concatenate(seeds)
@@ -113,14 +113,14 @@ def measure_significance(
     return log_nfa if by_maps else log_nfa + DEPENDENT
 
 
-def _choose_seeds(correspondences: Correspondences, members: Ints, begin: int) -> Ints:
-    """(s, 2) a batch of an object's matches, from all over their list, each with some of those nearest."""
+def _choose_seeds(correspondences: Correspondences, members: Ints, turn: int) -> Ints:
+    """(s, 2) one of an object's matches, from all over their list, with some of those nearest."""
     xy0, xy1 = correspondences.xy0[members], correspondences.xy1[members]
     chosen = np.unique((np.arange(SEEDS) * len(members)) // SEEDS)
-    seeds = []
-    order = np.argsort(np.arange(len(chosen)) % (SEEDS // BATCH), kind="stable")
-    for i in chosen[order[begin : begin + BATCH]]:
-        gap0, gap1 = np.hypot(*(xy0 - xy0[i]).T), np.hypot(*(xy1 - xy1[i]).T)
-        apart = np.flatnonzero((gap0 >= SEED) & (gap1 >= APART))
-        seeds += [(i, j) for j in apart[np.argsort(gap0[apart], kind="stable")[:TRIED]]]
-    return members[np.array(seeds, np.int64).reshape(-1, 2)]
+    if turn >= len(chosen):
+        return np.empty((0, 2), np.int64)
+    i = chosen[turn]
+    gap0, gap1 = np.hypot(*(xy0 - xy0[i]).T), np.hypot(*(xy1 - xy1[i]).T)
+    apart = np.flatnonzero((gap0 >= SEED) & (gap1 >= APART))
+    nearest = apart[np.argsort(gap0[apart], kind="stable")[:TRIED]]
+    return np.column_stack([np.full(len(nearest), members[i]), members[nearest]])

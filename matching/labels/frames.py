@@ -1,6 +1,5 @@
 """The frames of a video as pictures, which labels are of."""
 
-import io
 import json
 import re
 from pathlib import Path
@@ -11,11 +10,11 @@ from matching.collection.cache import compute_digest
 from matching.errors import InputError
 from matching.output.files import make_folder
 from matching.output.folders import write_whole
+from matching.pictures.encoding import encode_jpeg
 from matching.video.reading import open_video
 
 FOLDER = "frames"  # in the folder for the labels
 DONE = "frames.json"  # written last: of which video the frames are
-QUALITY = 95  # of JPEG
 NAME = re.compile(r"frame\d{6,}\.jpg|" + re.escape(DONE))
 
 
@@ -30,9 +29,8 @@ def save_frames(video: Path, out: Path, every: float) -> Path:
     with open_video(video) as opened:
         make_folder(folder)
         for frame in opened.frames(every):
-            buffer = io.BytesIO()
-            Image.fromarray(frame.rgb).save(buffer, "JPEG", quality=QUALITY)
-            write_whole(folder / f"frame{frame.number:06d}.jpg", buffer.getvalue())
+            jpeg = encode_jpeg(Image.fromarray(frame.rgb), 95)
+            write_whole(folder / f"frame{frame.number:06d}.jpg", jpeg)
         if not opened.n_frames:
             raise InputError(f"{video}: damaged video, or one of a kind that can't be read")
     write_whole(folder / DONE, json.dumps(told).encode())

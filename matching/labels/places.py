@@ -11,13 +11,13 @@ import shapely
 
 from matching._common.types import Floats
 from matching.labels.references import Polygon
+from matching.objects.copies import WITHIN
 from matching.objects.description import MatchedObject
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.output.places import cut_at_edges
 
 OVERLAP = 0.5  # intersection over union above which two places are one
-WITHIN = 0.5  # share of a part in a whole thing above which it belongs to that
 
 
 @dataclass(frozen=True)

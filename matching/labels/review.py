@@ -1,6 +1,5 @@
 """A page on this machine on which proposals are accepted or dropped by keyboard."""
 
-import io
 import json
 import secrets
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from PIL import Image
 from matching.errors import InputError
 from matching.labels.record import LabelledPicture
 from matching.labels.run import Labels
+from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import read_picture
 
 HOST = "127.0.0.1"
@@ -92,9 +92,7 @@ class Review(ThreadingHTTPServer):
         """Read a picture."""
         image = Image.fromarray(read_picture(self.labels.folder / Path(self.pictures[number].name)).displayed)
         image.thumbnail((LONGEST, LONGEST))
-        buffer = io.BytesIO()
-        image.save(buffer, "JPEG", quality=85)
-        return buffer.getvalue()
+        return encode_jpeg(image)
 
 
 class _Handler(BaseHTTPRequestHandler):

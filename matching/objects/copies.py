@@ -12,7 +12,7 @@ from matching.objects.description import MatchedObject
 from matching.objects.things import number_places
 from matching.pictures.images import Picture
 
-WITHIN = 0.5  # share of a part in the frame of a copy above which it belongs to that
+WITHIN = 0.5  # share of a part in a whole copy above which it belongs to that
 
 
 @dataclass(frozen=True)

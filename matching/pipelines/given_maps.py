@@ -18,7 +18,7 @@ from matching.correspondences.distances import find_nearest_among
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
 from matching.grouping.significance import APART, TRIED, grow_objects
 
-VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object
+VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object, and of a plane
 SEEDS = 128  # matches from which objects are grown to tell how accurate the points are
 FINE = 0.002  # of the spread of points: the unit of what follows
 NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried

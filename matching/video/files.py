@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from matching._version import __version__
 from matching.output.files import COORDINATES, encode_manifest, summarise
 from matching.output.folders import MANIFEST, Content, write_files
 from matching.output.provenance import machine, programs
+from matching.pictures.encoding import encode_jpeg
 from matching.result import MatchResult
 from matching.video.search import Appearance, VideoResult
-from matching.video.sheet import draw_contact_sheet, encode_jpeg
+from matching.video.sheet import draw_contact_sheet
 
 SHEET = "contact-sheet.jpg"
 FILES = {MANIFEST, SHEET}
@@ -26,7 +28,7 @@ def write_video_results(
 
     def files() -> Iterator[tuple[str, Content]]:
         if sheet and result.appearances:
-            yield SHEET, encode_jpeg(draw_contact_sheet(result))
+            yield SHEET, encode_jpeg(Image.fromarray(draw_contact_sheet(result)))
 
     def manifest(digests: dict[str, Any]) -> bytes:
         summary = summarise_video(result, names) | {"inputs": list(names)}

@@ -1,10 +1,8 @@
 """The contact sheet of a video: the best frame of each appearance, what it shows outlined, and when."""
 
-import io
 from collections.abc import Sequence
 
 import numpy as np
-from PIL import Image
 
 from matching._common import opencv
 from matching._common.types import Bytes
@@ -15,7 +13,6 @@ from matching.video.search import WIDTH, Appearance, VideoResult
 COLUMNS, MOST = 4, 60  # frames in a row, and on the sheet: of more appearances, those of highest score
 SPACE = 8  # pixels around each
 LETTERS = 15.0  # pixels
-QUALITY = 88  # of JPEG
 
 
 def draw_contact_sheet(result: VideoResult) -> Bytes:
@@ -24,13 +21,6 @@ def draw_contact_sheet(result: VideoResult) -> Bytes:
     n_columns = min(COLUMNS, len(cells))
     rows = [cells[k : k + n_columns] for k in range(0, len(cells), n_columns)]
     return np.concatenate([_lay_out(row, n_columns) for row in rows])
-
-
-def encode_jpeg(rgb: Bytes) -> bytes:
-    """Encode a picture as JPEG: rgb (h, w, 3) uint8."""
-    buffer = io.BytesIO()
-    Image.fromarray(rgb).save(buffer, "JPEG", quality=QUALITY)
-    return buffer.getvalue()
 
 
 def format_time(seconds: float) -> str:

@@ -1,7 +1,6 @@
 """Pages from templates, and the data that their scripts read: pictures, outlines, candidates."""
 
 import base64
-import io
 import json
 from collections.abc import Iterable
 from functools import cache
@@ -22,9 +21,9 @@ from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output.figures.drawing import choose_frame, colour, spread
 from matching.output.words import HEADER, count, format_object
+from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import read_picture
 
-QUALITY = 82  # of JPEG
 LINES = 30  # an object
 GREY = 128  # of a picture whose file is gone
 
@@ -76,9 +75,7 @@ def embed_picture(rgb: Bytes, longest: int) -> str:
     if factor < 1:
         width, height = (max(round(n * factor), 1) for n in image.size)
         image = image.resize((width, height), Image.Resampling.LANCZOS, reducing_gap=3)
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return "data:image/jpeg;base64," + base64.b64encode(encode_jpeg(image)).decode()
 
 
 def objects_data(
