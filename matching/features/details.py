@@ -23,8 +23,8 @@ from matching.settings import LARGEST
 GRID = int(BLOCK)  # pixels: tiles begin at multiples of it, so that the pixels of their octaves, and the
 # squares in which features are chosen, are those of the whole picture
 TILE = 2048  # pixels: the longest side of a tile
-# Contrast of a key point of a tile. (Fainter ones find no more of 18 prints of 45 and 60 px with two fifths or
-# one fifth of their contrast, all of which are found; without those below CLEAR, two are not.)
+# Contrast of a key point of a tile. (Fainter ones find no more of 18 prints of 45 and 60 px with two fifths
+# or one fifth of their contrast, all of which are found; without those below CLEAR, two are not.)
 FAINTEST = CLEAR / 2
 
 
