@@ -1,11 +1,11 @@
-"""A hook of MkDocs: pages that the navigation does not name come last under "How to"."""
+"""A hook of MkDocs: pages that the navigation does not list are added at the end of "How to"."""
 
 from pathlib import Path
 from typing import Any
 
 
 def on_config(config: Any) -> Any:
-    """Add the pages to the navigation that stand in the folder of the pages and nowhere in it."""
+    """Add to the navigation all pages of the folder that it does not list yet."""
     listed = set(_pages(config.nav))
     rest = sorted({path.name for path in Path(config.docs_dir).glob("*.md")} - listed)
     next(entry["How to"] for entry in config.nav if "How to" in entry).extend(rest)

@@ -1,1 +1,1 @@
-"""Experiments and what they measure (`eval` is also a builtin: import from its modules by full name)."""
+"""Experiments and measures (`eval` is also a builtin: import from its modules by full name)."""

@@ -21,12 +21,12 @@ def complete_by_distance(
 ) -> MergeTree:
     """Continue merging by distance when no pair of clusters has a positive affinity.
 
-    First along edges that lead one way only, by graph-based average linkage: the pair with the largest
-    sum of weights between them over the product of their sizes (of equal ones the smaller node numbers).
-    Then, if distances between chosen samples are available, each cluster is represented by its best connected
-    sample, the one with the largest sum of edge weights to and from it (of equal ones the smallest); these
-    are joined along their K-nearest-neighbour graph, shortest edge first (of equal ones the smaller
-    samples), and again until one cluster is left.
+    First, clusters joined by edges in only one direction are merged, by graph-based average linkage: the pair
+    with the largest sum of weights between them, divided by the product of their sizes, comes first (ties:
+    the smaller node numbers). Then, if distances between chosen samples are available, each cluster is
+    represented by its best connected sample, the one with the largest sum of edge weights to and from it
+    (ties: the smallest index). These samples are joined along their K-nearest-neighbour graph, the shortest
+    edge first (ties: the smaller indices). This is repeated until one cluster is left.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def complete_by_distance(
     knn : KnnGraph
     graph : AffinityGraph
     distances_among : callable, optional
-        Takes samples (c,) int64 and a number of neighbours, returns their `KnnGraph`.
+        Called with samples (c,) int64 and a number of neighbours; returns their `KnnGraph`.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def complete_by_distance(
 def complete_tree(
     tree: MergeTree, n_neighbors: int, graph: AffinityGraph, distances_among: DistancesAmong | None
 ) -> MergeTree:
-    """`complete_by_distance` after the distances between all samples were dropped to save memory.
+    """Continue as `complete_by_distance` does, when the distances of all samples were dropped to save memory.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def make_distances_among(x: Array, metric: Metric) -> DistancesAmong:
     Returns
     -------
     callable
-        Takes some samples and k, and returns their graph of k nearest neighbours.
+        Called with some samples and k; returns their graph of k nearest neighbours.
     """
     if metric == "precomputed":
         return lambda samples, k: knn_graph(x[np.ix_(samples, samples)], k, metric=metric)

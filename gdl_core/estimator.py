@@ -45,12 +45,12 @@ class GraphDegreeLinkage(
     algorithm : {"agdl", "gdl-u", "gdl"}, default="agdl"
         "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
     n_neighbors : int or None, default=None
-        K, without the sample itself. None: 30, or a tenth of the samples if that is less, but at least 5; of
-        a given graph, at most that many of each row, which may have fewer or none. If there are fewer other
-        samples, all of them, with a warning.
+        K, not counting the sample itself. None: 30, or a tenth of the samples if that is less, but at least
+        5; of a given graph, at most that many from each row, and a row may have fewer or none. If there are
+        fewer other samples, all of them are used, with a warning.
     n_initial_neighbors : int, default=1
-        K0 of the initial clusters, at most K; 0 starts from single samples. If that leaves fewer initial
-        clusters than n_clusters, the largest smaller K0 that does not, with a warning.
+        K0 of the initial clusters, at most K; 0 starts from single samples. If this gives fewer initial
+        clusters than n_clusters, the largest smaller K0 that gives enough is used, with a warning.
     bandwidth : float, default=1.0
         a of Eq. 1.
     n_neighbor_clusters : int, default=10
@@ -61,12 +61,13 @@ class GraphDegreeLinkage(
         strongly (`give_to_neighbours`), and random walks draw the boundaries (`smooth_labels`). A number: the
         hierarchy is cut where n_clusters clusters have at least that many samples (`select_clusters`);
         samples of the others go to the cluster to which they are joined most strongly. 1 is the rule of the
-        paper. None: "prominent", or 1 if n_neighbors is given: the paper's rule goes with the paper's K.
+        paper. None: "prominent", or 1 if n_neighbors is given, because the paper's rule goes with the paper's
+        K.
     metric : str or callable, default="euclidean"
         Any metric of scikit-learn without parameters, or "precomputed": X is then an (n, n) array of
         distances, or a sparse matrix with at least K of them in each row, or any number if n_neighbors is
-        None. Distances need not be symmetric: row i holds those from i. In a sparse matrix a stored zero is a
-        distance of 0, and what is not stored is no neighbour.
+        None. Distances need not be symmetric: row i holds those from sample i. In a sparse matrix a stored
+        zero is a distance of 0, and a sample that is not stored is not a neighbour.
     n_jobs : int, optional
         Threads. The result is the same for any number.
     search : {"auto", "exact", "approximate"}, default="auto"
@@ -85,19 +86,21 @@ class GraphDegreeLinkage(
     Attributes
     ----------
     labels_ : (n,) int64
-        0, 1, ... in the order of the clusters' smallest members; -1 for samples of no cluster.
+        0, 1, ... in the order of the clusters' smallest members; -1 for samples that are in no cluster.
     n_clusters_ : int
         The number of clusters in labels_.
     conductances_ : (n_clusters_,) float64
         For each cluster the share of its edge weight that leads to others: 0 is well separated.
     children_ : (m, 2) int64
-        The nodes that each merge joins: initial clusters 0 .. n_initial - 1 first, then one node a merge.
+        The nodes that each merge joins: 0 .. n_initial - 1 are initial clusters, and each merge makes a new
+        node.
     affinities_ : (m,) float64
         The affinity of each merge; 0 where clusters without any were joined by distance.
     tree_ : MergeTree
         The hierarchy, down to one cluster where distances allow.
     graph_ : AffinityGraph
-        Its sigma2 is in the unit of X, or in a power of two of it where squares of X would leave float64.
+        Its sigma2 is in the squared unit of X, or of X divided by a power of two if squares of X would leave
+        the range of float64.
     n_features_in_ : int
 
     Examples
@@ -198,8 +201,8 @@ class GraphDegreeLinkage(
     def predict(self, X: Any) -> Ints:
         """The clusters of new samples, by the weights of their edges to those that were clustered.
 
-        Nothing is merged anew. A sample that was clustered is its own nearest neighbour here, so that it
-        may get another label than in labels_.
+        Nothing is merged again. A sample that was clustered is its own nearest neighbour here, so it may get
+        a label that differs from labels_.
 
         Parameters
         ----------
@@ -228,8 +231,8 @@ class GraphDegreeLinkage(
         Returns
         -------
         (m, n_clusters_) float64
-            The share of the weights (Eq. 1) to their K nearest samples that each cluster has. Rows add up to
-            1, or are 0 where all neighbours are outliers.
+            The share of each cluster in the weights (Eq. 1) of the edges to the K nearest samples. Rows add
+            up to 1, or are 0 if all neighbours are outliers.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32], reset=False)
@@ -280,14 +283,13 @@ class GraphDegreeLinkage(
     def cut(self, n_clusters: int) -> Ints:
         """Another partition of the same hierarchy, chosen by the rules of `fit`, without merging again.
 
-        The hierarchy begins with the initial clusters of the fit, which adapts their number to its own
-        n_clusters only. For more clusters than those, fit again with this n_clusters or with a smaller
-        n_initial_neighbors.
+        The hierarchy begins with the initial clusters of the fit. If you need more clusters than these, fit
+        again with that n_clusters or with a smaller n_initial_neighbors.
 
         Parameters
         ----------
         n_clusters : int
-            At least 1. More than there are initial clusters gives those, with a warning.
+            At least 1. If it exceeds the number of initial clusters, these are returned, with a warning.
 
         Returns
         -------

@@ -83,7 +83,7 @@ class KnnGraph:
 
     @property
     def n_neighbors(self) -> int:
-        """The number of neighbours of each sample, K; the most where some have fewer."""
+        """The number of neighbours of each sample, K; if some have fewer, the largest number."""
         return int(self.indices.shape[1])
 
     def edges(self) -> tuple[Ints, Int32s, Floats]:
@@ -105,7 +105,7 @@ class KnnGraph:
         return indptr, self.indices[real], self.distances[real]
 
     def first(self, k: int) -> "KnnGraph":
-        """The graph of the nearest neighbours alone.
+        """The graph of only the k nearest neighbours.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class AffinityGraph:
     indptr : (n + 1,) int64
         The edges of vertex i are ``indptr[i]:indptr[i + 1]``.
     indices : (nnz,) int32
-        Where each edge points to: another vertex, and no two edges of a vertex to the same.
+        The vertex that each edge points to: not the vertex itself, and no vertex twice.
     weights : (nnz,) float64
         w_ij, in [0, 1e100]; those of Eq. 1 are at most 1.
     sigma2 : float
@@ -176,8 +176,7 @@ class AffinityGraph:
         Parameters
         ----------
         matrix : array or sparse matrix
-            (n, n) weights from 0 to 1e100. Entries that are stored twice are added up; the diagonal is
-            dropped.
+            (n, n) weights from 0 to 1e100. Entries that are stored twice are summed; the diagonal is dropped.
 
         Returns
         -------
@@ -224,7 +223,9 @@ def _check_range(indices: Array, n: int, least: int = 0) -> None:
 
 
 def _check_edges(indptr: Ints, indices: Int32s) -> None:
-    """No edge from a vertex to itself, none twice: merging and scores would count them differently."""
+    """Check that no edge leads from a vertex to itself or occurs twice, which merging and scores would count
+    differently.
+    """
     wrong = _find_wrong_edge(indptr, indices)
     if wrong is None:
         return
@@ -267,13 +268,13 @@ def affinity_graph(
     sigma2 : float, optional
         sigma^2 itself, in squared units of distance, instead of ``bandwidth``.
     min_nearest_weight : float
-        In [0, 1). sigma^2 is doubled until each sample's nearest neighbour has at least this weight; the
-        text has no such rule, the authors' program uses 1e-5. It matters only for bandwidths well below 1.
+        In [0, 1). sigma^2 is doubled until each sample's nearest neighbour has at least this weight; the text
+        has no such rule, but the authors' program uses 1e-5. It matters only for bandwidths well below 1.
 
     Returns
     -------
     AffinityGraph
-        Where sigma^2 is zero (all neighbours at distance 0) every weight is 1.
+        If sigma^2 is zero (all neighbours are at distance 0), every weight is 1.
     """
     indptr, indices, distances = knn.edges()
     most = distances.max(initial=0.0)
@@ -338,7 +339,7 @@ def enough_initial_clusters(
 ) -> Ints:
     """The `initial_clusters` of the largest K0 up to ``n_initial_neighbors`` that leaves ``n_clusters``.
 
-    A smaller K0 than asked for gives a warning; K0 = 0 leaves every sample a cluster of its own.
+    If K0 is smaller than requested, a warning is given; with K0 = 0 every sample is a cluster of its own.
 
     Parameters
     ----------

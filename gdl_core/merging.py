@@ -42,7 +42,7 @@ def gdl_u(
     initial_labels : (n,) array of int
         Clusters to start from, 0, 1, ... without gaps.
     n_clusters : int
-        n_T; merging stops at this number, or earlier where no pair of clusters has a positive affinity.
+        n_T; merging stops at this number, or earlier if no pair of clusters has a positive affinity.
     min_affinity : float
         Merging also stops before a merge of a smaller affinity. The merges are those that ``cut`` with this
         ``min_affinity`` needs, in less time.
@@ -88,8 +88,9 @@ def agdl(
     n_neighbor_clusters : int
         K^c.
     min_affinity : float
-        Merging ends where no two clusters have an affinity of at least this. It may go on after a ``cut`` of
-        the whole tree with this ``min_affinity`` would end, when sets that were built anew hold larger ones.
+        Merging ends when no two clusters have an affinity of at least this. It may continue beyond the point
+        at which a ``cut`` of the whole tree with this ``min_affinity`` would end, if neighbour sets that were
+        built anew hold larger affinities.
     n_jobs : int, optional
         Threads, as in `gdl_u`.
     verbose : int

@@ -52,21 +52,21 @@ def knn_graph(
         With ``metric="precomputed"`` one of: an (n, n) array of distances (row i: from i; it
         need not be symmetric, its diagonal is not used); a sparse (n, n) matrix with the distances of at
         least K others in each row, stored zeros included; a pair of arrays (indices, distances), each
-        (n, m), with the neighbours of each sample, nearest first, as faiss and cuML return them. Of a pair
-        only the first K columns are read, or K + 1 where rows hold the sample itself, and a block of rows
-        at a time, so that it may be mapped from files larger than the memory.
+        (n, m), with the neighbours of each sample, nearest first, as faiss and cuML return them. Of such a
+        pair only the first K columns are read, or K + 1 if rows hold the sample itself, one block of rows at
+        a time, so the arrays may be mapped from files that are larger than the memory.
     n_neighbors : int
         K, in [1, n - 1]. A sample is never its own neighbour.
     metric : str or callable
-        Any metric of scikit-learn without parameters, or "precomputed". By "cosine", parallel rows are at
-        distance 0, and a row of zeros is at distance 1 from all nonzero rows; "correlation" takes no constant
-        rows.
+        Any metric of scikit-learn without parameters, or "precomputed". With "cosine", parallel rows have
+        distance 0, and a row of zeros has distance 1 from all nonzero rows; with "correlation", constant rows
+        are an error.
     search : {"auto", "exact", "approximate"}
         "exact" uses scikit-learn. "approximate" compares each sample with those in the nearest cells of a
         partition and with the neighbours of its neighbours; for Manhattan, Chebyshev, Canberra, Bray-Curtis
-        and Hamming distances it uses pynndescent (``pip install gdl-match[ann]``). "auto" is exact if that
-        takes at most a few seconds of one processor, if there are up to 8 features, and if the approximate
-        search doesn't know the metric or lacks pynndescent.
+        and Hamming distances it uses pynndescent (``pip install gdl-match[ann]``). "auto" is exact if an
+        exact search takes at most a few seconds on one processor, if there are at most 8 features, or if the
+        approximate search doesn't support the metric or needs pynndescent, which is missing.
     n_jobs : int, optional
         Threads, as in scikit-learn; the result is the same for any number. pynndescent uses one.
     random_state : int
@@ -75,7 +75,7 @@ def knn_graph(
         1 shows a progress bar.
     allow_fewer : bool
         Accept rows of a given graph, sparse or a pair, with fewer than K neighbours or none. In a pair the
-        index -1 is no neighbour.
+        index -1 means no neighbour.
 
     Returns
     -------
@@ -118,14 +118,14 @@ def knn_graph(
 
 
 def default_n_neighbors(x: Any, metric: Metric) -> int:
-    """Choose K where it is not given: 30, or a tenth of the samples if that is less, but at least 5.
+    """Choose K if it is not given: 30, or a tenth of the samples if that is less, but at least 5.
 
     Parameters
     ----------
     x : array, sparse matrix or pair of arrays
         What `fit` takes.
     metric : str or callable
-        Of a given graph, "precomputed", K is at most what the sample with the most neighbours has.
+        For a given graph, "precomputed", K is at most the largest number of neighbours of a sample.
 
     Returns
     -------

@@ -44,9 +44,9 @@ def split_at_largest_gap(scores: ArrayLike) -> Bools:
     Returns
     -------
     (n_clusters,) bool
-        True for the clusters to keep. Of several equal gaps the one between the highest scores counts.
-        Where there is no gap (no cluster, one cluster, or all scores equal) every cluster is kept; of two
-        with different scores, the higher.
+        True for the clusters to keep. If several gaps are equal, the one between the highest scores counts.
+        If there is no gap (no cluster, one cluster, or equal scores), every cluster is kept; of two clusters
+        with different scores, the higher one is kept.
 
     Examples
     --------

@@ -23,7 +23,7 @@ def plot_dendrogram(model: Any, ax: Any = None, *, n_leaves: int = 30) -> Any:
     ax : matplotlib Axes, optional
         A new one by default.
     n_leaves : int
-        Branches at the bottom; each is labelled with its number of samples.
+        Number of branches at the bottom; each is labelled with its number of samples.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
     """Draw the large branches of the hierarchy, each as wide as its number of samples.
 
     A branch reaches from the merge that joins it to another large one down to the merge of its own two large
-    parts. Where smaller ones leave it, it narrows.
+    parts. It narrows where smaller branches leave it.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
     ax : matplotlib Axes, optional
         A new one by default.
     min_size : int, optional
-        Samples of a large branch; by default K, or a tenth of all samples if that is less.
+        Smallest number of samples of a large branch; by default K, or a tenth of all samples if that is less.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def plot_scores(model: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     model : GraphDegreeLinkage
-        After ``fit``; without ``drop_outliers``, which leaves nothing below the gap.
+        After ``fit``, without ``drop_outliers``, because otherwise nothing is left below the gap.
     ax : matplotlib Axes, optional
         A new one by default.
 

@@ -1,4 +1,4 @@
-"""How strongly samples, also new ones, belong to each cluster, and how good each cluster is."""
+"""How strongly samples, including new ones, belong to each cluster, and how good each cluster is."""
 
 from typing import Any
 
@@ -27,7 +27,8 @@ def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
     Returns
     -------
     (n, n_clusters) float64
-        Rows add up to 1. One without a weight to any cluster is 1 at the sample's own cluster, or 0.
+        Rows add up to 1. A row without a weight to any cluster is 1 at the sample's own cluster, or 0 if it
+        has none.
     """
     shares = np.asarray(graph.symmetric() @ _indicators(labels).astype(np.float64))
     return _to_shares(shares, labels)
@@ -132,12 +133,12 @@ def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
 
 
 def persistences(tree: MergeTree, labels: Ints) -> Floats:
-    """How long each cluster lasts in the hierarchy, from 0, not at all, to 1, to the end.
+    """How long each cluster lasts in the hierarchy, from 0 (not at all) to 1 (to the end).
 
-    The branch of a cluster is the node of the hierarchy that shares most with it: of all nodes that with the
-    largest share of common samples among those of either; of equal ones the first. It lasts from the merge
-    that completes it, of affinity a, to the one that joins it to others, of affinity b: 1 - b / a, where a
-    and b are the smallest affinities up to these merges, which don't rise.
+    The branch of a cluster is the node of the hierarchy that agrees with it best: the node with the largest
+    number of common samples divided by the number of samples in either (ties: the first one). It lasts from
+    the merge that completes it, of affinity a, to the one that joins it to others, of affinity b: 1 - b / a,
+    where a and b are the smallest affinities up to these merges, which don't rise.
 
     Parameters
     ----------
@@ -149,8 +150,8 @@ def persistences(tree: MergeTree, labels: Ints) -> Floats:
     Returns
     -------
     (n_clusters,) float64
-        In [0, 1]; 1 where no affinity joins the branch to others, 0 where none completes it. What was there
-        from the beginning is completed by the largest affinity.
+        In [0, 1]; 1 if no affinity joins the branch to others, and 0 if none completes it. Branches that
+        exist from the beginning count as completed by the largest affinity.
     """
     sizes, n_clusters = tree.node_sizes(), int(labels.max(initial=-1)) + 1
     lowest = np.minimum.accumulate(tree.affinities)

@@ -19,10 +19,10 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
     The prominence of a branch is its number of samples over its conductance, the share of its edge weight
     that leaves it (`prominences`). Of all choices of ``n_clusters`` branches that do not contain each other
     the one with the largest product of prominences is taken; it is found exactly, by dynamic programming.
-    Samples of no chosen branch, the crumbs and the noise between clusters, are labelled -1. Branches with
-    fewer than a twentieth of n / n_clusters samples are ignored, unless there are too few others. Each part
-    of the graph that no merge joins to the rest and that has as many samples as that holds a cluster, also
-    where this makes more than ``n_clusters``.
+    Samples that are in no chosen branch, such as tiny clusters and noise between clusters, are labelled -1.
+    Branches with fewer than a twentieth of n / n_clusters samples are ignored, unless there are too few
+    others. If no merge joins a part of the graph to the rest, and it has at least that many samples, it holds
+    a cluster, even if this gives more than ``n_clusters``.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
     Returns
     -------
     Selection
-        Its ``n_merges`` counts the merges up to the last one, inside a chosen branch, of two with a quarter
-        of n / n_clusters samples each; what comes after it are crumbs.
+        Its ``n_merges`` counts the merges up to the last one, inside a chosen branch, that joins two nodes of
+        at least a quarter of n / n_clusters samples each; later merges only add tiny clusters.
     """
     check_integer_at_least("n_clusters", n_clusters, 1)
     sizes, worth = tree.node_sizes(), np.log(prominences(tree, graph))
@@ -59,9 +59,10 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
 def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
     """The prominence of each node of the hierarchy, its size over its conductance.
 
-    With cut the weight of the edges that leave or enter a node and vol that of all edges of its samples,
-    those inside counted twice, the conductance is (cut + w) / (vol + w), where w is the largest weight in the
-    graph: one more edge, so that parts without any edge to the rest differ by their size.
+    Let cut be the weight of the edges that leave or enter a node, and vol the weight of all edges of its
+    samples, where those inside count twice. The conductance is (cut + w) / (vol + w), where w is the largest
+    weight in the graph. This counts one more edge, so that parts without any edge to the rest differ by their
+    size.
 
     Parameters
     ----------

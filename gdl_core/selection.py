@@ -23,7 +23,8 @@ class Selection:
     n_merges : int
         Merges before the cut.
     min_cluster_size : int
-        The size used, smaller than the one asked for where no cut has enough clusters that large.
+        The size that was used; it is smaller than the one asked for if no cut has enough clusters of that
+        size.
     """
 
     labels: Ints
@@ -39,11 +40,11 @@ class Selection:
 def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1) -> Selection:
     """Cut where exactly ``n_clusters`` clusters have at least ``min_cluster_size`` members.
 
-    A merge changes the number of such clusters by -1, 0 or +1 (two of them, one, or none that together make
-    one), so that it rises and falls. Of all cuts with the right number the last is taken, where merging has
-    done most, but before the merges without affinity at the end, if it can be; otherwise the first after
-    them. If the number is never reached, the largest smaller size that reaches it is used; if it never falls
-    so low, because the merges end first, the cut is after the last merge.
+    A merge changes the number of such clusters by -1, 0 or +1, so the number rises and falls. Of all cuts
+    with the right number, the last one before the final merges without affinity is used; if there is none,
+    the first one after them. If the number is never reached, the size is reduced to the largest one with
+    which it is. If the number never falls so low, because the merges end first, the cut is after the last
+    merge.
 
     Parameters
     ----------
@@ -145,8 +146,8 @@ def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: i
 def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     """Place samples labelled -1 in the cluster that they are joined to most strongly.
 
-    In each round every such sample i with placed neighbours takes the cluster C with the largest
-    sum_{j in C} (w_ij + w_ji) over them (of equal ones the smaller label); rounds go on until none changes.
+    In each round every such sample i with placed neighbours j joins the cluster C with the largest sum_{j in
+    C} (w_ij + w_ji) (ties: the smaller label). Rounds are repeated until no label changes.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     Returns
     -------
     (n,) int64
-        -1 is left for samples from which no path of edges leads to a cluster.
+        Samples from which no path of edges leads to a cluster keep -1.
     """
     labels = check_sample_labels(graph.n_samples, labels)
     unplaced = labels < 0

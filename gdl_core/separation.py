@@ -16,17 +16,18 @@ def count_separate_clusters(
 ) -> int:
     """The number of clusters, as one more than the number of merges that join separate ones.
 
-    Two clusters are separate where little weight crosses from one to the other, compared with what the
-    samples within them have (`crossing_weights`). Where the boundary runs through a valley few edges cross,
-    and light ones; where it runs through a cluster it cuts the neighbourhoods of its samples, wherever it
-    runs and however short it is. How deep the shallowest valley is depends on the data. So the merges are
-    sorted by these weights, and those below the largest gap between two of them join separate clusters; the
-    gap is sought from 0.015, up to which all are separate, to 0.15, from which on none is; below the first
-    of the merges only if 0.05 or more crosses there.
+    Two clusters are separate if little weight crosses from one to the other, compared with the weights of the
+    samples within them (`crossing_weights`). If the boundary runs through a valley, few edges cross it, and
+    these are light. If it runs through a cluster, it cuts the neighbourhoods of samples, wherever it runs and
+    however short it is. How deep the shallowest valley is depends on the data. So the merges are sorted by
+    these weights, and those below the largest gap between two successive weights join separate clusters.
+    Merges up to 0.015 always do, and merges from 0.15 on never. The gap below the first merge counts only if
+    at least 0.05 crosses there.
 
     Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): no more of the
-    weight of their edges leads out than stays inside. The pieces of a cluster in many dimensions are not: to
-    each of the others leads little of their weight, but to all of them together most of it.
+    weight of their edges leads out than stays inside. In many dimensions the pieces of one cluster are not
+    communities: little of their weight leads to each of the other pieces, but most of it leads to all of them
+    together.
 
     Parameters
     ----------
@@ -34,9 +35,9 @@ def count_separate_clusters(
     graph : AffinityGraph
         The graph that was merged.
     min_cluster_size : int, optional
-        Merges that take in a cluster of fewer samples are not counted. By default as many as a sample has
-        neighbours, as a smaller cluster can't hold the neighbourhood of a sample, but at least a
-        two-hundredth of all samples and at most a tenth.
+        Merges with a cluster of fewer samples are not counted. The default is the number of neighbours of a
+        sample, because a smaller cluster can't hold the neighbourhood of a sample, but at least a
+        two-hundredth and at most a tenth of all samples.
 
     Returns
     -------
@@ -87,9 +88,10 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
     """For each merge, an upper estimate of the weight that crosses from a sample beside the boundary.
 
     Samples beside the boundary are those with an edge to the other side. The mean over them of the weight of
-    these edges is divided by what a sample within the clusters has: the mean of the samples' degrees, each
-    weighted by itself, of the cluster where that is less. With b samples it is taken 1 + 2 / sqrt(b) times:
-    two standard errors more, as if the weights of single samples were spread exponentially.
+    these edges is divided by the weight of a sample within the clusters: the mean of the samples' degrees,
+    each weighted by itself, in the cluster where this is smaller. With b samples the result is multiplied by
+    1 + 2 / sqrt(b), which adds two standard errors if the weights of single samples are distributed
+    exponentially.
 
     Parameters
     ----------
@@ -118,7 +120,7 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
 
 
 def weights_of_branches(tree: MergeTree, graph: AffinityGraph) -> tuple[Floats, Floats]:
-    """The weight of the edges of each node of the hierarchy, and that of those which stay inside.
+    """The weight of all edges of each node of the hierarchy, and of the edges inside it.
 
     Parameters
     ----------

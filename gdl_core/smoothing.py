@@ -23,8 +23,8 @@ def smooth_labels(
     w_ij + w_ji. Its sample goes to the cluster C with the largest P(it ends in C) / sqrt(vol C), where vol is
     the sum of the weights of all edges from and to C (of equal ones the smaller label). This is a power
     iteration towards the smallest normalized cut: P^t is applied to the normalized indicators of the
-    clusters, then comes the nearest partition. The samples of a cluster that would be left without any stay
-    for that round. There are 50 rounds at most. Of the clusters that walks from a sample reach, the eight
+    clusters, followed by the nearest partition. If a cluster would lose all of its samples, they stay for
+    that round. There are at most 50 rounds. Of the clusters that walks from a sample reach, only the eight
     likeliest are followed.
 
     Parameters
@@ -32,7 +32,7 @@ def smooth_labels(
     graph : AffinityGraph
         n vertices.
     labels : (n,) array of int
-        Clusters 0, 1, ...; samples of -1 stay so.
+        Clusters 0, 1, ...; samples labelled -1 keep this label.
     n_steps : int
         Steps of a walk; 0 returns the labels.
     n_jobs : int, optional

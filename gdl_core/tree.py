@@ -23,7 +23,7 @@ class MergeTree:
     children : (m, 2) int64
         The two nodes that each merge joins, the smaller number first.
     affinities : (m,) float64
-        Their affinity (Eq. 4). It is not monotone; 0 for a merge that joins clusters without any.
+        Their affinities (Eq. 4), which are not monotone; 0 for a merge of clusters without affinity.
     """
 
     initial_labels: Ints
@@ -36,13 +36,13 @@ class MergeTree:
         return int(self.initial_labels.max()) + 1 if len(self.initial_labels) else 0
 
     def cut(self, n_clusters: int, *, min_affinity: float = 0.0) -> Ints:
-        """The partition into ``n_clusters`` clusters, or the nearest number that the merges reach.
+        """The partition into ``n_clusters`` clusters, or into the nearest number that the merges reach.
 
         Parameters
         ----------
         n_clusters : int
-            At least 1. More than ``n_initial`` gives the initial clusters, fewer than ``n_initial - m``
-            what is left after the last merge.
+            At least 1. With more than ``n_initial``, the result is the initial clusters; with fewer than
+            ``n_initial - m``, it is the partition after the last merge.
         min_affinity : float
             The partition before the first merge of a smaller affinity, if that has more clusters.
 
@@ -152,9 +152,9 @@ class MergeTree:
     def linkage(self) -> Floats:
         """The hierarchy as SciPy's linkage matrix over the samples.
 
-        Members of an initial cluster are joined first, one after the other at height 0; then come the merges
-        at their `heights`; what is left after the last merge is joined one unit above it. Made for
-        ``scipy.cluster.hierarchy.dendrogram``; use `cut` for partitions.
+        Members of an initial cluster are joined first, one after the other at height 0. Then come the merges
+        at their `heights`. Clusters that are left after the last merge are joined one unit above it. The
+        matrix is meant for ``scipy.cluster.hierarchy.dendrogram``; use `cut` for partitions.
 
         Returns
         -------

@@ -18,7 +18,7 @@ def __dir__() -> list[str]:
 
 
 def _attach() -> None:
-    """Hand over to lazy_loader, whose import takes most of the time of this module."""
+    """Attach the lazy names; lazy_loader is imported only now, because it takes most of the import time."""
     global __getattr__, __dir__, __all__
     import lazy_loader
 

@@ -32,16 +32,16 @@ class MatchConfig:
         readable picture is larger.
     working_pixels : int
         Larger pictures are first matched at a coarser scale, and tolerances are pixels of that scale. Objects
-        too small for it are then searched at the picture's own size (`matching.pipelines.details`).
+        too small for it are then searched for at the full size of the picture (`matching.pipelines.details`).
     grouping : str
         How candidates become objects: "default" or "paper", which reads only `clustering`
         (`matching.grouping.ways`).
     mirrored : bool
         Whether to find objects that are mirrored in one of the pictures, too. This doubles the number of
-        candidates: the same number is matched with mirrored features.
+        candidates, because the mirrored features are matched as well.
     view_synthesis : bool
-        Whether to match features of simulated views of both pictures, too, if the pair is not solved without
-        them (`matching.pipelines.view_synthesis`). The result from the views is used if it has more matches.
+        Whether to match simulated views of both pictures, too, if nothing sure or likely is found without
+        them (`matching.pipelines.view_synthesis`). The result of the views is used if it has more matches.
     features : FeatureConfig
         Detection and description.
     candidates : CandidateConfig
@@ -55,7 +55,7 @@ class MatchConfig:
     merging : MergingConfig
         What makes two parts one object.
     suppression : SuppressionConfig
-        What makes an object contained in others.
+        What makes an object part of the texture of larger ones.
     objects : ObjectsConfig
         From clusters to objects.
     view_candidates : ViewCandidatesConfig
@@ -88,10 +88,10 @@ class MatchConfig:
         check_settings(self)
         if self.view_synthesis and not self.way.is_tested:
             raise InputError(
-                f"view_synthesis must be off where grouping is {self.grouping!r}, which has no views"
+                f"view_synthesis must be False if grouping is {self.grouping!r}, which has no simulated views"
             )
         if self.way.needs_n_clusters and self.clustering.n_clusters is None:
-            raise InputError(f"n_clusters must be a number where grouping is {self.grouping!r}, got None")
+            raise InputError(f"n_clusters must be a number if grouping is {self.grouping!r}, got None")
 
     def __repr__(self) -> str:
         """The settings that differ from the defaults, so that signatures stay short."""
@@ -99,19 +99,19 @@ class MatchConfig:
 
     @property
     def way(self) -> Grouping:
-        """The stages that `grouping` names."""
+        """The stages that `grouping` chooses."""
         return GROUPINGS[self.grouping]
 
     @property
     def first_pixels(self) -> int:
-        """The most pixels that a picture has when it is first matched."""
+        """The largest number of pixels at which a picture is first matched."""
         return min(self.max_pixels, self.working_pixels)
 
     def with_settings(self, **settings: Any) -> MatchConfig:
-        """Change some settings, those of any stage by their names alone.
+        """Change some settings; the settings of stages are given by their names alone.
 
-        A name that several stages have means `clustering`'s, as on the command line; ``stage__name`` means
-        that of one stage.
+        If several stages have a setting of the same name, that of `clustering` is changed, as on the command
+        line; write ``stage__name`` for that of another stage.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class MatchConfig:
         return replace(self, **own, **stages)
 
     def _place(self, name: str) -> tuple[str | None, str]:
-        """The stage, None for a setting of no stage, and the setting that a keyword means."""
+        """The stage (None for a setting of no stage) and the setting that a keyword refers to."""
         names = {
             field.name: [f.name for f in fields(value)] if is_dataclass(value) else None
             for field in fields(self)
@@ -161,7 +161,7 @@ class MatchConfig:
             return ("clustering" if "clustering" in having else having[0]), name
         if having:
             meant = [f"{stage}__{name}" for stage in having]
-            raise TypeError(f"{name!r} is a setting of several stages: {' or '.join(meant)}")
+            raise TypeError(f"{name!r} is a setting of several stages: write {' or '.join(meant)}")
         known = {*names, *(setting for own in names.values() for setting in own or ())}
         close = get_close_matches(name, sorted(known), 1)
         raise TypeError(f"there is no setting {name!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
@@ -186,7 +186,7 @@ class MatchConfig:
 
 
 def _describe_changes(config: Any, default: Any) -> str:
-    """The call that makes settings, or those of a stage, from the defaults."""
+    """The call that makes these settings from the defaults, for the settings as a whole or for one stage."""
     changed = []
     for field in fields(config):
         value, usual = getattr(config, field.name), getattr(default, field.name)

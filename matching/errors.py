@@ -4,4 +4,4 @@ INTERRUPTED = 130
 
 
 class InputError(ValueError):
-    """What the user gave can't be used; the message is one line that names it, the rule and the value."""
+    """The user's input can't be used; the message, one line, names the input, the rule and the value."""

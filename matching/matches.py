@@ -20,7 +20,7 @@ from matching.pictures.images import Picture, add_mask, make_picture
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The inputs of a match, from which the pictures can be read again: no pixels are copied."""
+    """The inputs of a match, without copies of pixels, from which the pictures can be read again."""
 
     images: tuple[Any, Any]  # files, their contents, Pillow images, arrays or Pictures
     masks: tuple[Any, Any]
@@ -62,8 +62,8 @@ class Matches:
     ----------
     xy0, xy1 : (m, 2) float64
         One row for every candidate correspondence, pixels of the original pictures as displayed, x to the
-        right, y down, (0, 0) the centre of the top-left pixel. Listed are the best `max_matches` candidates;
-        further ones that joined an object take the places of the worst outliers.
+        right, y down, (0, 0) the centre of the top-left pixel. These are the best `max_matches` candidates,
+        in which the worst outliers are replaced by further candidates that joined an object.
     cluster : (m,) int64
         The object of each candidate, numbered by descending score; -1 for an outlier.
     score : (m,) float64
@@ -77,15 +77,15 @@ class Matches:
     inputs : Inputs, optional
         What was matched; None if it is not known.
     things : tuple of Thing
-        The things that the objects show: one for each `thing` of an object.
+        The things that the objects show, numbered as `thing` of the objects.
     n_features : tuple of int, optional
         Number of features of each picture; None if unknown.
     matched_at : tuple of float, optional
-        Megapixels of each picture at the finest size that was used; None if unknown.
+        Megapixels of each picture at the largest size at which it was matched; None if unknown.
     of_one : bool
         Whether one picture was matched with itself.
     rejected : tuple of Rejection
-        Rejected groups of matches, the largest first: by which stage, and by which bound.
+        Rejected groups of matches, the largest first, with the stage that rejected them and the bound.
     dropped_by : (m,) str, optional
         The stage that dropped each candidate, a key of `matching.grouping.rejections.REASONS`, or "" for one
         in an object; None if unknown.
@@ -111,9 +111,9 @@ class Matches:
 
     @property
     def confidence(self) -> str | None:
-        """How sure the surest object is: "sure", "likely" or "look at it".
+        """The confidence of the surest object: "sure", "likely" or "look at it".
 
-        None if there are no objects, or if it was not measured, as with the paper's grouping.
+        None if there are no objects, or if confidences are not known, as with the paper's grouping.
         """
         words = (found.confidence for found in self.objects)
         return min((word for word in words if word is not None), key=WORDS.index, default=None)
@@ -129,8 +129,8 @@ def object_deformation(result: Matches, object_id: int, smoothing: float | None 
     object_id : int
         Number of the object.
     smoothing : float, optional
-        Length in pixels, see SmoothMap; by default, in each direction, the longest that comes near the least
-        hold-out error.
+        Length in pixels, see SmoothMap. By default, for each direction, the longest one that predicts
+        held-out matches nearly as well as the best.
 
     Returns
     -------
@@ -140,11 +140,11 @@ def object_deformation(result: Matches, object_id: int, smoothing: float | None 
     Raises
     ------
     InputError
-        A ValueError: there is no such object or the length is not positive.
+        A ValueError: there is no such object, or the length is not positive.
     """
     found = [thing for thing in result.objects if thing.id == object_id]
     if not result.objects:
-        raise InputError(f"object_id must be that of an object; the result has none, got {object_id!r}")
+        raise InputError(f"the result has no objects, so there is no object_id {object_id!r}")
     if not found:
         raise InputError(f"object_id must be below {len(result.objects)}, got {object_id!r}")
     if smoothing is not None and not smoothing > 0:

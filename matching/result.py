@@ -15,9 +15,9 @@ from matching.pictures.images import Picture
 
 
 class MatchResult(Matches):
-    """What two pictures have in common, to be drawn and saved.
+    """What two pictures have in common; it can be drawn and saved.
 
-    Its parameters are those of `matching.matches.Matches`.
+    It has the same parameters as `matching.matches.Matches`.
     """
 
     def draw(self, *, explain: bool = False) -> Bytes:
@@ -26,7 +26,7 @@ class MatchResult(Matches):
         Parameters
         ----------
         explain : bool
-            Whether to outline the largest groups of matches that were rejected, too, with the reasons.
+            Whether to also outline the largest groups of matches that were rejected, with the reasons.
 
         Returns
         -------
@@ -49,9 +49,9 @@ class MatchResult(Matches):
         Returns
         -------
         str
-            The groups of matches that were rejected, the largest first: how many matches each has, where they
-            are (their middle), which stage rejected it, and what was measured there beside its bound. Then,
-            how many candidates each stage dropped, and why.
+            The groups of matches that were rejected, the largest first: the number of matches, their centre
+            in both pictures, the stage that rejected the group, and the measured value beside its bound. Then
+            the number of candidates that each stage dropped, and why.
         """
         from matching.output.words import explain_rejected
 
@@ -63,7 +63,7 @@ class MatchResult(Matches):
         Parameters
         ----------
         folder : str or path
-            The folder, made if missing.
+            The folder, created if missing.
         **options : object
             As for `matching.output.files.write_results`: ``figure=False``, ``html=True``, ``warp=True``,
             ``crops=True``, ``explain=True``, ``exports=("csv",)``.
@@ -91,9 +91,9 @@ class MatchResult(Matches):
         Parameters
         ----------
         frame : bool
-            Whether an object that covers a quarter of picture 0 or more is outlined by the frame of that
-            picture (or of what its mask shows), cut at the edges of picture 1: then it is a picture of one
-            thing.
+            Whether to outline an object that covers a quarter of picture 0 or more by the frame of that
+            picture (or of what its mask shows), cut at the edges of picture 1. Use it if picture 0 shows a
+            single thing.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class MatchResult(Matches):
         Returns
         -------
         (n, 4) float64
-            Least x and y and greatest x and y of each object, pixels.
+            Smallest x and y and largest x and y of each object, pixels.
         """
         boxes = [np.concatenate([p.min(axis=0), p.max(axis=0)]) for p in self.polygons(frame=frame)]
         return np.array(boxes).reshape(-1, 4)
@@ -127,7 +127,7 @@ class MatchResult(Matches):
         Returns
         -------
         pandas.DataFrame
-            Numbers, scores and words of the objects, and their boxes in picture 1.
+            The numbers, scores and confidences of the objects, and their boxes in picture 1.
 
         Raises
         ------
@@ -139,11 +139,11 @@ class MatchResult(Matches):
         try:
             import pandas
         except ImportError:
-            raise InputError("a data frame needs pandas: pip install pandas") from None
+            raise InputError("to_dataframe needs pandas: pip install pandas") from None
         return pandas.DataFrame(list_columns(self.objects, self.boxes()))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the drawing, made smaller, a table, and behind a fold what was rejected."""
+        """The result in a notebook: a small drawing, a table, and a foldable list of rejected groups."""
         from matching.output.html.notebook import show_result
 
         try:
@@ -155,7 +155,7 @@ class MatchResult(Matches):
     def _inputs(self) -> Inputs:
         if self.inputs is None:
             raise InputError(
-                "the result has no pictures: gdl-match group draws on those of --image0 and --image1"
+                "the result has no pictures to draw on: gdl-match group takes them from --image0 and --image1"
             )
         return self.inputs
 

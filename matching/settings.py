@@ -1,7 +1,7 @@
-"""How settings are declared: each once, with its type, bounds, default and help.
+"""Declarations of settings: each is declared once, with its type, bounds, default and help.
 
-A frozen dataclass makes its fields by `setting` and calls `check_settings`. Settings that are also options
-are declared here, so that a command reads them before anything slow is loaded.
+A frozen dataclass declares its fields with `setting` and calls `check_settings`. Settings that are also
+options are declared here, so that a command can read them before slow modules are loaded.
 """
 
 import math
@@ -49,7 +49,7 @@ class Setting:
         is_truth = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
         if self._kind is str:
             if not isinstance(value, str):
-                raise InputError(f"{name} must be a word, got {value!r}")
+                raise InputError(f"{name} must be a string, got {value!r}")
             return value
         if self._kind is bool:
             if not is_truth:
@@ -100,14 +100,17 @@ def check_settings(settings: Any) -> None:
 LARGEST = 10**6  # of what is counted
 
 MAX_PIXELS = Setting(
-    170_000_000, 1, 10**9, text="most pixels at which a picture is matched: larger ones are reduced"
+    170_000_000,
+    1,
+    10**9,
+    text="largest number of pixels at which a picture is matched; larger pictures are reduced",
 )
-MAX_MATCHES = Setting(3000, 1, LARGEST, text="candidate correspondences, best first")
+MAX_MATCHES = Setting(3000, 1, LARGEST, text="number of candidate correspondences, the best ones")
 MAX_NFA = Setting(
     0.01,
     1e-15,
     1e15,
-    text="largest number of false alarms of an object: 1 misses nothing, 1e-8 lets nothing false through",
+    text="most false alarms that an object may have: 1 to miss nothing, 1e-8 to accept no false object",
 )
 MIRRORED = Setting(False, text="also find objects that are mirrored in one picture")
 VIEW_SYNTHESIS = Setting(

@@ -1,4 +1,4 @@
-"""Named stages in a list, of which single elements can be replaced."""
+"""Lists of named stages, in which single stages can be replaced."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ def replace_stage(stages: Stages, name: str, run: Callable[[Any, Any], Any]) -> 
 
 
 def leave_out(stages: Stages, *names: str) -> Stages:
-    """The list without some of its stages."""
+    """The list without some stages."""
     for name in names:
         _check_name(stages, name)
     return tuple(stage for stage in stages if stage.name not in names)
 
 
 def insert_before(stages: Stages, name: str, new: Stage) -> Stages:
-    """The list with one more stage, before the one of that name."""
+    """The list with a further stage, before the one of that name."""
     _check_name(stages, name)
     return tuple(own for stage in stages for own in ([new, stage] if stage.name == name else [stage]))
 

@@ -1,4 +1,4 @@
-"""What the clustering and each stage of the grouping is worth: the same pairs, one thing changed at a time.
+"""What the clustering and each stage of the grouping contribute: the same pairs, one thing changed at a time.
 
 Writes ablation.csv, a row for each kind of data and variant, and prints it as Markdown: mean F, objects
 found, clusters an object found, mixed and spurious clusters, seconds of the grouping.

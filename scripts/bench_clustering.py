@@ -55,10 +55,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("GDL_DATA"), help="folder with clustering/"
     )
-    parser.add_argument("--repeats", type=int, default=5, help="runs a time of merging is the median of")
-    parser.add_argument("--jobs", type=int, default=2, help="threads, for every method that takes them")
+    parser.add_argument("--repeats", type=int, default=5, help="number of runs, of which the median is shown")
+    parser.add_argument("--jobs", type=int, default=2, help="threads, for all methods that use them")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of samples, for growth")
-    parser.add_argument("--graph", type=Path, help="folder of the neighbours of ten million, for given")
+    parser.add_argument("--graph", type=Path, help="folder for ten million neighbours, for given")
     parser.add_argument("--out", type=Path, help="folder for the figures of rivals and quality")
     parser.add_argument(
         "--redraw", action="store_true", help="rivals: from rivals.csv in --out, without measuring"

@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
             measure(args)
         write_report(args.out)
 
-    return exit_status(work, stopped="stopped; the same command goes on from here")
+    return exit_status(work, stopped="stopped; run the same command again to continue")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -64,7 +64,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--noise-seeds", type=int, default=2, help="draws of the noise (default 2)")
     parser.add_argument(
-        "--noise-repeat", type=int, default=1, help="repeat each pixel so often along both sides first"
+        "--noise-repeat", type=int, default=1, help="first repeat each pixel this often along both sides"
     )
     parser.add_argument("--neighbors", type=int, default=20, help="K of the graph (default 20, the paper's)")
     parser.add_argument("--seed", type=int, default=0, help="of the methods' random choices (default 0)")

@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
             measure(args)
         write_report(args.out)
 
-    return exit_status(work, stopped="stopped; the same command goes on from here")
+    return exit_status(work, stopped="stopped; run the same command again to continue")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -58,9 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--methods", nargs="+", default=list(methods.NAMES), metavar="NAME", help="default: all"
     )
-    parser.add_argument(
-        "--copies", type=int, default=1, help="times that each object stands in the second image"
-    )
+    parser.add_argument("--copies", type=int, default=1, help="how often each object is in the second image")
     parser.add_argument(
         "--hard", action="store_true", help="turn, scale, relight and cover the objects as well"
     )

@@ -23,7 +23,7 @@ TRUE_WITHIN = 3.0  # px, the paper's tolerance
 
 @dataclass(frozen=True, eq=False)
 class CompositePair:
-    """Two images, and everything that is needed to tell a true correspondence from a false one.
+    """Two images, and everything that is needed to distinguish true correspondences from false ones.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def composite_pair(
     """A pair of 3 x 3 composites with `n_common` (M) objects in both.
 
     The same arguments give the same pixels. All tiles that show no object are different photographs. No two
-    objects are neighbours in the same order in both images (`move_as_one`).
+    objects touch in the same arrangement in both images (`move_as_one`).
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def composite_pair(
     hard_poses : bool
         The objects of image 1 are also rotated, scaled by 0.5 to 2, relit and partly covered.
     mirrored : bool
-        The objects of image 1 are turned over left to right.
+        The objects of image 1 are mirrored left to right.
 
     Returns
     -------
@@ -147,8 +147,8 @@ def composite_pair(
 def true_instance(pair: CompositePair, xy0: Array, xy1: Array, tolerance: float = TRUE_WITHIN) -> Ints:
     """The instance on which each correspondence is true.
 
-    The error |A x0 - G(x1)| counts in pixels of the flat image, divided by the instance's scale if that is
-    above 1: a pixel of the coarser of the two pictures.
+    The error |A x0 - G(x1)| is measured in pixels of the flat image, divided by the instance's scale if that
+    is above 1; so it is in pixels of the coarser picture.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ def true_instance(pair: CompositePair, xy0: Array, xy1: Array, tolerance: float 
 def draw_places(owner: Ints, rng: np.random.Generator) -> tuple[Array, Array]:
     """Draw permutations of the tiles of both images until no two objects move as one.
 
-    About one draw in five is good for nine objects, the hardest case, and more are for fewer: the test of
-    this function counts them.
+    About one draw in five succeeds for nine objects, the hardest case, and more for fewer objects, as the
+    test of this function shows.
 
     Parameters
     ----------
@@ -201,10 +201,9 @@ def draw_places(owner: Ints, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def move_as_one(places0: Ints, places1: Ints) -> bool:
-    """Whether two instances are neighbours, by a side or a corner, in the same order in both images.
+    """Whether two instances touch, at a side or a corner, in the same arrangement in both images.
 
-    Such a pair is one rigid object as far as the images show, so that one object is as right an answer as
-    two.
+    The images can't show that such a pair is not one rigid object, so one object is as good an answer as two.
 
     Parameters
     ----------

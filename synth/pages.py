@@ -1,4 +1,4 @@
-"""Single pictures that show things several times, with the box of each copy: the truth for a count.
+"""Single pictures that show things several times, with the box of each copy, for testing counts.
 
 A thing is a picture; its copies are pasted. Boxes are (x, y, width, height), pixels.
 """

@@ -1,4 +1,4 @@
-"""The photographs that composites are made of: from two folders, or those that installed packages ship.
+"""The photographs that composites are made of, from two folders or from installed packages.
 
 A picture is an (h, w, 3) uint8 array, RGB.
 """
@@ -99,7 +99,7 @@ def read_folder(folder: str | Path) -> tuple[Picture, ...]:
     Parameters
     ----------
     folder : str or Path
-        The folder; files of other kinds in it are passed over.
+        The folder; files of other kinds in it are ignored.
 
     Returns
     -------

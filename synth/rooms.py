@@ -177,12 +177,12 @@ def _shade(planes: Sequence[Plane], shown: Ints, place: Floats) -> Floats:
 def find_places(
     planes: Sequence[Plane], camera: RoomCamera, shown: Ints, place: Floats
 ) -> tuple[Floats, Array]:
-    """Find where places on planes are in a picture.
+    """Find the pixels at which a camera sees places on planes.
 
     Parameters
     ----------
     planes : sequence of Plane
-        The room and what stands in it, as it is then.
+        The room and the things in it, at that time.
     camera : RoomCamera
         The camera.
     shown : (n,) int64
@@ -362,7 +362,8 @@ def match_planes(
     noise : float
         Standard deviation of a coordinate, pixels.
     density : pair of int
-        The least and the most matches that are tried on a plane; those count that both pictures show.
+        The smallest and the largest number of matches that are tried on a plane; those that both pictures
+        show are kept.
     least : int
         Planes with fewer matches have none.
 

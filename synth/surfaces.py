@@ -57,10 +57,10 @@ def moving_surfaces(
     n_objects : int
         Surfaces.
     matches : pair of int
-        The least and the most of an object.
+        The smallest and the largest number of matches of an object.
     outliers : float
-        Share of all matches. Half of them are a point of an object with a place somewhere else, as false
-        matches of features are, the others are anywhere.
+        Share of outliers among all matches. In half of them, a point of an object is matched with a place
+        somewhere else, as in false matches of features; the others are anywhere.
     noise : float
         Standard deviation of a coordinate.
     size : float
@@ -68,11 +68,11 @@ def moving_surfaces(
     turn, tilt : float
         Radians: standard deviation of the rotation in the picture and out of it.
     zoom : float
-        Objects come as much nearer or farther, at most.
+        Largest factor by which objects come nearer or move away.
     relief : float
         Depth of a surface, in widths of the object; half of all have a fold in it, as boxes have.
     bend : float
-        Of an object's points in picture 1 beyond rigid motion, in widths of it.
+        Displacement of an object's points in picture 1 beyond rigid motion, in widths of the object.
 
     Returns
     -------

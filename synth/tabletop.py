@@ -1,4 +1,4 @@
-"""Two pictures of a table on which things move, turn and bend, each on its own, with exact truth everywhere.
+"""Two pictures of a table on which things move, turn and bend independently, with exact truth everywhere.
 
 Notation: thing k is a piece of a photograph, its own pixels u of (height, width), cut to a shape. In picture
 0 it lies flat: u -> A0 u + t0. In picture 1 it lies at u -> A1 (u - b(u)) + t1, where b, its bend, is a
@@ -33,7 +33,7 @@ class Pose:
     turn : float
         Clockwise, degrees.
     scale : float
-        Pixels of the picture a pixel of its own.
+        Pixels of the picture for each of its own pixels.
     """
 
     centre: tuple[float, float]
@@ -140,8 +140,8 @@ def tabletop(
 ) -> Tabletop:
     """Lay things on a table, twice.
 
-    The same arguments give the same pixels. The table is a plain one under uneven light, with a grain of its
-    own in each picture, or shows a ground that does not move.
+    The same arguments give the same pixels. The table is plain, under uneven light and with independent grain
+    in each picture, or shows a ground that does not move.
 
     Parameters
     ----------

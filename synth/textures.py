@@ -1,4 +1,4 @@
-"""Fine textures that repeat or carry no information: a matcher must not take them for objects.
+"""Fine textures that repeat or carry no information, which a matcher must not take for objects.
 
 A pattern that repeats does so on a screen, a square grid of some period and angle; all else is drawn from a
 random generator: phase, contrast, shades, words. Patterns are (h, w) float64 in [0, 1]; a texture is an

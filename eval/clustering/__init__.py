@@ -1,1 +1,1 @@
-"""Benchmarks of the clusterer: time, memory and quality, beside what a user would take instead."""
+"""Benchmarks of the clusterer and of common alternatives: time, memory and quality."""

@@ -1,4 +1,6 @@
-"""Approximate neighbours beside faiss and pynndescent, where these are installed: CPU seconds and recall."""
+"""Approximate neighbours compared with faiss and pynndescent, if these are installed: CPU seconds and
+recall.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

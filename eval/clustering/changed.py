@@ -1,7 +1,7 @@
-"""The suite's sets, changed: agreement on copies that are jittered, thinned, turned or stretched.
+"""Agreement on altered copies of the suite's sets: jittered, thinned, turned or stretched.
 
-They check settings that were chosen on the sets themselves. Seeds are made of the names
-of set and change, so that every method sees the same copies.
+They check settings that were chosen on the original sets. Seeds depend on the names of
+the set and the change, so that every method gets the same copies.
 """
 
 import zlib

@@ -1,4 +1,4 @@
-"""70,000 samples of 50 features, as embeddings have: time, clusters and agreement beside EVoC."""
+"""70,000 samples of 50 features, like embeddings: time, clusters and agreement, compared with EVoC."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -60,7 +60,7 @@ def _draw_curves(ax, found):
 
 
 def _label(ax, found, at_end):
-    """A label right of the last point of each curve, or left of the first; moved apart where they overlap."""
+    """Label each curve right of its last point, or left of its first, and move overlapping labels apart."""
     points = {name: curve[-1 if at_end else 0] for name, curve in found.items()}
     lowest = 0.0
     for name, (n, seconds) in sorted(points.items(), key=lambda item: item[1][1]):
@@ -72,7 +72,7 @@ def _label(ax, found, at_end):
 
 
 def _draw_slopes(ax):
-    """Growth with powers of n, those that the paper proves among them, where there is room for it."""
+    """Lines for powers of n, including those that the paper proves, where there is space."""
     n = np.array([5e4, 5e5])
     for power, label in ((1, "n"), (2, "n²: GDL-U, AGDL (paper)"), (3, "n³: GDL (paper)")):
         seconds = 1.2e-3 * (n / n[0]) ** power

@@ -1,4 +1,4 @@
-"""Time and memory against the number of samples: whole fits, and a fit from a graph that lies in files.
+"""Time and memory against the number of samples: whole fits, and a fit from a graph in files.
 
 Each is measured in a process of its own, after a small fit that compiles.
 """
@@ -17,7 +17,7 @@ GRAPH = ("indices.npy", "distances.npy", "labels.npy")  # (n, K) int32, (n, K) f
 
 
 class Fit(NamedTuple):
-    """What a fit took and how good it is."""
+    """The cost and the quality of a fit."""
 
     n: int
     neighbours: float  # CPU seconds of their search, or of reading them

@@ -1,4 +1,4 @@
-"""What all benchmarks of the clusterer share: samples, scores, time, memory, and processes to measure in."""
+"""Tools that all benchmarks of the clusterer share: samples, scores, time, memory, and separate processes."""
 
 import resource
 import statistics
@@ -49,7 +49,7 @@ def median_time(call: Callable[[], T], repeats: int) -> tuple[Seconds, T]:
 
 
 def run_apart(function: Callable[..., T], *arguments: object) -> T:
-    """What a function of a module returns in a process of its own, which holds nothing else."""
+    """The result of a function of a module, called in a separate process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_run_quietly, function, *arguments).result()
 
@@ -60,7 +60,7 @@ def _run_quietly(function, *arguments):
 
 
 def peak_gigabytes() -> float:
-    """The most that this process held in memory at a time, pages of mapped files included."""
+    """Peak memory of this process, including the pages of mapped files."""
     status = Path("/proc/self/status")  # getrusage there may tell the peak of the parent process
     if status.is_file():
         (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))

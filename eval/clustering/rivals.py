@@ -1,4 +1,4 @@
-"""Seconds against the number of samples: ours, the paper's algorithms and what is often taken instead.
+"""Seconds against the number of samples: ours, the paper's algorithms and common alternatives.
 
 Each method is measured in a process of its own on larger and larger sets of the same blobs, until a run takes
 more than `PATIENCE`. Two kinds of methods: those that merge a graph that is given, and whole fits.
@@ -159,7 +159,7 @@ def _prepare(kind: str, x: NDArray, jobs: int) -> Prepared | NDArray:
 
 
 def growth_exponent(curve: list[tuple[float, float]], least: int = STEEP) -> float:
-    """The slope of log seconds against log n, from ``least`` samples on where there are three such points."""
+    """The slope of log seconds against log n, from ``least`` samples on if there are three such points."""
     late = [point for point in curve if point[0] >= least]
     n, seconds = np.log(late if len(late) > 2 else curve).T
     return float(np.polyfit(n, seconds, 1)[0])

@@ -1,1 +1,1 @@
-"""What the experiments share: tables, options of scripts, a journal of finished runs."""
+"""Tools that the experiments share: tables, options of scripts, a journal of finished runs."""

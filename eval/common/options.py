@@ -1,4 +1,4 @@
-"""What the scripts of the experiments share: options, their checks, how bad input ends, peak memory."""
+"""Tools that the scripts share: options, their checks, exit statuses, peak memory."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ def add_photograph_options(parser: argparse.ArgumentParser) -> None:
 
 
 def choose_photographs(args: argparse.Namespace) -> Photographs:
-    """The photographs of the two folders, or the shipped ones. Raises ValueError for one folder alone."""
+    """The photographs of the two folders, or the shipped ones. Raises ValueError if only one folder is
+    given.
+    """
     from synth.photographs import read_folders, read_shipped  # loads much, which not every script needs
 
     if bool(args.models) != bool(args.tiles):
-        raise ValueError("--models and --tiles go together, got one of them")
+        raise ValueError("--models and --tiles must be given together, got only one of them")
     return read_folders(args.models, args.tiles) if args.models else read_shipped()
 
 
@@ -75,7 +77,7 @@ def check_folder(path: Path) -> None:
 
 
 def peak_megabytes(usage: resource.struct_rusage) -> float:
-    """The most memory that a process held at a time, of its usage as `os.wait4` or `resource` tells it."""
+    """Peak memory of a process, from the usage that `os.wait4` or `resource` reports."""
     return usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)  # bytes there, else kilobytes
 
 

@@ -46,7 +46,7 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
     a row is shorter or longer than the head, or one of the columns is missing.
     """
     if not path.is_file():
-        raise ValueError(f"{path} must be a CSV file, but there is no such file")
+        raise ValueError(f"{path}: no such file; a CSV file is needed")
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         raw = list(reader)

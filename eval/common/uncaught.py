@@ -1,6 +1,6 @@
-"""Imported first by a script: any error that is not caught, even a failing import, ends it with status 3.
+"""Scripts import this first, so that any error that is not caught, even a failing import, gives status 3.
 
-Python itself would end it with 1, which some scripts use for an answer.
+Python itself would give status 1, which some scripts use for a result.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def check_name(name: str, folder: Path | None, fetch: Sequence[str] = ()) -> Non
     `fetch`.
     """
     if name in NOT_TO_BE_HAD:
-        raise ValueError(f"no set {name}: {NOT_TO_BE_HAD[name]}")
+        raise ValueError(f"set {name} is not available: {NOT_TO_BE_HAD[name]}")
     known = (*SHIPPED, *IN_FOLDER, *FETCHED)
     if name not in known:
         raise ValueError(f"set must be one of {', '.join(dict.fromkeys(known))}, got {name}")

@@ -1,6 +1,4 @@
-"""The clustering figures: toy set, degrees, NMI against bandwidth and against noise. All from saved
-results.
-"""
+"""The clustering figures, from saved results: toy set, degrees, NMI against bandwidth and noise."""
 
 from pathlib import Path
 

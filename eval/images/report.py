@@ -194,7 +194,7 @@ def _ratio(table, dataset, rival, ours):
 
 
 def _order(table: dict, sets: list[str]) -> str:
-    """How many pairs of the paper's methods stand in the paper's order, and which do not."""
+    """How many pairs of the paper's methods are in the paper's order, and which are not."""
     lines = []
     for dataset in sets:
         if published := PAPER_NMI.get(dataset):

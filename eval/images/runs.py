@@ -1,8 +1,8 @@
 """Runs of clustering methods on image sets: in processes that can be stopped, within a budget, resumable.
 
 A run is one method with one value of its parameter on one set. Each method works through its values in a
-process of its own, on one thread; a process that is over the budget is ended and its remaining values are
-left out. The budget is CPU time where the system can count it, so that a busy machine changes no result.
+process of its own, on one thread; a process that exceeds the budget is ended, and its remaining values are
+left out. The budget is CPU time if the system can measure it, so that a busy machine does not change results.
 """
 
 import hashlib
@@ -118,7 +118,9 @@ def read_finished(entries: Iterable[dict]) -> dict[str, dict]:
 
 
 def _left(plan, name, done):
-    """The values of a method that are still to be run; none once a budget as large was too small."""
+    """The values of a method that are still to be run; none if a budget of this size was already too
+    small.
+    """
     rows = done.get(name, {})
     if any(row["status"] == OVER and row["seconds"] >= plan.budget for row in rows.values()):
         return ()

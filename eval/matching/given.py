@@ -1,5 +1,5 @@
-"""Matches that come from elsewhere, grouped: on AdelaideRMF's given correspondences, and on the matches of
-OpenCV's features on composites, beside what people do today.
+"""Grouping of given matches, on AdelaideRMF's correspondences and on the matches of OpenCV's features on
+composites, compared with the usual alternatives.
 
 Notation: truth (n,) int is the object of each match, 0, 1, ..., -1 for outliers; found (n,) its group, -1 for
 none.
@@ -83,7 +83,7 @@ def sequential_homographies(params: RansacParams) -> Callable[[NDArray, NDArray]
 
 
 def label_by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
-    """`matching.group_matches` as it is."""
+    """`matching.group_matches`, unchanged."""
     return group_matches(xy0, xy1).cluster
 
 

@@ -25,8 +25,9 @@ class Score:
 
 @dataclass(frozen=True)
 class ObjectCount:
-    """What became of `total` instances: how many were `found`, in how many `clusters`, and how many
-    clusters are `mixed` (over several instances, or mostly false)."""
+    """Of `total` instances, how many were `found` and in how many `clusters`, and how many clusters are
+    `mixed` (on several instances, or mostly false).
+    """
 
     total: int
     found: int

@@ -1,4 +1,4 @@
-"""What COLMAP reconstructs of a room in which two boxes move between the pictures: from its own database, and
+"""COLMAP's reconstruction of a room in which two boxes move between the pictures, from its own database, and
 from that database with its matches grouped.
 
 A camera is right where it is registered within CLOSE of its true place, in widths of the path of the cameras,

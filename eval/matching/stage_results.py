@@ -1,7 +1,7 @@
-"""Results of each stage of a match on a stored input, by which a change of results is noticed.
+"""Results of each stage of a match on a stored input, to detect changes of results.
 
-The input of a stage is what the stage before it gave when it was recorded. So a stage whose results change is
-told alone, and what another processor or another version of OpenCV finds does not reach the stages after it.
+The input of a stage is what the stage before it gave when it was recorded. So only the stage
+whose results change is reported, and differences by processor or OpenCV version do not affect later stages.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def record(path: Path) -> None:
 
 
 def find_changes(known: Mapping[str, np.ndarray]) -> list[str]:
-    """The stages whose results are others than those recorded.
+    """The stages whose results differ from those recorded.
 
     Rounding of another processor is none, nor are 2 % of the features: OpenCV finds others on each generation
     of processors.

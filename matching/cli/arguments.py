@@ -33,7 +33,7 @@ The table shows how sure an object is (sure, likely, look at it), the centre and
 second picture, its turn (cw: clockwise) and scale from the first picture to the second, the share of the
 first that it covers, and how much of the first is really there. Whole copies are counted separately from
 places that share only a part.
-Exit status: 0 objects found (in any picture), 1 no common object (the files are written nevertheless),
+Exit status: 0 objects found (in any picture), 1 no common object (the files are written all the same),
 2 bad input or usage, 3 an error of the program itself, 130 interrupted.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
 outlines, parameters), matches.png (both pictures, each object in its own colour). For a video: matches.json
@@ -81,17 +81,20 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
 
 
 def _add_input_and_output(group: Group) -> None:
-    text = "folder for results (default: <stem0>-<stem1>-match); of many pictures, of a folder for each"
+    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, a folder in it for each"
     add_path(group, "out", "DIR", text)
     for k, which in enumerate(("first", "second")):
         add_path(
-            group, f"mask{k}", "FILE", f"picture as large as the {which} one, white where features are used"
+            group,
+            f"mask{k}",
+            "FILE",
+            f"a picture as large as the {which} one, white where features are to be used",
         )
     add_flag(group, "warp", "draw each object warped onto the other picture")
     add_flag(group, "crops", "cut each object out of both pictures")
     text = (
         "also write the matches as colmap (database.db), hloc (features.h5, matches.h5, pairs.txt), csv"
-        " (matches.csv); separate several by commas"
+        " (matches.csv); separate several with commas"
     )
     group.add_argument(
         "--export", type=_parse_exports, action="extend", default=[], metavar="FORMATS", help=text
@@ -102,7 +105,7 @@ def _add_input_and_output(group: Group) -> None:
         group, "every", replace(settings.EVERY, default=None, kind=float), f"{settings.EVERY.default:g}"
     )
     add_flag(group, "no_figure", "don't draw matches.png")
-    add_flag(group, "json", "print the result as JSON on standard output, and nothing else")
+    add_flag(group, "json", "print only the result, as JSON, on standard output")
     add_flag(
         group, "explain", "also print and draw which groups of matches were rejected, by which stage, and why"
     )
@@ -117,7 +120,7 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     add_setting(group, "bandwidth", settings.BANDWIDTH)
     text = f"kinds of features: {','.join(settings.REGIONS)} (default), mser (default with --paper) or sift"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
-    text = "a Python file that registers a detector; a --regions after it may name that detector"
+    text = "a Python file that registers a detector, which a later --regions can name"
     group.add_argument("--detector", type=_run_detector_file, action="append", metavar="FILE", help=text)
     add_setting(group, "max_nfa", settings.MAX_NFA)
     add_setting(group, "mirrored", settings.MIRRORED)

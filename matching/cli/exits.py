@@ -19,20 +19,17 @@ FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, NOT_READ = 0, 1, 2, 3, 141
 
 CLEANING = 5.0  # seconds after which a further Ctrl-C ends an interrupted process at once
 
+STOPPED = "interrupted; run the same command again to continue"  # for commands that can
+
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows has not the last
 
 Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C may end the process
 
 
 def exit_status(
-    command: str, work: Callable[[], int], stopped: str = "interrupted", *, owns_process: bool = False
+    command: str, work: Callable[[], int], stopped: str = "interrupted", owns_process: bool = False
 ) -> int:
-    """Run a command and return its exit status.
-
-    Bad input, a full disk and an interrupt are reported in one line. Any other error, including a library
-    that can't be imported, is an error of the program and keeps its traceback. If nobody reads the output any
-    longer (`| head`), the rest is dropped.
-    """
+    """Run a command and return its exit status; only errors of the program itself keep a traceback."""
     owns_process = owns_process and _is_main_thread()
     try:
         return _exit_status(command, work, stopped, owns_process)

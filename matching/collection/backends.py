@@ -229,7 +229,9 @@ def _check_workers(client: Any, address: str) -> None:
     except TimeoutError:
         raise InputError(f"--scheduler {address}: the cluster has no workers") from None
     except (ImportError, AttributeError) as error:
-        raise InputError(f"--scheduler {address}: a worker lacks this program ({error})") from None
+        raise InputError(
+            f"--scheduler {address}: this program is not installed on a worker ({error})"
+        ) from None
     for worker, there in found.items():
         if there != programs():
             raise InputError(
@@ -257,13 +259,13 @@ def _run_on_cluster(client: Any, function: Function, tasks: Iterable[Task]) -> I
     for future in stream:
         number = out.pop(future.key)[0]
         if future.cancelled():
-            raise InputError("the Dask scheduler was lost; run the same command again to go on")
+            raise InputError("the Dask scheduler was lost; run the same command again to continue")
         try:
             record = future.result()
         except KilledWorker:
             record = Lost(number, "every worker that worked on it died, perhaps for lack of memory")
         except (ImportError, AttributeError) as error:  # the function itself names all others
-            raise InputError(f"a worker of the cluster lacks this program ({error})") from None
+            raise InputError(f"this program is not installed on a worker of the cluster ({error})") from None
         future.release()
         for new in send():
             stream.add(new)

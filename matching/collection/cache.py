@@ -171,7 +171,7 @@ def _read(path: Path, key: str) -> DescribedPicture:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         arrays = {name: data[name] for name in data.files}
     if not np.array_equal(arrays.pop("checksum"), _checksum(key, arrays)):
-        raise ValueError("the checksum does not fit")
+        raise ValueError("the checksum does not match")
     columns = {f.name: arrays[f.name] for f in fields(Features)}
     columns["descriptors"] = columns["descriptors"].astype(np.float32)
     return DescribedPicture(

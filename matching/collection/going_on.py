@@ -32,13 +32,13 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
             if record.error is None and not store.holds_result(record):
                 names = f"{Path(first.path).name} and {Path(second.path).name}"
                 raise InputError(
-                    f"{path}: the database was made with other programs, whose results differ ({difference};"
-                    f" {names} matched again); {REMEDY}, or install those programs"
+                    f"{path}: the database was made with other library versions, whose results differ"
+                    f" ({difference}; {names} matched again); {REMEDY}, or install those versions"
                 )
             compared += record.error is None
     store.record_programs(programs())
     again = f"; {count(compared, 'pair')} matched again: the same results" if compared else ""
-    return f"the database was made with other programs ({difference}){again}"
+    return f"the database was made with other library versions ({difference}){again}"
 
 
 def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:

@@ -80,7 +80,7 @@ def plan_list(path: str | Path) -> Plan:
         if line.strip(BLANKS) and not line.lstrip(BLANKS).startswith("#"):
             names = _names(line)
             if len(names) != 2:
-                raise InputError(f"{path}: line {number} must name two pictures, has {len(names)}")
+                raise InputError(f"{path}: line {number} must name two pictures, got {len(names)}")
             named.append((_located(names[0], path.parent), _located(names[1], path.parent)))
     if not named:
         raise InputError(f"{path}: the list has no pairs")
@@ -141,7 +141,7 @@ def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
 
 
 def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[Path]:
-    """Find the files in a folder with the suffix of a picture; hidden ones are passed over."""
+    """Find the files in a folder with the suffix of a picture; hidden files are ignored."""
     folder = Path(folder)
     if is_file(folder):
         return [folder]

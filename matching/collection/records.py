@@ -46,30 +46,14 @@ class PairRecord:
 
 @dataclass(frozen=True, eq=False)
 class IndexedRecord:
-    """A picture of a kept index, described or failed.
+    """A picture of a kept index, described or failed."""
 
-    Parameters
-    ----------
-    id : int
-        Its number in the index.
-    content : str, optional
-        SHA-256 of the file; None if it can't be read.
-    bytes, modified : int, optional
-        Size and time of the file; None if it can't be read.
-    entries : (n,) ENTRY, optional
-        What is kept of its descriptors; None if it failed.
-    error : str, optional
-        Why it failed; None if it did not.
-    origin : Origin, optional
-        The programs and the machine that worked on it.
-    """
-
-    id: int
-    content: str | None = None
-    bytes: int | None = None
+    id: int  # in the index
+    content: str | None = None  # SHA-256 of the file; None if it can't be read
+    bytes: int | None = None  # size and time of the file; None if it can't be read
     modified: int | None = None
-    entries: Array | None = None
-    error: str | None = None
+    entries: Array | None = None  # (n,) ENTRY, its descriptors as the index keeps them; None if it failed
+    error: str | None = None  # why it failed
     origin: Origin | None = None
 
 

@@ -21,16 +21,16 @@ from matching.output.provenance import STAGES, as_text
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts of a finished database, and of what this run did.
+    """Counts of a finished database and of the work of this run.
 
     Parameters
     ----------
     images, failed_images : int
-        Pictures in the database, and those of them that failed.
+        Pictures in the database, and how many of them failed.
     pairs, failed_pairs : int
-        Pairs in the database, and those of them that failed.
+        Pairs in the database, and how many of them failed.
     pairs_with_objects, objects : int
-        Pairs that have objects in common, and all of these objects.
+        Pairs that have objects in common, and the number of these objects.
     described, matched : int
         Pictures and pairs that this run worked on.
     internal_errors : int
@@ -38,8 +38,8 @@ class Summary:
     machines : tuple of str
         Processors and builds of OpenCV that results come from; different ones find different features.
     other_programs : str
-        The difference, if the database was begun with other versions of libraries, and how results compare;
-        else empty.
+        If the database was begun with other versions of libraries, the difference and how the results
+        compare; otherwise empty.
     """
 
     images: int
@@ -75,7 +75,7 @@ def match_collection(
     plan : Plan
         The pictures, and which of them are paired.
     db : path
-        The database; it is made if it does not exist.
+        The database; it is created if it does not exist.
     config : MatchConfig
         Settings of the matching.
     cache : FeatureCache
@@ -85,18 +85,18 @@ def match_collection(
     scheduler : str, optional
         Address of a Dask scheduler, which runs the work instead.
     shortlist : int, optional
-        Match each picture only with so many others that share descriptors with it; all pairs if None.
+        Match each picture only with this many others that share descriptors with it; all pairs if None.
     retry : bool
         Try again what failed in an earlier run.
     restart : bool
         Start with an empty database.
     progress : callable, optional
-        As `tqdm.tqdm`: called with items, `total` and `desc`, returns the items.
+        Like `tqdm.tqdm`: called with items, `total` and `desc`, returns the items.
 
     Returns
     -------
     Summary
-        What the database holds and what this run did.
+        The content of the database and the work of this run.
     """
     check_config(config)
     if shortlist is not None:

@@ -30,13 +30,13 @@ class CandidateConfig:
     max_matches : int
         Number of candidates that are clustered.
     reserve : float
-        Share of `max_matches`: the next best, which only guided matching uses.
+        Number of further candidates, which only guided matching uses, as a share of `max_matches`.
     per_feature : int
         Nearest descriptors of a feature that are considered.
     max_distance : float
         Largest distance of unit descriptors.
     duplicate_radius : float
-        A pair this close to a better one at both ends is dropped, pixels; 0: none is.
+        A pair this close to a better one at both ends is dropped, pixels; 0: no pair is.
     per_polarity : bool
         Bright regions are matched with bright ones only, dark ones with dark ones.
     """
@@ -118,7 +118,7 @@ def join_candidates(parts: Sequence[Candidates]) -> Candidates:
 
 
 def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> tuple[Candidates, Candidates]:
-    """Take equal shares of the candidates of each kind of region, and the next best behind them."""
+    """Take equal shares of the candidates of each kind of region, followed by the next best."""
     shares = _equal_shares([len(part) for part in parts], max_matches)
     ends = [int(share * (1 + reserve)) for share in shares]
     best = [part[:share] for part, share in zip(parts, shares, strict=True)]
@@ -129,7 +129,7 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
 def _share_out_found(
     find: Callable[[int, int], Candidates], kinds: Sequence[int], config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
-    """Share out what `find(kind, most)` finds, at most as many of each kind as fit into the list."""
+    """Share out the candidates of `find(kind, most)`, at most as many of each kind as the list can hold."""
     parts: list[Candidates] = []
     for kind in kinds:
         parts.append(find(kind, _count_wanted(parts, len(kinds), config)))
@@ -137,14 +137,14 @@ def _share_out_found(
 
 
 def _count_wanted(parts: Sequence[Candidates], n_kinds: int, config: CandidateConfig) -> int:
-    """How many candidates of a further kind can have a place: `parts` are those of the kinds before."""
+    """The number of candidates of a further kind that can be used, given the `parts` of the kinds before."""
     share = config.max_matches // n_kinds  # of each kind that has so many
     taken = sum(min(len(part), share) for part in parts)
     return int((config.max_matches - taken) * (1 + config.reserve))
 
 
 def _equal_shares(available: Sequence[int], total: int) -> Ints:
-    """How many to take of each kind: equal numbers, and what one kind lacks goes to the others."""
+    """How many to take of each kind: equal numbers; if one kind has fewer, the others get more."""
     shares = np.zeros(len(available), int)
     while shares.sum() < min(total, sum(available)):
         open_ = np.flatnonzero(shares < available)

@@ -1,4 +1,4 @@
-"""The geometry of correspondences: all that grouping them looks at."""
+"""The geometry of correspondences, which is all that the grouping uses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Correspondences:
 
 
 def magnification(correspondences: Correspondences) -> tuple[float, float]:
-    """How much larger an object is in each image than in the one where it is smaller."""
+    """How many times larger an object is in each image than in the one where it is smaller."""
     if len(correspondences) == 0:
         return 1.0, 1.0
     growth = float(np.median(correspondences.growth))

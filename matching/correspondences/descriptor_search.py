@@ -1,4 +1,4 @@
-"""Nearest descriptors: among all, within a bound, and among very many.
+"""The nearest descriptors: by comparing all, within a bound, and among very many.
 
 A projection never lengthens a difference: if the first principal components of two descriptors differ by more
 than a bound, so do the descriptors. A quarter of the components rules out nearly all distant pairs, exactly.

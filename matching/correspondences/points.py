@@ -1,6 +1,6 @@
 """Nearest points in the plane, by a grid in compiled code.
 
-Ten thousand queries of a few hundred points take less time than building a tree, and nothing of SciPy is
+Ten thousand queries of a few hundred points take less time than building a tree, and SciPy need not be
 loaded.
 """
 
@@ -36,8 +36,7 @@ def nearest_points(
 
 @dataclass(eq=False)
 class NearestMembers:
-    """The k members nearest to each of `points` (m, 2), as members join and leave; only what changed is
-    searched again.
+    """The k members nearest to each of `points` (m, 2), updated as members join and leave.
 
     `index` (m, k) int64 holds them, nearest first, without the point itself and padded with -1, for the
     points queried last; `square` (m, k) float64 holds their squared distances, padded with infinity.
@@ -91,7 +90,9 @@ def is_in_box(points: Array, others: Array, reach: float) -> Bools:
 
 
 def is_amid(points: Array, others: Array) -> Bools:
-    """Test which points (n, 2) lie among others (k, 2), each reaching as far as its neighbours on average."""
+    """Test which points (n, 2) lie inside others (k, 2), within the average distance of neighbours of one of
+    them.
+    """
     pixels = np.unique(as_numbers(np.rint(others)))[:, None].view(np.float64)
     k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself
     reach = np.median(nearest_points(pixels, pixels, k)[1][:, -1])

@@ -1,8 +1,9 @@
-"""Candidate correspondences by relative scale: what is large in one picture and small in the other.
+"""Candidate correspondences by relative scale, for objects that are large in one picture and small in the
+other.
 
-Matches of an object much smaller in picture 1 join coarse octaves of picture 0 and fine ones of picture 1 at
-one relative scale; features that agree by chance have many. So features are compared octave by octave, and
-candidates compete only within a band of relative scales.
+If an object is much smaller in picture 1, its matches join coarse octaves of picture 0 with fine ones of
+picture 1, at one relative scale, whereas chance matches have all relative scales. So features are compared
+octave by octave, and candidates compete only within a band of relative scales.
 
 Notation: the size of a feature is the root of its frame's determinant; the relative scale r of a pair is log2
 of its size in picture 1 over that in picture 0.

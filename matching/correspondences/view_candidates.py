@@ -1,8 +1,8 @@
 """Candidate correspondences among the features of many views.
 
-With tens of views of each picture, some of many thousand features have near descriptors by chance. What
-distinguishes right from wrong is how much nearer a descriptor is than the nearest one of another place (Lowe,
-IJCV 2004; Mishkin, Matas and Perdoch, CVIU 2015); candidates are ordered by this ratio.
+With dozens of views of each picture, some of the many thousand features have near descriptors by chance.
+Right and wrong candidates differ in how much nearer a descriptor is than the nearest one of another place
+(Lowe, IJCV 2004; Mishkin, Matas and Perdoch, CVIU 2015); candidates are ordered by this ratio.
 """
 
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ class ViewCandidatesConfig:
     Parameters
     ----------
     pool : float
-        Of `max_matches`: the next best, from which objects gain further matches. On extreme pairs one
-        candidate in a hundred is right, and most of the right ones come late.
+        Number of further candidates from which objects gain matches, as a multiple of `max_matches`. On
+        extreme pairs one candidate in a hundred is right, and most of the right ones come late in the order.
     same_place : float
-        Pixels: places closer than this count as the same place.
+        Places closer than this count as the same place, pixels.
     """
 
     pool: float = setting(3.0, 0, 100)

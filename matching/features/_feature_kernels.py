@@ -230,10 +230,7 @@ def _patch_buffers() -> tuple[Array, Array, Array, Array]:
 
 @inner
 def _gradient_buffers(sigma: Scalar) -> tuple[Array, Array, Array]:
-    """Gaussian weights of the gradients in the window [-1, 1]^2, and the buffers that `_gradients` fills.
-
-    The last two of a row have weight 0.
-    """
+    """Gaussian weights of the gradients in the window [-1, 1]^2, and the buffers that `_gradients` fills."""
     weight, filled = np.zeros(PATCH * SIDE, np.float32), np.zeros((2, PATCH * SIDE), np.float32)
     for i in range(PATCH):
         for j in range(PATCH):

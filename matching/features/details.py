@@ -1,8 +1,8 @@
 """Features of the fine octaves of a large picture, which are lost at its working size.
 
 The picture is described tile by tile, each with its surroundings, so that memory does not grow. Tiles
-contribute only small key points; larger ones, and MSER regions, come from the working size. (Of 22 prints
-of 28 to 60 px, MSER regions of tiles find 15 instead of 14, in twice the time.)
+contribute only small key points; larger key points, and MSER regions, come from the working size. (Of 22
+prints of 28 to 60 px, MSER regions of tiles find 15 instead of 14, in twice the time.)
 
 Notation: step is the number of pixels per working pixel, the larger of x and y.
 """

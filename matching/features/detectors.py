@@ -1,7 +1,7 @@
-"""Detectors: what finds features in a picture, by name.
+"""Detectors, which find features in a picture, and their registry.
 
-A detector returns centres and frames. The program turns frames that have no direction, describes a window
-around each, and matches features of one detector with each other.
+A detector returns centres and frames. The program turns frames without a direction, describes a window around
+each frame, and matches features of the same detector with each other.
 """
 
 import math
@@ -20,7 +20,7 @@ ROOT_2 = math.sqrt(2.0)
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """What a detector finds in a picture, aligned arrays.
+    """The features that a detector finds in a picture, as aligned arrays.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ class Detector:
     window : float
         Half the side of the square that is described, in radii of the region.
     n_orientations : int
-        The most directions that a feature gets, those with the strongest gradients first. 0 if the frames
-        have directions already.
+        The largest number of directions that a feature gets, those of the strongest gradients; 0 if the
+        frames already have directions.
     orientation_window : float, optional
-        Half the side of the square whose gradients decide the direction, in radii; by default, `window`.
+        Half the side of the square whose gradients determine the direction, in radii; by default, `window`.
     localisation : float
-        Accuracy of a centre, in radii: closer features of simulated views are the same.
+        Accuracy of a centre, in radii: features of simulated views that are closer than this count as one.
     border : float
-        Radii around a centre that must lie inside the picture in simulated views.
+        In simulated views, how far around a centre must lie inside the picture, in radii.
     coarsest : float
         Radius in pixels up to which features of large pictures are detected at their full size.
     version : str
@@ -91,7 +91,7 @@ class Detector:
 
     @property
     def reach(self) -> float:
-        """How far the window of the largest feature at full size extends, pixels."""
+        """The extent of the window of the largest feature at full size, pixels."""
         return math.ceil(self.coarsest * self.window * ROOT_2)
 
     def run(self, grey: Array) -> Detection:
@@ -110,7 +110,7 @@ class Detector:
         Raises
         ------
         InputError
-            What `detect` returns has the wrong type or shape, or holds numbers that can't be used.
+            The value that `detect` returns has the wrong type or shape, or holds numbers that can't be used.
         """
         found = self.detect(grey)
         if not isinstance(found, Detection):
@@ -150,7 +150,7 @@ def register_detector(detector: Detector) -> None:
         Its name is that of a built-in detector.
     """
     if detector.name in REGIONS:
-        raise InputError(f"name must not be {detector.name!r}, a detector of the program itself")
+        raise InputError(f"name must not be {detector.name!r}, which is a built-in detector")
     _REGISTERED[detector.name] = detector
 
 
@@ -175,5 +175,5 @@ def get_detector(name: str, config: Any, n_threads: int = 1) -> Detector:
 
 
 def measure_by_kind(config: Any, field: str) -> Floats:
-    """(n_detectors,) float64: a number of each detector, to be indexed by the kinds of features."""
+    """(n_detectors,) float64: a number for each detector, indexed by the kind of a feature."""
     return np.array([getattr(get_detector(name, config), field) for name in list_detectors()], np.float64)

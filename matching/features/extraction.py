@@ -52,27 +52,27 @@ class FeatureConfig:
     mser_delta : int
         Grey levels over which a region must be stable.
     mser_min_area : int
-        Least area of a region, pixels.
+        Smallest area of a region, pixels.
     mser_max_area : float
         Largest area of a region, as a share of the image.
     mser_max_variation : float
         Largest relative growth of a region's area over `mser_delta` grey levels.
     mser_window : float
-        Half the side of the described window, in radii of the region's ellipse.
+        Half the side of the window that is described, in radii of the region's ellipse.
     mser_orientations : int
         Largest number of dominant orientations of a region; each makes a feature.
     mser_cell : float
-        Side of a spatial bin in radii: nested regions of similar size with centres in one bin count once. 0
-        counts all.
+        Side of a spatial bin, in radii: nested regions of similar size whose centres are in one bin count
+        once. 0: all count.
     sift_contrast : float
-        Least response of a key point, as a share of the grey levels, as OpenCV counts it.
+        Smallest response of a key point, as a share of the grey levels, as OpenCV counts it.
     sift_fill : int
-        Key points fainter than OpenCV's 0.04 are kept, the strongest first, where a square of 64 pixels has
-        fewer key points than this. So nearly plain areas have some too, and rich ones take no more time.
+        In squares of 64 pixels with fewer key points than this, key points fainter than OpenCV's 0.04 are
+        kept, too, the strongest first. So nearly plain areas have some, and rich ones take no more time.
     sift_orientations : int
         Largest number of dominant orientations of a key point; each makes a feature.
     sift_window : float
-        Half the side of the described window, in units of the key point's sigma.
+        Half the side of the window that is described, in units of the key point's sigma.
     descriptor : str
         "rootsift" or "sift".
     """
@@ -142,7 +142,9 @@ def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Flo
 
 
 def _distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
-    """Rows of the first region in each cell of size and, relative to it, position: nested ones are alike."""
+    """Rows of the first region in each cell of size and of position relative to it, so that nested ones count
+    once.
+    """
     if len(xy) == 0:
         return np.empty(0, np.int64)
     half_octave = np.floor(2 * np.log2(np.sqrt(np.linalg.det(frames))))
@@ -194,7 +196,9 @@ def extract_features(
     n_threads: int = 1,
     below: Mapping[str, float] | None = None,
 ) -> Features:
-    """Extract at most `max_features` of each kind, well spread: grey (h, w) uint8; mask (h, w) bool."""
+    """Extract at most `max_features` of each kind, spread over the picture: grey (h, w) uint8; mask (h, w)
+    bool.
+    """
     pyramid = build_pyramid(grey)
 
     def of_kind(kind: str) -> tuple[Array, ...]:
@@ -215,7 +219,9 @@ def extract_features(
 
 
 def _orient(detector: Detector, found: Detection, pyramid: Pyramid, n_threads: int) -> Detection:
-    """Turn features to their dominant orientations, one feature each; unless the detector sets directions."""
+    """Turn features to their dominant orientations, one feature for each, unless the detector sets
+    directions.
+    """
     if not detector.n_orientations:
         return found
     half = detector.window if detector.orientation_window is None else detector.orientation_window

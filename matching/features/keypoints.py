@@ -2,7 +2,7 @@
 2004).
 
 Lowe doubles the image first, because extrema among pixels are unstable at its finest scales. Here only the
-surroundings of such an extremum are doubled, by interpolation: the same stability for a fraction of the work.
+surroundings of such an extremum are doubled, by interpolation, which is as stable for a fraction of the work.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A bounded number of features, spread over the picture: fine textures have too many."""
+"""Limits the number of features, spread over the picture, because fine textures have too many."""
 
 import numpy as np
 
@@ -8,10 +8,7 @@ BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
 
 
 def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
-    """Choose the strongest point of each square of `BLOCK` pixels, then the second of each, and so on.
-
-    The last such round gives its strongest points; of equal ones, those of smaller index. xy (n, 2) -> (k,).
-    """
+    """Choose the strongest points of each square of `BLOCK` pixels, in turn: xy (n, 2) -> (k,)."""
     if len(xy) <= most:
         return np.arange(len(xy))
     return np.sort(np.lexsort((-strength, _rank_in_square(xy, strength)))[:most])

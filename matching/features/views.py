@@ -1,9 +1,9 @@
 """Features of simulated views: a picture as it would look from other directions.
 
-A surface seen from the side is squeezed by the tilt, 1 / cos of the viewing angle; local features survive a
-tilt of about 2. Simulated views of both pictures undo the rest: the picture is turned, blurred and squeezed,
-and features are mapped back. (Morel and Yu, ASIFT, SIAM J. Imaging Sciences 2009; Mishkin, Matas and Perdoch,
-MODS, CVIU 2015.)
+A surface seen from the side is foreshortened by the tilt, 1 / cos of the viewing angle; local features
+survive a tilt of about 2. Simulated views of both pictures undo the rest: the picture is turned, blurred and
+compressed, and its features are mapped back. (Morel and Yu, ASIFT, SIAM J. Imaging Sciences 2009; Mishkin,
+Matas and Perdoch, MODS, CVIU 2015.)
 
 Notation: a view maps a pixel x to M x + b; its feature with centre u and frame B has the centre M^-1 (u - b)
 and the frame M^-1 B in the picture.
@@ -38,7 +38,7 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
     A view at tilt t has 1 / t of the pixels and needs t times as many angles, so each tilt costs the same.
     Steps of 90 degrees over the tilt suffice for tilts 2 and 4; half of that step, and tilt 8, yields about
     four times as many correct matches on extreme pairs. One in seven of these comes from MSER, at half of the
-    cost: where both kinds are wanted, dense angles are for key points only.
+    cost, so if both kinds are wanted, dense angles are used only for key points.
     """
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
     dense = ("sift",) if "sift" in kinds else kinds

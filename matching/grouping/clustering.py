@@ -29,31 +29,32 @@ from matching.settings import (
 
 @dataclass(frozen=True)
 class ClusteringConfig:
-    """The paper's parameters (Sec. 4.2), and what clusters and their members need to count.
+    """The paper's parameters (Sec. 4.2), and bounds for clusters and their members.
 
     Parameters
     ----------
     method : str
         "agdl", "gdl-u" (exact, the same clusters) or "gdl" (Algorithm 1 as written, slow).
     n_clusters : int or None
-        n_T, the number of clusters at which merging stops; None: it stops where affinity does.
+        n_T, the number of clusters at which merging stops; None: it stops when no affinity is left.
     n_neighbors : int
         K, the neighbours of each correspondence in the graph.
     n_initial_neighbors : int
-        K0, the neighbours that initial clusters are made of.
+        K0, the neighbours that form initial clusters.
     bandwidth : float
         a of Eq. 1; only the paper's own graph uses it.
     n_neighbor_clusters : int
-        Kc, the clusters among which AGDL looks for the best partner of a cluster.
+        Kc, the number of clusters among which AGDL looks for the best partner of a cluster.
     min_affinity : float
-        Share of K^2: clusters of less affinity (Eq. 4) are not joined. Two halves of an object of n matches
-        each meet in about sqrt(n) of them, of degree K / 4 across: their affinity is n^(-3/2) (K / 4)^2, half
-        of it where half of the seam agrees: 5.5e-7 K^2 for the largest object that 3,000 candidates can hold.
-        Parts that are still separate are merged later (`matching.grouping.merging`).
+        Clusters of less affinity (Eq. 4) are not joined, as a share of K^2. Where two halves of an object
+        meet, of n matches each, about sqrt(n) matches have a degree of K / 4 across the seam. So their
+        affinity is n^(-3/2) (K / 4)^2, or half of that if only half of the seam agrees: 5.5e-7 K^2 for the
+        largest object that 3,000 candidates can hold. Parts that are still separate are merged later
+        (`matching.grouping.merging`).
     min_degree : float
-        Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is smaller
-        is an outlier. A correspondence whose outdegree in the first, coarser graph is smaller is not even
-        clustered.
+        A member is an outlier if the geometric mean of its indegree and outdegree within its cluster is
+        smaller than this share of K. A correspondence is not clustered at all if its outdegree in the first,
+        coarser graph is smaller.
     """
 
     method: str = setting("agdl")
@@ -107,7 +108,7 @@ def cluster_graph(
 
 
 def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Ints:
-    """Take members of small degree out of their clusters: labels (m,) -> (m,)."""
+    """Remove members of small degree from their clusters: labels (m,) -> (m,)."""
     labels = np.array(labels, np.int64)
     _kernels.drop_small_degrees(graph.indptr, graph.indices, graph.weights, min_degree**2, labels)
     return labels
@@ -134,5 +135,7 @@ def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int
 
 
 def find_above_largest_gap(scores: Array) -> Bools:
-    """Mask (n_clusters,) of the scores (n_clusters,) above the largest gap; that down to 0 counts as well."""
+    """Mask (n_clusters,) of the scores (n_clusters,) above the largest gap, where 0 counts as one more
+    score.
+    """
     return gdl_core.split_at_largest_gap(np.append(scores, 0.0))[:-1]

@@ -1,12 +1,12 @@
-"""Copies within one picture: where each thing stands, all of its places, and where one ends.
+"""Copies within one picture: all places of each thing, and where each place ends.
 
-Objects join two places each, as far as there are candidates for them. Here the features of a place vote for
-all the motions that take it to a copy, and each motion is followed through the whole picture: which features
-does it take to equal ones? A feature's profile is the set of motions under which it has an equal one. A place
-is a patch of neighbouring features of one profile, none of which is a copy of another one of them: it ends
-where another arrangement begins, or its own next copy.
+Each object joins two places, but only if there are enough candidates. Here the features of a place vote for
+all motions that take it to a copy, and each motion is followed through the whole picture, to find the
+features that it takes to ones that look the same. The profile of a feature is the set of motions that do so.
+A place is a patch of neighbouring features that have the same profile and are not copies of each other. So it
+ends where another arrangement begins, or its own next copy.
 
-Notation: n features, m motions; ends[p, i] is the feature that motion p takes feature i to, -1: none.
+Notation: n features, m motions; ends[p, i] is the feature to which motion p takes feature i, or -1.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MovesApart = Callable[[Correspondences, Sequence[Ints]], bool]
 
 @dataclass(frozen=True, eq=False)
 class _Scene:
-    """The features of a picture, and what is known of them from the start."""
+    """The features of a picture, and data that are computed once for them."""
 
     features: Features
     tree: cKDTree
@@ -74,9 +74,9 @@ def find_copies(
     seeds : sequence of Seed
         The best first.
     config : ObjectsConfig
-        What a place must have.
+        The conditions for a place.
     moves_apart : callable
-        Whether two sets of rows of correspondences are two things rather than one.
+        Tells whether two sets of rows of correspondences are two things rather than one.
     """
     things: list[list[Ints]] = []
     judged, taken = np.zeros(len(seeds), bool), np.zeros(len(features), bool)
@@ -111,9 +111,9 @@ def find_copies(
 
 
 def _drop_parts(features: Features, things: list[list[Ints]], reach: float) -> list[list[Ints]]:
-    """The things that are no parts of others: not all of their places lie amid larger ones.
+    """The things that are not parts of others: not all of their places lie inside larger ones.
 
-    What is between two places of one thing, nearer to each other than reach, is amid them.
+    The gap between two places of one thing that are nearer to each other than reach counts as inside.
     """
     kept: list[list[Ints]] = []
     for places in sorted(things, key=lambda own: -sum(map(len, own))):
@@ -195,7 +195,7 @@ def _find_motions(scene: _Scene, rows: Ints, bound: float, config: ObjectsConfig
 
 
 def _is_same(ends: Ints, other: Ints) -> bool:
-    """Whether two motions take most features, of those that either takes somewhere, to the same ones."""
+    """Whether two motions agree on most of the features that either of them takes somewhere."""
     least = min(np.count_nonzero(ends >= 0), np.count_nonzero(other >= 0))
     return bool(2 * np.count_nonzero((ends == other) & (ends >= 0)) > least)
 
@@ -254,7 +254,7 @@ def _fit(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _find_equal(scene: _Scene, rows: Ints, at: Floats, reach: float, bound: float, apart: float) -> Ints:
-    """The features most equal to the rows (k,) within reach of the points `at` (k, 2), -1: none."""
+    """The features most similar to the rows (k,) within reach of the points `at` (k, 2), or -1."""
     features = scene.features
     distance, near = scene.tree.query(at, k=min(CROWD, len(features)), distance_upper_bound=reach)
     r, c = np.nonzero(np.isfinite(distance))
@@ -273,7 +273,7 @@ def _find_equal(scene: _Scene, rows: Ints, at: Floats, reach: float, bound: floa
 def _find_things(
     scene: _Scene, ends: Ints, rows: Ints, config: ObjectsConfig, moves_apart: MovesApart
 ) -> list[tuple[Ints, list[Ints]]]:
-    """Things that the rows (k,) are part of, the largest first: the place there, and all places."""
+    """Things that the rows (k,) belong to, the largest first: the place there, and all places."""
     profile = _find_profiles(scene, ends >= 0)
     label = _cut(scene, ends, profile, config)
     asked = np.unique(label[rows[label[rows] >= 0]])
@@ -303,7 +303,9 @@ def _share(rows: Ints, other: Ints) -> bool:
 
 
 def _find_profiles(scene: _Scene, has: Bools) -> Bools:
-    """Profile (n, m) of each feature: what it and neighbours that have much the same have; has (m, n)."""
+    """Profile (n, m) of each feature: the motions that it and neighbours with a similar profile have; has (m,
+    n).
+    """
     own = has.T
     total, share = np.zeros(len(own)), np.zeros(own.shape)
     for k in range(scene.near.shape[1]):  # one neighbour at a time: there may be hundreds of motions
@@ -368,7 +370,7 @@ def _join(
     config: ObjectsConfig,
     moves_apart: MovesApart,
 ) -> list[Ints]:
-    """Patches of one profile that move as one thing, joined: they have a bare band between them."""
+    """Patches of one profile that move as one thing across a blank band, joined."""
     xy = scene.features.xy
     shares = [profile[own].mean(axis=0) for own in patches]
     pairs = []

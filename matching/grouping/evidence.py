@@ -1,9 +1,9 @@
-"""A cheap test of whether correspondences hold an object at all, before they are clustered.
+"""A cheap test, before clustering, of whether correspondences can contain an object at all.
 
 Most pairs of a collection have nothing in common: few of their mutual correspondences (neither point is in a
-better one) agree. Clustering pays only if some mutual correspondences, compared by the maps of their features
-alone, have a share of the degree that members of a cluster need later. Their graph is small and its weights
-are strict.
+better one) agree. Clustering is worthwhile only if some mutual correspondences, compared only by the maps of
+their features, have a share of the degree that members of a cluster need later. Their graph is small and its
+weights are strict.
 """
 
 from __future__ import annotations

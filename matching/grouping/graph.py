@@ -46,17 +46,17 @@ class GraphConfig:
     slope : float
         Added to the scale for each pixel of separation, pixels.
     coarseness : float
-        How many times less accurate the maps of single features are. Fitted maps are drawn towards these by a
-        ridge of (scale / (slope coarseness))^2, the variance of points over that of the features' maps.
+        How many times less accurate the maps of single features are. Fitted maps are shrunk towards these by
+        a ridge of (scale / (slope coarseness))^2, the variance of points over that of the features' maps.
     nearness : float
         Pixels added to d_ij per pixel of separation when neighbours are chosen: on a rigid object all d_ij
-        are about 0, and the nearest matches say most.
+        are about 0, and the nearest matches are the most informative.
     rounds : int
         Rounds of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of
         the features stay.
     n_candidates : int or None
-        Neighbours are chosen among this many correspondences nearest in both images; None: among all, in time
-        that grows with the square of their number.
+        Neighbours are chosen among this many correspondences that are nearest in both images; None: among
+        all, which takes time proportional to the square of their number.
     """
 
     scale: float = setting(6.0, 1e-3, 10_000)

@@ -6,10 +6,10 @@ each bends, and how accurate its points are.
 The points of an object are a random field: any affine map, plus bends with the covariance of the thin-plate
 spline. A few matches of each part, its landmarks, give the variances of its bends and of its points by
 restricted maximum likelihood (REML), with Student's t as the robust loss. Then the motion of one part
-relative to the other, six numbers, is judged: for one object it is normal with a known covariance, which
-grows with the gap and the bends; for two, it may be anything. Parts are merged if one object explains it
-better. (Patterson and Thompson 1971 for REML; Wahba, Spline Models for Observational Data, 1990; Kass and
-Raftery 1995 for Bayes factors.)
+relative to the other, six numbers, is tested: for one object it is normal with a known covariance, which
+grows with the gap and the bends; for two objects, any motion is as likely. Parts are merged if one object
+explains it better. (Patterson and Thompson 1971 for REML; Wahba, Spline Models for Observational Data, 1990;
+Kass and Raftery 1995 for Bayes factors.)
 
 Notation: x, y (n, 2) are landmarks in the two images, in pixels of the one where the object is smaller, y in
 that one; T = [1, x] spans the affine maps; K_ij = b^2 phi(|x_i - x_j|) + s^2 [i = j] is the covariance of
@@ -45,14 +45,14 @@ class MergingConfig:
     n_landmarks : int
         Matches of a part that are compared, chosen to lie far from each other.
     inflation : float
-        How many times more an object may bend between its parts than within them: real bends are not a random
-        field, but stronger at creases and over long distances. The density of a motion is the mean over 1, 2,
-        4, ... times as much.
+        How many times more an object may bend between its parts than within them, because real bends are
+        stronger at creases and over long distances. The density of a motion is the mean over 1, 2, 4, ...
+        times as much.
     seam : float
-        Share of K^2: where graph degree linkage has joined two branches with less affinity (Eq. 4), they are
-        compared as parts are.
+        Branches that graph degree linkage has joined with less affinity (Eq. 4) than this share of K^2 are
+        compared in the same way as parts.
     decisive : float
-        How many times likelier, as a logarithm, two motions must be for such branches to be cut apart.
+        Logarithm of how many times likelier two motions must be than one for such branches to be separated.
     """
 
     n_landmarks: int = setting(24, 8, 500)
@@ -109,7 +109,7 @@ def merge_parts(
     """Merge parts, the pair with the strongest evidence first, until no pair has any -> labels (n_parts,).
 
     A merged part bends as much as its parts do, on average over their matches. A part that is not smooth is
-    merged with none, as it would explain any motion.
+    never merged, because it would explain any motion.
     """
     labels = np.arange(len(parts))
     found = [_measure(correspondences, *both, smooth_map) for both in zip(parts, landmarks, strict=True)]
@@ -145,7 +145,7 @@ def find_evidence(
     smooth_map: SmoothMapConfig,
     reach: float,
 ) -> float | None:
-    """Log likelihood ratio of two parts being one object rather than two; None where it can't be told."""
+    """Log likelihood ratio of two parts being one object rather than two; None if it can't be determined."""
     both = [_measure(correspondences, *own, smooth_map) for own in zip(parts, landmarks, strict=True)]
     return _compare(correspondences, both[0], both[1], config, reach)
 
@@ -185,7 +185,7 @@ def _mean_logs(part: _Part, other: _Part) -> Floats:
 def _compare(
     correspondences: Correspondences, one: _Part, other: _Part, config: MergingConfig, reach: float
 ) -> float | None:
-    """The evidence for one object; None if the parts are too far apart, or not fit to be compared."""
+    """The evidence for one object; None if the parts are too far apart or can't be compared."""
     if one.turned != other.turned or not (one.smooth and other.smooth):
         return None
     if min(len(one.marks), len(other.marks)) < LEAST:

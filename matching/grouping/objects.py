@@ -1,4 +1,4 @@
-"""Objects as groups of correspondences: the record of them, and what a group must have to be one."""
+"""Objects as groups of correspondences: their record, and the conditions for a group to be an object."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from matching.settings import LARGEST, check_settings, setting
 
 @dataclass(frozen=True)
 class ObjectsConfig:
-    """What an object is.
+    """Conditions for an object.
 
     Parameters
     ----------
     min_matches : int
-        Least number of matches, the number from which the smooth map predicts one. Unrelated pictures have
-        groups of 8 to 11 matches that agree.
+        Smallest number of matches, which is the number from which the smooth map predicts a match. Unrelated
+        pictures have groups of 8 to 11 matches that agree.
     min_width : float
-        Least ratio of the standard deviations of the points across and along the direction in which they
-        spread most: points on a line don't determine a map.
+        Smallest ratio of the standard deviations of the points across and along the direction in which they
+        spread most, because points on a line don't determine a map.
     rounds : int, optional
         The most rounds of grouping: first all matches, then the remaining ones. By default, rounds go on
         until nothing more is found.
@@ -37,9 +37,9 @@ class ObjectsConfig:
         Log10 of the largest number of false alarms that an object may have, see
         `matching.grouping.significance`. If all objects have more, the pictures have nothing in common.
     evidence : float
-        Share of `min_degree` that mutual candidates must reach before any are clustered (see
-        `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not
-        those of views, of one picture or given ones.
+        Share of `min_degree` that mutual candidates must reach for anything to be clustered (see
+        `matching.grouping.evidence`); 0: no test. Only candidates of two pictures are tested, not given
+        matches or those of views or of one picture.
     """
 
     min_matches: int = setting(12, 4, LARGEST)

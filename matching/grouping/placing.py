@@ -1,7 +1,8 @@
-"""Objects of one picture, by the places that `copies` found: each joins two places of one thing.
+"""Assigns the matches of one picture to the places that `copies` found, so that each object joins two places
+of one thing.
 
-An object may span several things, or several places of one; its matches are then shared out. One whose parts
-have another arrangement between them, so that none of them is a place, is no object.
+If an object spans several things, or several places of one, its matches are distributed over them. It is
+dropped if none of its parts is a place, because these are arranged differently.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ def place_objects(
     repeats : Repeats
         The objects.
     copies : Copies
-        The places of things, and which objects were judged by them.
+        The places of things, and the objects that they account for.
     xy : (n_features, 2) float64
         Where the features are.
     config : ObjectsConfig
         What an object is.
     measure_score : callable
-        The score of directed matches.
+        Measures the score of directed matches.
     moves_apart : callable
         Whether two sets of rows of correspondences are two things rather than one.
     """

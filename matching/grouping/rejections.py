@@ -1,4 +1,4 @@
-"""Why matches are in no object: the stage that dropped each, and rejected groups with the measured values."""
+"""Why matches are not in an object: the stage that dropped each match, and the rejected groups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ REASONS = {
     "clusters": Reason("too-small", "its cluster has fewer matches than an object needs", _MORE),
     "smooth map": Reason("not-smooth", "no smooth map of enough matches explains it", _MORE),
     "width": Reason(
-        "on-a-line", "the matches lie on a line, which fixes no map", "try min_width=0.05 in Python"
+        "on-a-line",
+        "the matches lie on a line, so they fix no map",
+        "try min_width=0.05 in Python",
     ),
     "suppression": Reason(
         "contained",
@@ -50,7 +52,7 @@ REASONS = {
     "planes": Reason("no-plane", "too few of the matches lie on one plane", _MORE),
     "textures": Reason(
         "texture",
-        "it looks like a periodic texture, which matches itself one period further on",
+        "it looks like a periodic texture, which also matches itself when shifted by one period",
         "try masking the texture with --mask0 and --mask1",
     ),
     "negative": Reason(
@@ -73,14 +75,14 @@ MOST = 20  # groups that are listed
 
 @dataclass(frozen=True, eq=False)
 class Rejection:
-    """A group of matches that is no object.
+    """A group of matches that was rejected.
 
     Parameters
     ----------
     stage : str
         The stage that dropped it, a key of REASONS.
     measure, bound : float or None
-        What was measured, and what an object needs: matches ("clusters", "smooth map"), mutual candidates
+        The measured value, and what an object needs: matches ("clusters", "smooth map"), mutual candidates
         that agree ("evidence"), width over length ("width"), the score of the object above the gap ("largest
         gap"), log10 of false alarms ("significance"), places ("planes"), the share of confusable matches
         ("textures"), which must be lower, or the share of a picture ("negative"); None if the stage has no

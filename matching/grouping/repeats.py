@@ -1,4 +1,4 @@
-"""Repeats in one picture: what the groups of matches within a picture say about its places.
+"""Repeats in one picture, from the groups of matches within it.
 
 Every match is listed in both directions: the matches of two places are two groups, one the reverse of the
 other, or one group if the motion is its own inverse (half a turn, a reflection). They are folded into one
@@ -42,7 +42,7 @@ class Repeats:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """What tells whether two parts of an object are two things."""
+    """The data that decide whether two parts of an object are two things."""
 
     features: Floats  # (n, 2), those of the picture
     # whether rows (k,) and (l,) of directed matches move differently

@@ -1,8 +1,8 @@
-"""Clusters are cut where graph degree linkage has joined two things by a weak seam.
+"""Cuts clusters in which graph degree linkage has joined two things by a weak seam.
 
-A few wrong matches between two things that moved apart can join them: they agree with both, as those of one
-bent thing would. Where two branches of the tree of merges were joined by little affinity, the matches of each
-say by their landmarks whether both moved as one thing (`matching.grouping.merging`).
+A few wrong matches between two things that moved apart can join them, because they agree with both, as
+matches of one bent thing would. If two branches of the tree of merges were joined with little affinity, their
+landmarks decide whether both moved as one thing (`matching.grouping.merging`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from matching.grouping.rounds import Context, Round
 
 
 def cut_seams(state: Round, context: Context) -> Round:
-    """The clusters, of which those that two things make are cut; all are as they are without a tree."""
+    """The clusters, where those that consist of two things are cut; without a tree, they are unchanged."""
     tree, config = state.tree, context.config
     if tree is None:
         return state
@@ -47,7 +47,7 @@ def cut_seams(state: Round, context: Context) -> Round:
 
 
 def _are_two(branch: Ints, other: Ints, state: Round, context: Context) -> bool:
-    """Whether two branches, vertices (n,) and (m,), are decidedly two things."""
+    """Whether two branches, vertices (n,) and (m,), are clearly two things."""
     correspondences, config = context.correspondences, context.config
     labels = np.full(len(state.rows), -1)
     labels[branch], labels[other] = 0, 1

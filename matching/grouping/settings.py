@@ -38,7 +38,7 @@ class GroupingSettings(Protocol):
 
     @property
     def suppression(self) -> SuppressionConfig:
-        """What makes an object contained in others."""
+        """What makes an object part of the texture of larger ones."""
 
     @property
     def objects(self) -> ObjectsConfig:

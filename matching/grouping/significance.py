@@ -8,7 +8,7 @@ If the ends were shuffled, the mean of each such factor would be one, whatever w
 product is a martingale, and it ever exceeds 1 / p with a probability of p at most (Ville's inequality),
 wherever reading ends. With one test for each seed and each tolerance, the number of false alarms of an object
 (Desolneux, Moisan and Morel: a contrario) is the number of tests over its largest product: how many objects
-that are as good or better the same matches give on average when their ends are shuffled.
+as good as this one, or better, the same matches give on average when their ends are shuffled.
 
 A match that shares a point in either picture with one that agreed before adds no information and does not
 count.

@@ -1,4 +1,4 @@
-"""The groupings that the setting `grouping` names: the program's own, and the paper's."""
+"""The groupings that the setting `grouping` chooses: the program's own, and the paper's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matches that another program holds in memory: dictionaries, arrays, tensors, OpenCV's lists.
+"""Matches of another program in memory: dictionaries, arrays, tensors, OpenCV's lists.
 
 Nothing is imported from OpenCV: `DMatch` is known by its attributes.
 """
@@ -45,7 +45,7 @@ BATCHES = ("batch_indexes", "m_bids", "b_ids")  # the pair of each match, where 
 
 
 def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -> PairMatches:
-    """Take the matches between two images that another program has found.
+    """Convert the matches between two images that another program has found.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
           `keypoints0`, `keypoints1` in it or as arguments;
         * a dictionary of LoFTR, RoMa, vismatch or Transformers with the matched points of both images:
           `keypoints0` and `keypoints1`, `mkpts0_f`, `mkpts0`, `matched_kpts0`, `xy0`, ...;
-        * an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, of which the smaller is better;
+        * an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, where smaller is better;
         * an array (n, 2) of indices of keypoints, or (n0,), -1 for none;
         * OpenCV's matches: a list of `DMatch`, or a list of lists as `knnMatch` gives it.
 
@@ -73,7 +73,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     Raises
     ------
     InputError
-        A ValueError: what is needed is missing, or shapes don't fit.
+        A ValueError: something needed is missing, or shapes don't match.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _to_rows(matches: Any) -> Array:
     except InputError:
         raise InputError(f"matches: must be {WANTED}; got {type(matches).__name__}") from None
     if array.ndim not in (1, 2) and not (array.ndim == 3 and len(array) == 1):
-        more = "; matched points of two images go to group_matches(xy0, xy1)" if array.ndim == 3 else ""
+        more = "; for matched points of two images, use group_matches(xy0, xy1)" if array.ndim == 3 else ""
         raise InputError(f"matches: must be {WANTED}; got an array of shape {array.shape}{more}")
     return one_pair(array, "matches", 2)
 
@@ -124,7 +124,7 @@ def read_table(table: Array, source: str) -> PairMatches:
 def _read_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) -> PairMatches:
     for batch in BATCHES:
         if batch in found and len(np.unique(to_array(found[batch], batch))) > 1:
-            raise InputError(f"{batch}: holds matches of several pairs; give those of one")
+            raise InputError(f"{batch}: holds matches of several pairs; give those of one pair")
     name = next((name for name in ("matches", "matches0") if found.get(name) is not None), None)
     if name is None:
         return _read_points(found)
@@ -144,7 +144,7 @@ def _read_points(found: Mapping[str, Any]) -> PairMatches:
     if names is None:
         known = ", ".join(str(name) for name in found) or "nothing"
         raise InputError(
-            f"matches: needs `matches` or `matches0`, or the matched points of both images"
+            f"matches: must have `matches` or `matches0`, or the matched points of both images"
             f" ({', '.join(names[0] for names in POINTS)}), got {known}"
         )
     xy0, xy1 = (to_points(found[name], name) for name in names)
@@ -202,8 +202,8 @@ def _indices(array: Array, name: str) -> tuple[Array, Any]:
     """Pairs of indices (n, 2) from an array of pairs or of partners, and the rows they come from."""
     if array.size and (array.dtype.kind == "f" and not (array == np.rint(array)).all()):
         raise InputError(
-            f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}; matched points go"
-            " to group_matches(xy0, xy1)"
+            f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}; for matched"
+            " points, use group_matches(xy0, xy1)"
         )
     if array.ndim == 2 and array.shape[1] == 2:
         return array.astype(np.int64), slice(None)
@@ -217,7 +217,7 @@ def pair_indices(partner: Array, name: str) -> tuple[Array, Array]:
     partner = partner.astype(np.int64)
     if (partner < -1).any():
         raise InputError(
-            f"{name}: must be -1 or the index of a keypoint, got {partner.min()}: was it written as 16 bits"
+            f"{name}: must be -1 or the index of a keypoint, got {partner.min()}: was it written with 16 bits"
             " although there are more than 32,767 keypoints?"
         )
     rows = np.flatnonzero(partner >= 0)
@@ -233,7 +233,7 @@ def _is_opencv(matches: Sequence[Any]) -> bool:
 def _read_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointSet]) -> PairMatches:
     flat = list(chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches))
     if len({m.imgIdx for m in flat}) > 1:
-        raise InputError("matches: holds matches with several train images; give those with one")
+        raise InputError("matches: holds matches with several train images; give those with one of them")
     indices = np.array([(m.queryIdx, m.trainIdx) for m in flat], np.int64)
     return join_keypoints(keypoints, indices, np.array([m.distance for m in flat], np.float64), "matches")
 
@@ -247,7 +247,7 @@ def load_whole(path: Path, load: Callable[[Path], Any], kind: str) -> Any:
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
     except Exception:  # zipfile, zlib, pickle and NumPy each have their own
-        raise InputError(f"{path}: is damaged, or not {kind}") from None
+        raise InputError(f"{path}: is damaged, or is not {kind}") from None
 
 
 def matches_of(path: Path, content: Any) -> PairMatches:

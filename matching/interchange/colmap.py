@@ -55,7 +55,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
         listed = " UNION ".join(f"SELECT pair_id FROM {table} WHERE rows > 0" for table in TABLES)
         ids = [n for (n,) in database.execute(f"{listed} ORDER BY pair_id")]
         if not ids:
-            raise InputError(f"{path}: holds no matches, neither in matches nor in {GEOMETRIES}")
+            raise InputError(f"{path}: holds no matches, neither in the table matches nor in {GEOMETRIES}")
         for pair_id in ids:
             if not isinstance(pair_id, int):
                 raise InputError(f"{path}: is damaged: a pair's id is {pair_id!r}")
@@ -80,14 +80,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
 def write_groups(
     path: Path, target: Path, groups: Mapping[int, tuple[PairMatches, Array]], all_objects: bool = False
 ) -> None:
-    """Write a copy of a database of COLMAP without the outliers of its pairs.
-
-    `two_view_geometries` gets the static scene of each pair, see `matching.interchange.two_views`, with its
-    old geometry if the scene is what was verified; or all objects, several as multiple geometries. `matches`
-    gets the matches of all objects and of the static scene. Tables `two_view_geometries_0`,
-    `two_view_geometries_1`, ... get the first, second, ... object of each pair, with the matrix of its plane
-    or rigid motion.
-    """
+    """Write a copy of a database of COLMAP in which each pair has only its static scene, or all objects."""
     with _open(path) as source, closing(sqlite3.connect(target)) as copy, _errors_of_copy(target):
         source.backup(copy)
         copy.execute("PRAGMA trusted_schema = OFF")

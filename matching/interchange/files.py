@@ -1,4 +1,4 @@
-"""A file of matches, of whatever kind: which one it is, its pairs, and the groups written back."""
+"""Files of matches of any kind: recognizing the kind, reading the pairs, and writing the groups back."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,11 +98,9 @@ def match_file(path: str | Path, features: str | Path | None = None) -> MatchFil
             raise InputError(f"{given}: is a pipe or device, not a file of matches")
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
-        raise InputError(
-            f"{path}: must be one of {', '.join(KINDS)}; a file of matches is known by its ending"
-        )
+        raise InputError(f"{path}: the name of a file of matches must end in one of {', '.join(KINDS)}")
     if features is not None and kind != "hloc":
-        raise InputError(f"{features}: --features takes matches of hloc (.h5), not {path.name}")
+        raise InputError(f"{features}: --features requires matches of hloc (.h5), got {path.name}")
     return MatchFile(path, kind, features)
 
 
@@ -113,10 +111,10 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     ----------
     path : str or Path
         An .npz with arrays named as `matches_from` knows them, OpenCV's .yml, .xml or .json with such
-        matrices, or the .pt of `torch.save` with such tensors; .csv or .txt with x0 y0 x1 y1 [score] a line;
-        hloc's matches (.h5); COLMAP's database (.db).
+        matrices, or the .pt of `torch.save` with such tensors; .csv or .txt with x0 y0 x1 y1 [score] in each
+        line; hloc's matches (.h5); COLMAP's database (.db).
     features : str or Path, optional
-        hloc's features (.h5), which matches other than those of dense matchers need.
+        hloc's features (.h5), which are needed unless the matches are those of a dense matcher.
 
     Returns
     -------

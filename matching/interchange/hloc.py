@@ -64,11 +64,7 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
 
 
 def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
-    """Make the content of groups.h5: the matches file without the outliers, with the groups of the others.
-
-    Outliers are -1 and 0 in `matches0` and `matching_scores0`; `groups0` (n0,) int32 is the group of each
-    match or -1. Dense pairs keep the grouped rows and have `groups` (n,) int32.
-    """
+    """Make groups.h5: the matches file without the outliers, and `groups0` (n0,) int32, -1 for none."""
     buffer = io.BytesIO()
     with _open(path) as file, require_h5py().File(buffer, "w") as written:
         for name, (pair, cluster) in labels.items():
@@ -108,7 +104,7 @@ def retrieval_list(pairs: Iterable[tuple[str, str]], images: str) -> bytes:
 def _name_in(path: str, images: str) -> str:
     name = Path(path)
     if not name.is_relative_to(images):
-        raise InputError(f"{path}: is not in {images}, from which hloc's names count")
+        raise InputError(f"{path}: is not in {images}, the folder to which hloc's names are relative")
     name = name.relative_to(images)
     if len(name.as_posix().split()) != 1:
         raise InputError(f"{path}: hloc's lists can't hold a name with blanks")
@@ -131,7 +127,7 @@ def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[St
     if not groups:
         if has_keypoints:
             raise InputError(
-                f"{path}: holds features, not matches; give the matches, and this file as --features"
+                f"{path}: holds features, not matches; give the file of matches, and this file as --features"
             )
         raise InputError(f"{path}: holds no matches as hloc writes them")
     return [_stored_pair(path, file[group], group, names) for group in groups]
@@ -163,7 +159,9 @@ def _part(text: str, i: int) -> tuple[str, str]:
 
 def _only(path: Path, names: list[str], name: str) -> str:
     if len(names) > 1:
-        raise InputError(f"{path}: {name} may be {' or '.join(sorted(names))}; rename one of these images")
+        raise InputError(
+            f"{path}: {name} could mean {' or '.join(sorted(names))}; rename one of these images"
+        )
     return names[0]
 
 

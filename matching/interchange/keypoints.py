@@ -47,7 +47,7 @@ def one_pair(array: Array, name: str, n_dimensions: int) -> Array:
 def keypoint_sets(keypoints0: Any, keypoints1: Any, name: str) -> tuple[KeypointSet, KeypointSet]:
     """Take the keypoints of both images: arrays, LightGlue's features or OpenCV's keypoints."""
     if keypoints0 is None or keypoints1 is None:
-        raise InputError(f"{name}: holds indices of keypoints; give keypoints0 and keypoints1 too")
+        raise InputError(f"{name}: holds indices of keypoints; give keypoints0 and keypoints1, too")
     sets = _keypoints(keypoints0, "keypoints0"), _keypoints(keypoints1, "keypoints1")
     if _same_units(keypoints0, keypoints1, sets):
         return sets
@@ -58,7 +58,9 @@ def _keypoints(given: Any, name: str) -> KeypointSet:
     """The KeypointSet of an array, of LightGlue's features, or of OpenCV's keypoints."""
     if isinstance(given, Mapping):
         if given.get("keypoints") is None:
-            raise InputError(f"{name}: a dictionary of features needs `keypoints`, got {', '.join(given)}")
+            raise InputError(
+                f"{name}: a dictionary of features must have `keypoints`, got {', '.join(given)}"
+            )
         return _features(given, name)
     if isinstance(given, Sequence) and len(given) and hasattr(given[0], "pt"):
         return _opencv_keypoints(given)

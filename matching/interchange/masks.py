@@ -27,7 +27,7 @@ def check_masks_folder(folder: Path) -> None:
     """Check that masks can be written into a folder: into a new one, or an empty one."""
     try:
         if folder.exists() and any(folder.iterdir()):
-            raise InputError(f"--masks {folder}: holds files; choose a folder that is new or empty")
+            raise InputError(f"--masks {folder}: is not empty; choose a new or empty folder")
     except OSError as error:
         raise InputError(f"--masks {folder}: the folder can't be written ({error.strerror})") from None
 
@@ -42,7 +42,7 @@ def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int
             for name, size in sizes.items():
                 path = part / f"{name}.png"
                 if Path(name).is_absolute() or ".." in Path(name).parts:
-                    raise InputError(f"{name}: must be the name of a picture below a folder")
+                    raise InputError(f"{name}: must be a relative name of a picture")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(np.where(draw_moved(size, outlines[name]), 0, 255).astype(np.uint8)).save(
                     path

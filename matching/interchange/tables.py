@@ -44,16 +44,12 @@ def read_storage(path: Path) -> PairMatches:
     """Read the matches of a file of OpenCV's FileStorage."""
     matrices = opencv.read_storage(path)
     if matrices is None:
-        raise InputError(f"{path}: can't be read as a file of OpenCV's FileStorage")
+        raise InputError(f"{path}: can't be read as a FileStorage file of OpenCV")
     return matches_of(path, matrices)
 
 
 def read_text(path: Path) -> PairMatches:
-    """Read the matches of a text file, one per line: x0 y0 x1 y1 [score], smaller is better.
-
-    Commas, semicolons or white space separate fields, which may be quoted; # starts a comment. A line of
-    names before the numbers, even a comment, allows any order and further columns.
-    """
+    """Read the matches of a text file, one per line: x0 y0 x1 y1 [score], where smaller is better."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -73,7 +69,7 @@ def read_text(path: Path) -> PairMatches:
         return read_table(_numbers(path, rows, len(rows[0][1])), str(path))
     names = [name.strip("\"'").lower() for name in rows.pop(0)[1]]
     if missing := [name for name in COLUMNS if name not in names]:
-        raise InputError(f"{path}: needs the columns {', '.join(COLUMNS)}; there is no {missing[0]}")
+        raise InputError(f"{path}: must have the columns {', '.join(COLUMNS)}; {missing[0]} is missing")
     used = [*COLUMNS, *[name for name in (*DISTANCES, *CONFIDENCES) if name in names][:1]]
     table = _numbers(path, rows, len(names), [names.index(name) for name in used])
     return matches_from(
@@ -113,7 +109,7 @@ def _refuse_decimal_commas(path: Path, number: int, fields: list[str]) -> None:
     if wrong is None and len(fields) > 1 and all(re.fullmatch(r"\d+ [+-]?\d+", f) for f in fields[1:-1]):
         wrong = ",".join(fields) if len(fields) > 2 else None  # 1,5 2,5 3,5 with white space between
     if wrong is not None:
-        raise InputError(f"{path}: line {number}: has a decimal comma, write a point instead: {wrong!r}")
+        raise InputError(f"{path}: line {number}: has a decimal comma; write a point instead: {wrong!r}")
 
 
 def _numbers(

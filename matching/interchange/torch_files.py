@@ -46,7 +46,7 @@ def _load(path: Path) -> Any:
         top = pickled.removesuffix("data.pkl")
         packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
         if packed or archive.getinfo(pickled).file_size > MOST_PICKLED:
-            raise InputError(f"{path}: is not a file of torch.save")
+            raise InputError(f"{path}: was not written by torch.save")
         order = "<"
         if f"{top}byteorder" in archive.namelist() and archive.read(f"{top}byteorder") == b"big":
             order = ">"
@@ -67,7 +67,7 @@ class _Reader(pickle.Unpickler):
             return _make_tensor
         if module == "torch" and name in KINDS:
             return KINDS[name]
-        raise InputError(f"{self._path}: must hold tensors alone, holds {module}.{name}")
+        raise InputError(f"{self._path}: must hold only tensors, but holds {module}.{name}")
 
     def persistent_load(self, pid: Any) -> Array:
         """The numbers of a storage: ("storage", kind, name, device, count)."""
@@ -82,8 +82,8 @@ def _make_tensor(storage: Array, offset: int, shape: Any, strides: Any, *_: Any)
     """The array of a tensor of a storage (n,)."""
     last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
     if min((offset, *shape, *strides)) < 0 or math.prod(shape) > len(storage):
-        raise ValueError("a tensor that its storage can't hold")
+        raise ValueError("a tensor does not fit into its storage")
     if math.prod(shape) and last >= len(storage):
-        raise ValueError("a tensor beyond its storage")
+        raise ValueError("a tensor extends beyond its storage")
     steps = [step * storage.itemsize for step in strides]
     return np.lib.stride_tricks.as_strided(storage[offset:], shape, steps).copy()

@@ -25,14 +25,16 @@ def save_frames(video: Path, out: Path, every: float) -> Path:
     if kept == told:
         return folder
     if kept is not None:
-        raise InputError(f"{folder}: has frames of another video, or others of it; choose another --out")
+        raise InputError(
+            f"{folder}: has frames of another video, or other frames of this one; choose another --out"
+        )
     with open_video(video) as opened:
         make_folder(folder)
         for frame in opened.frames(every):
             jpeg = encode_jpeg(Image.fromarray(frame.rgb), 95)
             write_whole(folder / f"frame{frame.number:06d}.jpg", jpeg)
         if not opened.n_frames:
-            raise InputError(f"{video}: damaged video, or one of a kind that can't be read")
+            raise InputError(f"{video}: damaged video, or in a format that can't be read")
     write_whole(folder / DONE, json.dumps(told).encode())
     return folder
 

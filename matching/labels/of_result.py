@@ -1,12 +1,10 @@
 """Labels of one result as files: where a picture shows the thing, or each thing of another picture."""
 
-import io
-import zipfile
-
 from matching.labels import formats
 from matching.labels.places import Place, choose_places, find_places
 from matching.labels.record import LabelledPicture
 from matching.matches import Matches
+from matching.output.files import encode_zip
 from matching.output.words import name_picture
 from matching.pictures.images import Picture
 
@@ -20,10 +18,7 @@ FILES = {
 
 
 def label_result(result: Matches, pictures: tuple[Picture, Picture]) -> LabelledPicture:
-    """Label the second picture with the things of the first one, or one picture with its repeats.
-
-    Whole copies have the name of the first picture as their class, and other places that of their thing.
-    """
+    """Label the second picture with the things of the first one, or one picture with its repeats."""
     thing, scene = pictures
     name, size = name_picture(thing.path), (scene.width, scene.height)
     places: list[Place] = []
@@ -51,15 +46,8 @@ def encode_labels(picture: LabelledPicture) -> dict[str, bytes]:
         "voc": formats.write_voc(pictures, ""),
         "csv": formats.write_csv(pictures, tracks),
     }
-    return {FILES[form]: _join(dict(files)) for form, files in made.items()}
-
-
-def _join(files: dict[str, bytes]) -> bytes:
-    """The content of a file, or of a zip of several, without time stamps."""
-    if len(files) == 1:
-        return next(iter(files.values()))
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
+    encoded = {FILES[form]: dict(files) for form, files in made.items()}
+    return {
+        name: encode_zip(files) if len(files) > 1 else next(iter(files.values()))
+        for name, files in encoded.items()
+    }

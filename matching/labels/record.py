@@ -44,18 +44,15 @@ class Record:
 
     def add_picture(self, picture: LabelledPicture) -> None:
         """Add a picture."""
-        self._take(told := {"picture": asdict(picture)})
-        self._append(told)
+        self._add({"picture": asdict(picture)})
 
     def add_verdict(self, picture: LabelledPicture, place: int, verdict: bool | None) -> None:
         """Add what the user decided of a place."""
-        self._take(told := {"verdict": verdict, "content": picture.content, "place": place})
-        self._append(told)
+        self._add({"verdict": verdict, "content": picture.content, "place": place})
 
     def add_written(self, digests: Mapping[str, str]) -> None:
         """Add the files that are about to be written."""
-        self._take(told := {"written": dict(digests)})
-        self._append(told)
+        self._add({"written": dict(digests)})
 
     def is_label(self, picture: LabelledPicture, place: int) -> bool:
         """Test whether a place is a label: accepted, or a whole thing that was not dropped."""
@@ -76,7 +73,8 @@ class Record:
             for name, digest in told["written"].items():
                 self.written.setdefault(name, []).append(digest)
 
-    def _append(self, told: Mapping[str, Any]) -> None:
+    def _add(self, told: dict[str, Any]) -> None:
+        self._take(told)
         try:
             with self.path.open("ab") as file:
                 file.write((json.dumps(told) + "\n").encode())
@@ -91,7 +89,7 @@ def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
         others = sorted(entry.name for entry in folder.iterdir() if not are_frames(entry))
         if others and not path.exists():
             raise InputError(
-                f"{folder}: holds {others[0]}, which no run of label wrote; choose another --out"
+                f"{folder}: holds {others[0]}, which gdl-match label did not write; choose another --out"
             )
         lines = list(_read_lines(path))
         if not lines:

@@ -1,4 +1,4 @@
-"""What is looked for: pictures, parts of them that masks show, or what existing labels outline.
+"""References: whole pictures, parts that masks show, or parts that existing labels outline.
 
 Label files count pixels from the corner of the top-left one, this program from its centre.
 """
@@ -25,7 +25,7 @@ Polygon = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class Reference:
-    """One thing as one picture shows it.
+    """A thing that is looked for, as one picture shows it.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ class Reference:
             return picture
         inside = opencv.fill_polygons(picture.rgb.shape[:2], [np.array(self.polygon)])
         if not inside.any():
-            raise InputError(f"{self.path}: the outline of {self.name} lies outside of the picture")
+            raise InputError(f"{self.path}: the outline of {self.name} lies outside the picture")
         return add_mask(picture, inside)
 
 
 def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[Reference, ...]:
-    """Read what is looked for.
+    """Read the references.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
     Raises
     ------
     InputError
-        A file is missing or holds no labels, or the number of masks is not that of the pictures.
+        A file is missing or holds no labels, or there are not as many masks as pictures.
     """
     found: list[Reference] = []
     left = list(masks)
@@ -89,9 +89,9 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
         else:
             found.append(Reference(path.stem, str(path), None, str(left.pop(0)) if left else None))
             if masks and found[-1].mask is None:
-                raise InputError(f"{path}: has no --mask; give one for each picture, or none")
+                raise InputError(f"{path}: has no --mask: give a mask for each picture, or for none")
     if left:
-        raise InputError(f"--mask {left[0]}: there is no picture left for it")
+        raise InputError(f"--mask {left[0]}: there are more masks than pictures")
     return tuple(found)
 
 

@@ -106,7 +106,7 @@ def label_pictures(
 ) -> Labels:
     """Find things in all pictures of a folder, or in frames of a video, and write their labels.
 
-    A run that was stopped continues where it was; pictures whose files have changed are searched again.
+    A run that was stopped continues where it stopped; pictures whose files have changed are searched again.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ def label_pictures(
     form : str
         The format, one of `matching.settings.LABEL_FORMATS`.
     recursive : bool
-        Whether pictures in folders inside the folder count.
+        Whether to include subfolders.
     tracks : bool
         Whether the pictures are consecutive frames, in the order of the numbers in their names.
     every : float
-        Seconds of a video between the frames.
+        Seconds between the frames of a video.
     jobs : int, optional
         Processes at a time; by default, one for each processor.
     progress : callable
@@ -142,7 +142,8 @@ def label_pictures(
     Raises
     ------
     InputError
-        A reference, the folder or the video can't be used, or files of another program are in the way.
+        A reference, the folder or the video can't be used, or files that this program did not write are in
+        the way.
     """
     if is_video(folder):
         folder, tracks = save_frames(folder, out, EVERY.check("every", every)), True
@@ -151,7 +152,7 @@ def label_pictures(
     if form not in LABEL_FORMATS:
         raise InputError(f"the format must be one of {', '.join(LABEL_FORMATS)}, got {form!r}")
     if form not in SINGLE and (twins := formats.find_twins(names)):
-        raise InputError(f"{twins[0]} and {twins[1]} would have one label file; rename a picture")
+        raise InputError(f"{twins[0]} and {twins[1]} would have the same label file; rename one of them")
     if tracks:
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
@@ -205,5 +206,5 @@ def _read_reference(reference: Reference) -> Picture:
 def _describe_reference(reference: Reference, config: MatchConfig) -> DescribedPicture:
     described: DescribedPicture = describe_picture(_read_reference(reference), config)
     if not len(described.features):
-        raise InputError(f"{reference.path}: {reference.name} has no features: it can't be found")
+        raise InputError(f"{reference.path}: {reference.name} has no features, so it can't be found")
     return described

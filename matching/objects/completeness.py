@@ -1,4 +1,4 @@
-"""Whether a place shows the whole of picture 0, or a part that it shares with others, such as a logo.
+"""Whether a place shows the whole of picture 0, or only a part of it, such as a logo.
 
 In the reduced frame of picture 0, A is picture 0 and B what picture 1 shows there. Where their print or
 colours differ, picture 1 shows something else.
@@ -31,12 +31,12 @@ class Completeness:
     Parameters
     ----------
     value : float
-        In [0, 1]: of the part of picture 0 that should be visible, the share whose print and colours agree.
+        In [0, 1]: the share whose print and colours agree, of the part of picture 0 that should be visible.
     visible : float
         In [0, 1]: the share of picture 0 (of what its mask shows, or without plain margins) that should be
         visible because it lies inside picture 1.
     print_share, colour_share : float
-        The shares of that part whose print and whose colours agree.
+        The share of that part whose print agrees, and the share whose colours agree.
     """
 
     value: float

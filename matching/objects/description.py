@@ -1,4 +1,4 @@
-"""What an object is in the result: its outline in both images and the transform between them."""
+"""Objects in the result: their outlines in both images, and the transforms between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -49,17 +49,19 @@ class MatchedObject:
     motion : Motion or None
         Its position in picture 1 relative to picture 0; None if unknown.
     thing : int
-        Equal for objects that are copies of one thing: they share their place in picture 0.
+        The number of the thing; objects with the same place in picture 0 are copies of one thing and have the
+        same number.
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels; empty if unknown.
     log_nfa : float or None
         Log10 of its number of false alarms: how many objects as good as this one the same matches form by
         chance (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
     completeness : Completeness or None
-        How much of picture 0 it shows; None if that was not measured, which needs the pixels of both.
+        How much of picture 0 it shows; None if that was not measured, for which the pixels of both pictures
+        are needed.
     inlier_share : float or None
-        Share of its matches that the transform maps correctly, within the tolerance of the fit: 6 pixels of
-        the picture as it was matched. The transform of a bent object fits only a part of it. None if unknown.
+        Share of its matches that the transform fits to within 6 pixels of the picture as it was matched. The
+        transform of a bent object fits only a part of it. None if unknown.
     """
 
     id: int
@@ -99,10 +101,10 @@ class MatchedObject:
 
     @property
     def rank(self) -> float:
-        """What pairs are ranked by: the score times the share that the object covers.
+        """The value by which pairs are ranked: the score times the share of a picture that the object covers.
 
-        The share is that of the picture of which it covers more. A logo alone covers little of a product's
-        picture, however well it matches.
+        The share is that of the picture in which it is larger. A logo alone covers little of a picture of a
+        product, however well it matches.
         """
         covered = None if self.motion is None else self.motion.covered
         return self.score if covered is None else self.score * covered

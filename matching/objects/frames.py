@@ -36,7 +36,9 @@ class Motion:
 
     @property
     def covered(self) -> float | None:
-        """The share of the picture of which the object covers more; None if not known."""
+        """The share of a picture that the object covers, in the picture where it is larger; None if not
+        known.
+        """
         return None if self.share is None else max(self.share, self.share1 or 0.0)
 
     @property

@@ -23,11 +23,11 @@ class Thing:
     objects : tuple of int
         Their ids.
     places : tuple of (k, 2) float64
-        Outlines, pixels: of each copy in picture 1; of repeats in one picture, of each place in it.
+        Outlines, pixels: of the copies in picture 1 or, for repeats in one picture, of all places.
     periodic : bool
         Whether it is a fine periodic texture (bricks, cloth, text), whose place is shifted onto itself.
     joined : tuple of (int, int)
-        Of repeats in one picture: for each of `objects`, which two of `places` it joins.
+        For repeats in one picture: which two of `places` each of `objects` joins.
     """
 
     number: int
@@ -65,8 +65,8 @@ def number_places(outlines: Sequence[Array]) -> Ints:
     """Number the places where the outlines of one picture lie: outlines sequence of (k, 2) -> (n,).
 
     By descending area, each outline joins the place whose first outline is most similar, or begins a new one.
-    Similar outlines have a common area above half the geometric mean of their areas: a logo is another thing
-    than its box.
+    Outlines are similar if their common area exceeds half the geometric mean of their areas; so a logo and
+    its box are different things.
     """
     if not len(outlines):
         return np.empty(0, np.int64)

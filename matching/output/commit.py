@@ -91,7 +91,7 @@ def _move(decided: Path) -> None:
         if target.exists() and compute_digest(target) == there.get(name):
             _rename(target, decided / REPLACED / name)
         elif target.exists() and name in new:
-            raise InputError(f"{target}: has been changed while a run replaced it; rename or remove it")
+            raise InputError(f"{target}: was changed while a run was replacing it; rename or remove it")
         if name in new:
             _rename(source, target)
 

@@ -176,11 +176,7 @@ def _two_view_geometry(images: list[StoredImage], result: Matches) -> tuple[int,
 
 
 def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, Array | None, Array | None]:
-    """Choose COLMAP's configuration for the matches of an object: xy0, xy1 (n, 2); transform (3, 3).
-
-    It is planar if its transform explains it, uncalibrated if a fundamental matrix does; a bent object has
-    multiple geometries. Returns it, and fundamental and homography (3, 3) or None.
-    """
+    """COLMAP's configuration for an object, fundamental and homography: xy0, xy1 (n, 2); transform (3, 3)."""
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
         return PLANAR, None, transform / transform[2, 2]

@@ -148,16 +148,20 @@ def encode_npz(result: Matches) -> bytes:
         "cluster": result.cluster.astype(np.int64),
         "score": result.score.astype(np.float64),
     }
+    files: dict[str, bytes] = {}
+    for name, array in arrays.items():
+        content = io.BytesIO()
+        np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
+        files[f"{name}.npy"] = content.getvalue()
+    return encode_zip(files)
+
+
+def encode_zip(files: Mapping[str, bytes]) -> bytes:
+    """A zip archive of files, without time stamps."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, array in arrays.items():
-            content = io.BytesIO()
-            np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
-            archive.writestr(
-                zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)),
-                content.getvalue(),
-                zipfile.ZIP_DEFLATED,
-            )
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 

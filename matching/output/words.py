@@ -38,12 +38,7 @@ def format_table(result: Matches, name: str = "picture 0") -> str:
 
 
 def format_object(found: MatchedObject) -> tuple[str, ...]:
-    """The table's cells for an object.
-
-    Centre and size are those of its outline in picture 1; `share` is the part of picture 0 that its outline
-    covers, `complete` how much of what should be visible is there. If the transform does not fit nearly all
-    matches, `error` says how many it fits.
-    """
+    """The cells of an object in the table; without a good fit, the error also says how many matches fit."""
     error = f"{found.transform_error:.{1 + _count_digits(found)}f} px"
     if found.inlier_share is not None and found.inlier_share < FITS:
         error += f" ({format_percent(found.inlier_share)} fit)"
@@ -129,7 +124,7 @@ def describe_things(
 
     If picture 0 as a whole is there, counts its copies and the places that share a part of it. Otherwise
     lists each thing with its number of places and objects; a single thing has the name of picture 0.
-    A single copy is told with `single` only: the table's one row says it as well.
+    A single copy is described only with `single`, because the only row of the table says it as well.
     """
     if any(found.is_whole for found in objects):
         return _describe_copies(objects, name, single)
@@ -175,11 +170,11 @@ def describe_result(result: Matches) -> str:
     kept = int((result.cluster >= 0).sum())
     if result.of_one:
         n = len(result.things)
-        found = "1 thing that stands" if n == 1 else f"{n} things that stand"
-        found += " there more than once"
+        found = "1 thing that appears" if n == 1 else f"{n} things that appear"
+        found += " more than once"
     else:
         found = f"{n} object{'s' if n > 1 else ''} in both"
-        found += ", in one of them in negative" if result.negative else ""
+        found += ", with one picture in negative" if result.negative else ""
     return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 
 

@@ -56,7 +56,7 @@ def read_content(image: Any, name: str) -> Any:
     with _one_line_errors(name):
         content = image.read()
     if not isinstance(content, bytes):
-        raise InputError(f"{name}: a file must be opened as binary, got one of {type(content).__name__}")
+        raise InputError(f"{name}: a file must be opened in binary mode, got {type(content).__name__}")
     return content
 
 
@@ -98,7 +98,7 @@ def _one_line_errors(name: str | Path) -> Iterator[None]:
     except NotADirectoryError:
         raise InputError(f"{name}: its folder is a file") from None
     except PermissionError:
-        raise InputError(f"{name}: may not be read (permission denied)") from None
+        raise InputError(f"{name}: can't be read (permission denied)") from None
     except OSError as error:
         raise InputError(f"{name}: can't be opened ({error.strerror or error})") from None
     except MemoryError:

@@ -113,12 +113,7 @@ def make_working_image(picture: Picture, max_pixels: int, enlarged: int = 1) -> 
 
 
 def read_picture(path: str | PathLike[str]) -> Picture:
-    """Read the picture in a file, turned as its EXIF orientation says.
-
-    Transparent pixels (alpha < 128) are masked, except in drawings in one colour, whose shape is opaque: they
-    are shown on white or black. 16-bit and float pictures are stretched from their 0.1 to their 99.9
-    percentile, without fill values.
-    """
+    """Read the picture in a file, upright; transparent pixels are masked, except in one-colour drawings."""
     array, orientation = decode(path)
     picture = make_picture_of_array(array, str(path))
     return replace(picture, path=Path(path), orientation=orientation)

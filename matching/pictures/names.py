@@ -21,7 +21,7 @@ def check_name(path: str | os.PathLike[str]) -> None:
     if not text:
         raise InputError("a name is empty")
     if re.match(r"[a-z][a-z0-9+.-]+://", text, re.IGNORECASE) and not exists(text):
-        raise InputError(f"{text}: is an address, not a file: download it first")
+        raise InputError(f"{text}: is a URL, not a file: download it first")
 
 
 def is_video(path: str | os.PathLike[str]) -> bool:

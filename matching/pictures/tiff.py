@@ -93,11 +93,7 @@ def read_nodata(tags: Any) -> float | None:
 
 
 def hide_nodata(array: Array, nodata: float | None, stored: Array | None = None) -> Array:
-    """Make what has no data transparent.
-
-    array, stored (h, w), (h, w, 3) or (h, w, 4) array; stored are the numbers of the file, where the colours
-    are others.
-    """
+    """Make pixels without data transparent: array (h, w[, 3 or 4]); stored are the numbers of the file."""
     stored = array if stored is None else stored
     value = None if nodata is None else _convert(nodata, stored.dtype)
     if value is None:
@@ -141,12 +137,9 @@ def read_tags(page: TiffPage) -> dict[int, Any]:
 
 
 def read_bands(page: TiffPage, layout: Layout) -> Array:
-    """Read the colours of a page (its first three bands, or its only one) and what is declared as alpha.
-
-    Pixels without data are transparent. Returns (h, w), (h, w, 3) or (h, w, 4) array.
-    """
+    """Read the colours of a page and its declared alpha -> (h, w), (h, w, 3) or (h, w, 4)."""
     if layout.photometric not in N_COLOURS or np.dtype(page.dtype).kind not in "uif":
-        raise ValueError(f"colours of kind {layout.photometric} in {page.dtype} can't be read")
+        raise ValueError(f"colours of kind {layout.photometric} stored as {page.dtype} can't be read")
     n_colours = max(N_COLOURS[layout.photometric], 3)
     plain = [k for k in range(layout.n_samples) if k != layout.alpha]
     chosen = plain[:n_colours] if len(plain) >= n_colours else plain[:1]
@@ -178,7 +171,7 @@ def _read_samples(page: TiffPage, layout: Layout, chosen: Sequence[int | None]) 
         page.parent.filehandle.seek(offset)
         data = page.parent.filehandle.read(size)
         if len(data) < size:
-            raise ValueError("the file is cut off")
+            raise ValueError("the file is truncated")
         part, (_, _, y, x, _), _ = page.decode(prepare(data, index), index, jpegtables=page.jpegtables)
         part = part[0, : layout.height - y, : layout.width - x]
         place = bands[y : y + part.shape[0], x : x + part.shape[1]]

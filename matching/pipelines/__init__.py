@@ -1,1 +1,1 @@
-"""From pictures, or given matches, to a result: the stages in their order, one module a kind of input."""
+"""From pictures, or given matches, to a result: a module for each kind of input."""

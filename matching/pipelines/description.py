@@ -1,4 +1,4 @@
-"""What the matching needs of a picture: its features, at its working size and at its own."""
+"""What matching needs to know about a picture: its features, at its working size and at its full size."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ ENLARGED = 2  # times: small pictures whose first octave is described too
 
 @dataclass(frozen=True, eq=False)
 class DescribedPicture:
-    """All that the matching needs of a picture; it can be kept for further pairs."""
+    """All that matching needs to know about a picture; it can be kept for further pairs."""
 
     features: Features  # in working pixels
     step: Floats  # (2,), pixels of the picture per working pixel, in x and y
@@ -34,7 +34,7 @@ class DescribedPicture:
 def describe_picture(
     picture: Picture, config: MatchConfig = MatchConfig(), n_threads: int = 1
 ) -> DescribedPicture:
-    """Extract the features of a picture: the part of a match that does not depend on the other picture."""
+    """Extract the features of a picture, the part of a match that does not depend on the other picture."""
     image = make_working_image(picture, config.first_pixels)
     features = extract_features(image.grey, config.features, image.mask, n_threads)
     size = np.array([picture.width, picture.height])
@@ -64,7 +64,7 @@ def prepare_views(picture: Picture, config: MatchConfig = MatchConfig()) -> View
 
 
 def is_larger(described: DescribedPicture, config: MatchConfig = MatchConfig()) -> bool:
-    """Test whether a picture is larger than its working size, and may be matched at its own."""
+    """Test whether a picture is larger than its working size, so that it may be matched at its full size."""
     return min(int(described.size.prod()), config.max_pixels) > config.first_pixels
 
 

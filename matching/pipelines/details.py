@@ -1,15 +1,15 @@
 """Objects that are too small for the size at which pictures are first matched.
 
-A larger picture has finer octaves than its features at the working size (`matching.features.details`). A
-detail is an object that only these show: at least 24 pixels large. Its size in the other picture is unknown,
-so candidates are matched and grouped for one band of relative scales after another
-(`matching.correspondences.scale_bands`). All lengths are pixels of the large picture at its own size.
+A larger picture has finer octaves than those described at the working size (`matching.features.details`). A
+detail is an object of at least 24 pixels that only these octaves show. Its size in the other picture is
+unknown, so candidates are matched and grouped for one band of relative scales after another
+(`matching.correspondences.scale_bands`). All lengths are pixels of the large picture at its full size.
 
-A detail has few matches, so significance distinguishes it from chance. It is measured outwards from a match
-in the large picture, where few other matches are around it. Each band counts as one more test.
+A detail has few matches, so its significance decides whether chance explains it. It is measured outwards from
+a match in the large picture, where few other matches are nearby. Each band counts as one more test.
 
-If one picture is small, details of the other are always searched; if both are large, only if nothing sure is
-found without them.
+If one picture is small, details of the other are always searched for; if both are large, only if nothing sure
+is found without them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Located:
         )  # fmt: skip
 
     def add_rejected(self, rejected: Sequence[Rejection], reach: float) -> Located:
-        """Add groups that are no objects elsewhere, those that are not near objects or larger ones."""
+        """Add rejected groups of another search that are not near objects or larger rejected groups."""
         if not rejected:
             return self
         own, reaches = self.labels >= 0, reach * np.max([*self.steps, [1.0, 1.0]], axis=0)
@@ -89,7 +89,7 @@ def locate(
 ) -> Located:
     """Locate candidates and their groups in the pictures; step0, step1 (2,).
 
-    With `most`, only all matches of objects, or their best, and then the best outliers, early ones first.
+    With `most`, at most so many: the matches of objects, or the best of them, then the best outliers.
     """
     steps = np.tile([step0.max(), step1.max()], (len(groups.scores), 1))
     xy0, xy1 = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)
@@ -106,7 +106,7 @@ def locate(
 def find_details(
     coarse: Seen, fine: Seen, working_step: Floats, config: MatchConfig, group: Group
 ) -> list[Located]:
-    """Find objects of one picture that are details of another one: working_step (2,)."""
+    """Find objects of one picture that are details of the other: working_step (2,)."""
     if not len(coarse.features) or not len(fine.features):
         return []
     extent = max(float(np.ptp(coarse.features.xy, axis=0).max()), 1.0)
@@ -126,7 +126,8 @@ def find_details(
 
 
 def _leave_out_finest(seen: Seen, extent: float) -> Features:
-    """Leave out what is smaller than an object that fills the picture needs: a third of the time.
+    """Leave out features that are too small to be needed for an object that fills the picture; saves a third
+    of the time.
 
     An object of SHOWN pixels has enough features of one pixel and more.
     """
@@ -142,7 +143,7 @@ def group_details(
     config: MatchConfig,
     group: Group,
 ) -> Located:
-    """Group candidates and their pool, one of n_tests, into objects of the finer picture."""
+    """Group candidates and their pool into objects of the finer picture, as one of n_tests."""
     objects = replace(config.objects, min_matches=min(FEWEST, config.objects.min_matches))
     best, pool = (_swap(own) for own in candidates)
     both, groups = group(fine.features, coarse.features, best, pool, replace(config, objects=objects))
@@ -162,7 +163,7 @@ def _swap(found: Candidates) -> Candidates:
 
 
 def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:
-    """Add details to what is known; if several objects are the same, the one with most matches is kept."""
+    """Add details to the known objects; of several that are the same, the one with most matches is kept."""
     objects = [(part, k) for part in (known, *details) for k in range(len(part.scores))]
     objects.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))  # ties: known ones first
     kept: list[tuple[Located, int]] = []
@@ -185,7 +186,7 @@ def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: f
 
 
 def _join(known: Located, objects: list[tuple[Located, int]], most: int) -> Located:
-    """The candidates that were known with the matches of the objects, and only these as objects."""
+    """The known candidates joined with the matches of the objects, where only `objects` are labelled."""
     objects = sorted(objects, key=lambda item: -item[0].scores[item[1]])
     labels, added = [np.full(len(known.labels), -1)], [(known, np.arange(len(known.labels)))]
     for number, (part, k) in enumerate(objects):

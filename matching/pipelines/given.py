@@ -1,7 +1,7 @@
 """Matches from anywhere, grouped into objects by the same stages as the program's own candidates.
 
-Given points may have any unit, come from pictures of any size and be few or many, so lengths are taken from
-the points. The stages in their order:
+Given points may have any unit, come from pictures of any size, and be few or many, so all lengths are derived
+from the points. The stages in their order:
 
     stray       each picture gets a unit, the spread of its points; stray points leave       given_units.py
     maps        the map around each match, from its neighbours                               given_maps.py
@@ -64,7 +64,7 @@ def group_matches(
     planes: bool = False,
     config: MatchConfig = MatchConfig(),
 ) -> MatchResult:
-    """Group matches that come from elsewhere into the objects that both pictures show.
+    """Group the matches of another program into the objects that both pictures show.
 
     Parameters
     ----------
@@ -72,26 +72,26 @@ def group_matches(
         The points of each match in picture 0 and 1, in any unit, with any origin and axes. A keypoint may
         belong to several matches.
     frames0, frames1 : (n, 2, 2) array_like, optional
-        Size, direction and shape of the keypoints of each match; give both or none. A frame maps a keypoint's
-        own normal coordinates to the picture, so that F1 F0^-1 maps the surroundings of the match from
-        picture 0 to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
+        Size, direction and shape of the keypoints of each match; give both or neither. A frame maps a
+        keypoint's own normal coordinates to the picture, so that F1 F0^-1 maps the surroundings of the match
+        from picture 0 to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
     sizes : ((h0, w0), (h1, w1)), optional
-        Sizes of the pictures, in the unit of the points; whole numbers count pixels, with (0, 0) the centre
-        of the first one. If most points lie outside of the pictures, objects have no frames and no shares of
-        the pictures.
+        Sizes of the pictures, in the unit of the points; whole numbers are taken as pixels, with (0, 0) the
+        centre of the first one. If most points lie outside the pictures, objects have no frames and no shares
+        of the pictures.
     score : (n,) array_like, optional
         Smaller is better, as in `MatchResult`. If several matches join the same two places, the frames of the
-        best one count.
+        best match are used.
     mirrored : bool or "auto"
-        Which maps are tried around each match. True: mirroring ones, as if y points up in only one picture;
-        False: the others; "auto": both, for all matches together and for each. The `motion` of an object says
-        whether it is mirrored.
+        Which maps are tried around each match. True: only those that mirror, as when y points up in only one
+        picture. False: only those that do not. "auto": both, for all matches together and for each one. The
+        `motion` of an object says whether it is mirrored.
     planes : bool
-        Whether to split each object into planes; matches on none of them become outliers.
+        Whether to split each object into planes; matches that are on none of them become outliers.
     config : MatchConfig
-        The settings; only `graph`, `clustering`, `smooth_map`, `suppression`, `objects` and `max_matches`
-        count. The latter is the number of matches that are clustered at a time, and sampled for the maps
-        around each; all others may join objects. Its lengths are working pixels, see
+        The settings, of which only `graph`, `clustering`, `smooth_map`, `suppression`, `objects` and
+        `max_matches` are used. `max_matches` is the number of matches that are clustered at a time, and
+        sampled for the maps around each match; all others may join objects. Lengths are working pixels, see
         `matching.pipelines.given`.
 
     Returns
@@ -102,8 +102,8 @@ def group_matches(
     Raises
     ------
     InputError
-        A ValueError: an array has the wrong shape or holds numbers that are not finite, or `mirrored` is
-        something else.
+        A ValueError: an array has the wrong shape or holds numbers that are not finite, or `mirrored` has
+        another value.
     """
     check_config(config)
     if not (isinstance(mirrored, bool | np.bool) or mirrored == "auto"):
@@ -161,7 +161,7 @@ class GivenState:
 
 
 def run_stages(context: GivenContext, stages: Stages, clock: Clock | None = None) -> GivenState:
-    """Run the stages as far as they lead."""
+    """Run the stages until one leaves nothing for the next."""
     clock, labels = clock or Clock(), np.full(len(context.xy0), -1, np.int64)
     none = Groups(labels, np.empty(0), np.empty(0), (), all_of_stage("candidates", labels))
     state = GivenState(none)
@@ -175,7 +175,7 @@ def run_stages(context: GivenContext, stages: Stages, clock: Clock | None = None
 
 
 def leave_out_stray(state: GivenState, context: GivenContext) -> GivenState | None:
-    """The matches without stray coordinates, which are none of a picture."""
+    """The matches without those whose coordinates lie far from all others."""
     if not len(context.xy0):
         return None
     xy0, xy1, maps, (unit0, unit1) = context.xy0, context.xy1, context.maps, context.units
@@ -188,7 +188,7 @@ def leave_out_stray(state: GivenState, context: GivenContext) -> GivenState | No
 
 
 def find_local_maps(state: GivenState, context: GivenContext) -> GivenState | None:
-    """The map around each match; none where there are fewer matches than an object needs."""
+    """The map around each match; None if there are fewer matches than an object needs."""
     n, config = len(state.matches.xy0), context.config
     if n < VOTERS:
         return None
@@ -200,7 +200,7 @@ def find_local_maps(state: GivenState, context: GivenContext) -> GivenState | No
 
 
 def find_pixel(state: GivenState, context: GivenContext) -> GivenState | None:
-    """The working pixel, from the objects that are significant; none where none is."""
+    """The working pixel, from the significant objects; None if there are none."""
     bound = context.config.objects.max_log_nfa - DEPENDENT
     measured = measure_points(state.matches, state.local, state.sample, bound)
     return None if measured is None else replace(state, pixel=measured[0], spacing=measured[1])
@@ -259,7 +259,7 @@ PLANES = insert_before(DEFAULT, "objects", Stage("planes", split_objects))
 
 
 def _mark(state: GivenState, stage: str, rows: Bools) -> GivenState:
-    """The state with matches (n,) that are dropped by a stage unless another one does later."""
+    """The state after a stage has dropped matches (n,), unless a later stage drops them as well."""
     stages = mark_dropped(state.groups.told_stages, stage, rows)
     return replace(state, groups=replace(state.groups, stages=stages))
 
@@ -270,7 +270,7 @@ def _to_local(context: GivenContext) -> tuple[Floats, Floats]:
 
 
 def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
-    """The groups with at most LISTED matches each, for speed; the same ones for any order of the rows."""
+    """The groups with at most LISTED matches each, for speed, whatever the order of the rows."""
     labels = groups.labels.copy()
     for k in range(len(groups.scores)):
         own = np.flatnonzero(labels == k)
@@ -287,7 +287,7 @@ def _lie_within(xy: Floats, size: Array) -> bool:
 
 
 def _corners(size: Array) -> Floats:
-    """(2, 2) first and last corner of a picture (h, w), whole pixels being counted from the first centre."""
+    """(2, 2) first and last corner of a picture (h, w); whole pixels count from the first centre."""
     half = 0.5 if (size == np.rint(size)).all() else 0.0
     return np.array([[0.0, 0.0], size[::-1]]) - half
 
@@ -302,7 +302,7 @@ def _box(xy: Floats, unit: Unit, size: Array | None) -> Floats:
 
 
 def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
-    """Adapt settings that depend on the length of the program's own list to n given matches.
+    """Adapt the settings that depend on the number of candidates to n given matches.
 
     spacing: working pixels from a match to its neighbours in an object. Few matches mean small objects, which
     merge at larger affinities, by the law of `ClusteringConfig`; chance agreements of a given size are rarer.

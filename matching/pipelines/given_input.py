@@ -1,4 +1,4 @@
-"""Given matches as they come from users, checked."""
+"""Checks of the matches that users give."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_given(
         raise InputError(f"xy1 must have as many rows as xy0, {n}, got {len(x1)}")
     if (frames0 is None) != (frames1 is None):
         name = "frames0" if frames0 is None else "frames1"
-        raise InputError(f"{name} must be given where the other one is, got None")
+        raise InputError(f"{name} must be given if the other one is, got None")
     maps = None
     if frames0 is not None:
         frames = _read_frames("frames0", frames0, n), _read_frames("frames1", frames1, n)

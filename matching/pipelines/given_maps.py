@@ -1,4 +1,4 @@
-"""Given matches in one unit: each once, the maps around them, and how accurate their points are.
+"""Given matches in a common unit, each listed once: the maps around them, and the accuracy of their points.
 
 Notation: places are in spreads of the points of each picture (`given_units`).
 """
@@ -27,10 +27,7 @@ ACCURATE = 4.0  # deviations of the points are a working pixel: most points are 
 
 @dataclass(frozen=True, eq=False)
 class UniqueMatches:
-    """Given matches in units of the spread of each picture, each place once, in an order of their own.
-
-    `row` (n,) is where each given match is among them.
-    """
+    """Given matches in units of each picture's spread, each place once; `row` (n,) is where each is."""
 
     xy0: Floats
     xy1: Floats
@@ -39,7 +36,7 @@ class UniqueMatches:
 
 
 def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> UniqueMatches:
-    """The UniqueMatches at places x0, x1 (n, 2). Swapped pictures give the same, by a rule of their own."""
+    """The UniqueMatches at places x0, x1 (n, 2); if the pictures are swapped, the order is the same."""
     if np.sort(x0, axis=0).tobytes() > np.sort(x1, axis=0).tobytes():
         x0, x1, maps = x1, x0, None if maps is None else invert_matrices(maps)
     places = np.hstack([x0, x1])
@@ -56,7 +53,7 @@ def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> U
 def choose_local_maps(
     matches: UniqueMatches, sample: Ints, slope: float, mirrored: bool | Literal["auto"]
 ) -> tuple[UniqueMatches, LocalMaps]:
-    """Maps of the matches that the nearest of a sample, as large as the program's own list, vote for.
+    """The map of each match that the nearest matches of a sample of the usual size vote for.
 
     If most maps are mirrored, as when y points up in one picture, picture 1 is turned over. With "auto", so
     is the map of each match that explains its neighbours better that way.
@@ -86,9 +83,8 @@ def choose_local_maps(
 
 
 def put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
-    """(n,) the order of matches in which those that are clustered, n_listed at a time, come first: those
-    whose map explains most of their neighbours, in random order, then the others by their support. As they
-    are where all are clustered.
+    """(n,) the order in which matches are clustered, n_listed at a time: first those whose map explains most
+    of their neighbours, in random order, then the others by their support; unchanged if all are clustered.
     """
     n = len(local.support)
     if n_listed == n:
@@ -100,7 +96,8 @@ def put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
 def measure_points(
     matches: UniqueMatches, local: LocalMaps, sample: Ints, max_log_nfa: float
 ) -> tuple[float, float] | None:
-    """Accuracy of the points of significant objects, and spacing of the most significant one, or None.
+    """The accuracy of the points of significant objects, and the spacing of the most significant one, or
+    None.
 
     Both are measured on the objects of a sample.
     """
@@ -122,7 +119,7 @@ def measure_points(
 
 
 def _choose_seeds(scaled: Correspondences, local: LocalMaps) -> Ints:
-    """(s, 2) the matches whose neighbours agree best, each with the neighbours that its map explains best."""
+    """(s, 2) the matches whose neighbours agree best, each with the neighbour that its map explains best."""
     best = np.argsort(-local.support, kind="stable")[:SEEDS]
     others = local.near[best]
     u, v = (xy[others] - xy[best, None] for xy in (scaled.xy0, scaled.xy1))

@@ -4,11 +4,11 @@ Neighbouring planes of a rigid thing move smoothly together. Here, homographies 
 one object. The cost of a match is the negative log density of its error from its plane, or that of an
 outlier. A plane costs half the logarithm of the number of matches for each of its eight numbers (Schwarz
 1978). The nearest matches around each match propose a plane; planes are added while they save more than they
-cost. Then each match chooses among them, also by what its neighbours choose, planes are fitted again, and two
-are merged if that costs less, until nothing changes.
+cost. Then each match chooses a plane, guided by the choices of its neighbours, the planes are fitted again,
+and two planes are merged if that lowers the cost, until nothing changes.
 
-Notation: cost (p, n), of each match by each plane: minus the logarithm of the density of its error, up to a
-constant.
+Notation: cost (p, n) is the cost of each match on each plane: minus the logarithm of the density of its
+error, up to a constant.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _centring(xy: Floats) -> Floats | None:
 
 
 def _measure_costs(planes: list[Floats], xy0: Floats, xy1: Floats, variance: float) -> Floats:
-    """(p + 1, n) of each plane and, at last, of none."""
+    """(p + 1, n) the cost on each plane and, in the last row, on none."""
     costs = [squared_error(plane, xy0, xy1) / (2 * variance) for plane in planes]
     return np.vstack([*costs, np.full(len(xy0), OUTLIER)])
 
@@ -143,8 +143,8 @@ def _price(n: int) -> float:
 
 
 def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
-    """Choose planes greedily, each the proposal that saves most, fitted to what it explains; and the
-    variance.
+    """The planes and the variance: planes are chosen greedily, each the proposal that saves most, fitted to
+    the matches it explains.
 
     The variance of the points is the first quartile over proposals, as some neighbours are on two planes.
     """
@@ -177,7 +177,7 @@ def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
 
 
 def _assign(cost: Floats, near: Ints, labels: Ints) -> Ints:
-    """Assign each match to a plane or -1: the more neighbours (n, k) chose a plane before, the likelier."""
+    """Assign each match to a plane or -1; planes chosen by more of its neighbours (n, k) are likelier."""
     none = len(cost) - 1
     before = np.where(labels < 0, none, labels) if (labels >= 0).any() else cost.argmin(axis=0)
     count = np.array([(before[near] == p).sum(axis=1) for p in range(len(cost))])
@@ -208,8 +208,8 @@ def _merge(
 ) -> tuple[list[Floats], Ints]:
     """Merge planes that cost less as one, the pair that saves most first.
 
-    Merged planes need not encode which match is on which: little where neighbours (n, k) are on the same, but
-    much for two planes of intermixed matches.
+    A merged plane saves the encoding of which match is on which plane: little if neighbours (n, k) are on the
+    same plane, but much if the matches of two planes are intermixed.
     """
     while len(planes) > 1:
         cost = np.minimum(_measure_costs(planes, xy0, xy1, variance), OUTLIER)

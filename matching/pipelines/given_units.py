@@ -1,7 +1,7 @@
-"""Units of given points: their spread and their middle; and objects converted back from such units.
+"""Units of given points, from their spread and their middle, and the conversion of objects back from them.
 
-Points may lie far from their origin, as coordinates of maps do, and count any length. Fits need differences
-that single precision can represent, so everything is computed around their middle.
+Points may lie far from their origin, like map coordinates, and may have any unit of length. Fits need
+differences that single precision can represent, so everything is computed around their middle.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Unit:
 
     @property
     def size(self) -> float:
-        """About a pixel: a share of the spread, so that the unit of the points does not count."""
+        """About a pixel: a share of the spread, so that the unit of the points does not matter."""
         return self.spread * LIKE_PIXELS
 
     def near(self, xy: Floats) -> Bools:
-        """Which points are not astray: xy (n, 2) -> (n,) bool."""
+        """Which points do not lie far from all others: xy (n, 2) -> (n,) bool."""
         return np.asarray(_distance(xy, self.origin) < STRAY * self.spread)
 
     def to_local(self, xy: Floats) -> Floats:
@@ -49,10 +49,7 @@ class Unit:
         return np.array([[size, 0, x], [0, size, y], [0, 0, 1]])
 
     def round_to_single(self, xy: Floats) -> Floats:
-        """Convert points (n, 2) to units of their spread, rounded to single precision.
-
-        That is coarser than what another unit or a turn leaves behind in double precision.
-        """
+        """Convert points (n, 2) to units of their spread, in single precision, which hides rounding."""
         return ((xy - self.origin) / self.spread).astype(np.float32).astype(np.float64) + 0.0  # no -0.0
 
 
@@ -67,10 +64,7 @@ def find_unit(xy: Floats, size: Array | None) -> Unit:
 
 
 def _middle(xy: Floats) -> Floats:
-    """The geometric median (2,), by Weiszfeld's iteration; equivariant, and robust to far points.
-
-    Points so far that the iteration would approach the others only slowly are left out.
-    """
+    """The geometric median (2,), by Weiszfeld's iteration, without points so far that it would be slow."""
     rough = np.median(xy, axis=0)
     far = _distance(xy, rough)
     xy = xy[far <= STRAY * np.median(far)] if np.median(far) > 0 else xy

@@ -1,4 +1,4 @@
-"""Which of the candidates a result lists."""
+"""The choice of the candidates that a result lists."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from matching._common.types import Bools, Floats, Ints
 
 
 def choose_rows(labels: Ints, score: Floats, is_pool: Bools, most: int) -> Ints:
-    """Choose rows of a result: objects' matches, then best outliers; labels, score, is_pool (m,) -> (k,)."""
+    """Choose the matches of objects, then the best outliers; labels, score, is_pool (m,) -> (k,)."""
     order = np.lexsort((score, is_pool))
     ordered = labels[order]
     sizes = np.bincount(ordered[ordered >= 0])
@@ -16,7 +16,7 @@ def choose_rows(labels: Ints, score: Floats, is_pool: Bools, most: int) -> Ints:
 
 
 def _fair_share(sizes: Ints, places: int) -> int:
-    """The largest size at which all groups, none larger than it, still fit into the places."""
+    """The largest size to which all groups can be limited so that they fit into the places."""
     share = int(sizes.max(initial=0))
     while np.minimum(sizes, share).sum() > places:
         share -= 1

@@ -1,4 +1,4 @@
-"""Whether a picture may be a mirrored copy of another one: a test so cheap that every pair can be tested."""
+"""A test of whether one picture may be a mirrored copy of another, cheap enough for every pair."""
 
 from dataclasses import replace
 

@@ -66,12 +66,12 @@ def match(
     Returns
     -------
     MatchResult
-        The same for any number of threads; swapped images give the same matches, swapped.
+        The result is the same for any number of threads; swapped images give the same matches, swapped.
 
     Raises
     ------
     InputError
-        A ValueError: a file or array can't be used, or a mask has another size than its image.
+        A ValueError: a file or array can't be used, or a mask does not have the size of its image.
     TypeError
         `config` is not a MatchConfig, or there is no setting of that name.
 
@@ -139,7 +139,7 @@ def match_described(
     details: Sequence[FindDetails] | None = None,
     pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
-    """Match described pictures as `match` does; negatives are tried only with `stages`, at twice the time."""
+    """Match described pictures as `match` does; negatives are tried only with `stages`, in twice the time."""
     clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
@@ -180,7 +180,7 @@ def group_with(stages: Stages) -> Callable[[PairState, PairContext], PairState]:
 
 
 def drop_textures_of_pair(state: PairState, context: PairContext) -> PairState:
-    """The groups that are no periodic textures."""
+    """The groups that are not periodic textures."""
     return replace(state, groups=drop_textures(*context.features, state.candidates, state.groups))
 
 
@@ -190,7 +190,7 @@ def list_candidates(state: PairState, context: PairContext) -> PairState:
 
 
 def look_at_views(state: PairState, context: PairContext) -> PairState:
-    """What simulated views show, where that is more."""
+    """The objects that simulated views show, if they have more matches."""
     config, known = context.config, state.located
     if context.views is None or is_solved(known):
         return state
@@ -204,7 +204,7 @@ def look_at_views(state: PairState, context: PairContext) -> PairState:
 
 
 def look_closer(state: PairState, context: PairContext) -> PairState:
-    """The same with the details of pictures that are looked at more closely."""
+    """The objects, and the details of pictures that are matched at their full size."""
     if context.details is None:
         return state
     closer = _choose_details(state.seen, state.located, context.config)
@@ -215,7 +215,7 @@ def look_closer(state: PairState, context: PairContext) -> PairState:
 
 
 def look_in_negative(state: PairState, context: PairContext) -> PairState:
-    """What both pictures show if one is taken in negative, dark where it is bright, if nothing is found."""
+    """The objects found with one picture in negative, if there are none without."""
     if len(state.located.scores):
         return state
     second = replace(context.second, features=negative_features(context.second.features))
@@ -232,7 +232,7 @@ def look_in_negative(state: PairState, context: PairContext) -> PairState:
 
 
 def _measure_share(candidates: Candidates, context: PairContext) -> float:
-    """The share of a picture that matches surround, of the one of which it is more."""
+    """The share of a picture that the matches surround, in the picture where it is larger."""
     ends = (context.first, candidates.xy0), (context.second, candidates.xy1)
     return max(hull_area(xy) * float(one.step.prod() / np.ptp(one.box, axis=0).prod()) for one, xy in ends)
 
@@ -277,7 +277,7 @@ def choose_stages(config: MatchConfig) -> Stages:
 
 
 def label_by(find_clusters: FindClusters) -> Stages:
-    """The stages with another method, which labels candidates, in place of the grouping and its tests."""
+    """The stages with a function that labels candidates in place of the grouping and its tests."""
 
     def label(state: PairState, context: PairContext) -> PairState:
         return replace(state, groups=find_clusters(state.candidates, context.config))
@@ -286,7 +286,7 @@ def label_by(find_clusters: FindClusters) -> Stages:
 
 
 def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int]:
-    """Choose pictures to look at closer: a reduced one; if nothing sure is found, both of one kind."""
+    """Choose the pictures to match at their full size: the reduced one, or both if nothing sure was found."""
     larger = [k for k in (0, 1) if is_larger(pair[k], config)]
     if len(larger) == 1 or is_solved(found):
         return larger[: len(larger) % 2]
@@ -296,7 +296,7 @@ def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int
 def _look_closer(
     located: Located, pair: Pair, chosen: list[int], details: Sequence[FindDetails], config: MatchConfig
 ) -> tuple[Located, Pair]:
-    """Add the details of the chosen pictures; returns the sizes that were matched in the end."""
+    """Add the details of the chosen pictures; also returns the sizes at which they were matched."""
     found: list[Located] = []
     seen = list(pair)
     for k in chosen:
@@ -348,7 +348,7 @@ def find_objects(
     config: MatchConfig = MatchConfig(),
     stages: Stages | None = None,
 ) -> tuple[Candidates, Groups]:
-    """Group the candidates into objects, which take further matches from a pool."""
+    """Group the candidates into objects, which may take further matches from a pool."""
     candidates = join_candidates([candidates, pool[np.argsort(pool.score, kind="stable")]])
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     n_listed = len(candidates) - len(pool)

@@ -51,10 +51,10 @@ def find_repeats(
 ) -> MatchResult:
     """Find what a picture shows more than once.
 
-    Each object joins two places, xy0 in one and xy1 in the other; each two places are joined once, and the
-    place further left comes first (of two at the same x, the upper one). `things` says which places show the
+    Each object joins two places, xy0 in one and xy1 in the other; each pair of places is joined once, with
+    the place further left first (if both have the same x, the upper one). `things` says which places show the
     same thing: a thing shown three times has three places, joined by two or three objects. A fine periodic
-    texture is a thing that is `periodic`, with one object, which shifts it onto itself.
+    texture is a `periodic` thing with one object, which shifts it onto itself.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def find_repeats(
     -------
     MatchResult
         Each candidate is a pair of features, listed once. `frame1` of an object is the box around its first
-        place, as it lies in the second one.
+        place, mapped to the second one.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def find_repeats(
     check_config(config)
     config = config.with_settings(**settings)
     if config.view_synthesis:
-        raise InputError("view_synthesis must be off for one picture: it simulates the views of two")
+        raise InputError("view_synthesis must be False for one picture: it simulates the views of two")
     clock = Clock(progress, NAMES)
     image, mask = read_content(image, "image"), read_content(mask, "mask")
     picture = add_mask(make_picture(image), mask, "mask")
@@ -159,7 +159,7 @@ def match_within_picture(state: RepeatsState, context: RepeatsContext) -> Repeat
 
 
 def group_both_ways(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
-    """The groups of the candidates, directed either way."""
+    """The groups of the candidates, in both directions."""
     candidates, n, config = state.candidates, len(state.candidates), context.config
     correspondences = direct_both_ways(candidates.xy0, candidates.xy1, candidates.maps)
     # grouping needs the best first: those of both directions before the reserve of both
@@ -214,7 +214,7 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
 
 
 def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
-    """A seed for each object; none of the features of a texture vote."""
+    """A seed for each object, without the features of textures."""
     seeds = []
     for rows, is_periodic in zip(repeats.groups.members, repeats.periodic, strict=True):
         own = rows[:0] if is_periodic else rows
@@ -231,7 +231,7 @@ def list_candidates(state: RepeatsState, context: RepeatsContext) -> RepeatsStat
 
 
 def describe_repeats(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
-    """The objects, each with the frame of its first place, and the things that they are copies of."""
+    """The objects, each with the frame of its first place, and the things that they show."""
     described, found = context.described, state.located
     tolerance = context.config.graph.scale * float(described.step.max())
     objects = [

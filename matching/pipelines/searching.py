@@ -1,4 +1,4 @@
-"""One picture that is matched with one picture after another, and described only once."""
+"""One picture that is described once and matched with many others."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Objects seen from very different directions: found in simulated views, on demand.
+"""Objects seen from very different directions, found in simulated views.
 
 If plain features do not solve a pair, a few simulated views of both pictures are matched, then many more
 (`matching.features.views`). The objects are the groups that are planes
@@ -24,14 +24,14 @@ OVERLAP = 0.5  # share of a plane under larger ones from which on it is dropped
 
 
 def is_solved(groups: Groups | Located) -> bool:
-    """Test whether plain features solve a pair: its best object is not doubtful."""
+    """Test whether plain features solve a pair: its best object is sure or likely."""
     return groups.log_nfa is not None and any(confidence(v) != DOUBTFUL for v in groups.log_nfa)
 
 
 def find_in_views(
     plain: Sequence[Features], pictures: Sequence[ViewedPicture], config: MatchConfig = MatchConfig()
 ) -> tuple[Candidates, Groups] | None:
-    """Find objects that only simulated views show, and the groups of views that are no objects."""
+    """Find objects that only simulated views show, and the rejected groups of the views."""
     n_threads, found = default_threads(), None
     narrow = replace(config, objects=replace(config.objects, min_width=0.0))  # seen from the side
     for views in view_levels(config.features.regions):

@@ -21,12 +21,7 @@ def limited_protocol(limits: Limits) -> partial[LimitedProtocol]:
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP/1.1 in which every connection has a time limit.
-
-    The limit starts anew when the connection opens, when the header of a request is complete, when its answer
-    has been sent, and while the client does not read an answer. If the largest number of connections is open,
-    a new one replaces the one that has waited longest for a complete header.
-    """
+    """HTTP/1.1 in which every connection has a time limit, and a new one may replace the longest idle one."""
 
     def __init__(self, *args: Any, limits: Limits, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -98,7 +98,7 @@ class Jobs:
         self._keep_working()
         waiting = self._count("waiting")
         if waiting >= self.limits.queue or not self._has_room_for_upload():
-            reason = f"the server is busy: {waiting} matches wait already; try again in a few seconds"
+            reason = f"the server is busy: {waiting} matches are already waiting; try again in a few seconds"
             raise Refusal(503, reason, _later())
         number = secrets.token_urlsafe(16)
         try:
@@ -129,7 +129,7 @@ class Jobs:
             raise Refusal(*refused)
 
     def _has_room_for_upload(self) -> bool:
-        """Whether another upload may begin; a very slow one makes room for it."""
+        """Whether another upload may begin; a very slow one is dropped for it."""
         uploads = [job for job in self._jobs.values() if job.state == "uploading"]
         if len(uploads) < self.limits.queue:
             return True
@@ -172,7 +172,7 @@ class Jobs:
     def health(self) -> dict[str, Any]:
         """Whether matches can be carried out, and what prevents it."""
         ended = [name for name in self._duties if name not in self._tasks or self._tasks[name].done()]
-        problems = [f"the task had ended that should: {name}" for name in ended]
+        problems = [f"a task had ended: {name}" for name in ended]
         self._keep_working()
         if self._trouble is not None:
             problems.append(f"no process could be started: {self._trouble}")

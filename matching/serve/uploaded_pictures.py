@@ -27,16 +27,13 @@ FIELDS = {
     "--max-matches 6000": "6000 in “Candidates at most”",
     "masking the texture with --mask0 and --mask1": "cutting the texture off",
 }
-MORE = "the report below lists all groups under “What is in no object, and why”"
+MORE = "the report below lists all groups under “Rejected matches, and why”"
 
 
 def match_uploads(
     tell: Callable[..., None], folder: str, names: list[str], settings: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Match folder/upload0 and upload1, or find what upload0 alone shows more than once.
-
-    The uploads are deleted; the results are in the folder afterwards.
-    """
+    """Match folder/upload0 and upload1, or find repeats in upload0; the uploads are deleted."""
     uploads = [Path(folder) / f"upload{k}" for k in range(len(names))]
     try:
         config = MatchConfig().with_settings(**(settings or {}))

@@ -29,7 +29,7 @@ GRACE = 2.0  # seconds in which it does not
 
 
 class Upload:
-    """How an upload goes on; one that is slower than any network makes room for another."""
+    """The progress of an upload, which may be dropped for another one if it is very slow."""
 
     def __init__(self) -> None:
         self.received = 0  # bytes
@@ -44,7 +44,7 @@ class Upload:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it makes room for another."""
+        """Whether it may be dropped for another upload."""
         return time.monotonic() - self._began > GRACE and self.rate < SLOW and self._timeout is not None
 
     def give_way(self) -> None:
@@ -77,7 +77,7 @@ async def receive(request: Request, folder: Path, limits: Limits, upload: Upload
         async with upload.limit(limits.upload_seconds):
             return await _store(Request(request.scope, _limit(request, limits, upload)), folder)
     except ClientDisconnect:  # nobody hears it
-        raise Refusal(400, "the upload broke off") from None
+        raise Refusal(400, "the upload was interrupted") from None
 
 
 async def drain(request: Request) -> None:
@@ -105,7 +105,7 @@ def _check_kind(request: Request) -> None:
             400, "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
         )
     if b"charset" in options:
-        raise Refusal(400, "a form of files has no charset")
+        raise Refusal(400, "multipart/form-data must not have a charset")
 
 
 async def _store(request: Request, folder: Path) -> list[str]:

@@ -78,11 +78,11 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
     reader = VideoReader(path)
     try:
         if not reader.is_open or not reader.width * reader.height:
-            raise InputError(f"{path}: damaged video, or one of a kind that can't be read")
+            raise InputError(f"{path}: damaged video, or in a format that can't be read")
         if reader.width * reader.height > MAX_PIXELS:
             raise InputError(
                 f"{path}: a frame may have at most {MAX_PIXELS // 10**6} megapixels,"
-                f" these have {reader.width * reader.height / 1e6:.1f}"
+                f" the frames of this video have {reader.width * reader.height / 1e6:.1f}"
             )
         yield Video(path, reader.width, reader.height, claimed=reader.n_frames, reader=reader)
     finally:
@@ -93,7 +93,7 @@ def _check_kind(path: Path) -> None:
     """Only what is known to be a video in one file is given to FFmpeg: other kinds may lead anywhere."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise InputError(f"{path}: is a pipe or device, which may never end, not a file")
+            raise InputError(f"{path}: is a pipe or device, not a file, and may never end")
         with path.open("rb") as file:
             head = file.read(HEAD)
     except OSError as error:
@@ -101,6 +101,6 @@ def _check_kind(path: Path) -> None:
     if not head:
         raise InputError(f"{path}: is empty")
     if PLAYLIST.match(head):
-        raise InputError(f"{path}: is the playlist of a stream, not a video: download that first")
+        raise InputError(f"{path}: is a playlist of a stream, not a video: download the video first")
     if not KINDS.match(head):
-        raise InputError(f"{path}: damaged video, or one of a kind that can't be read")
+        raise InputError(f"{path}: damaged video, or in a format that can't be read")

@@ -1,4 +1,4 @@
-"""Looking for a thing in the frames of a video, and the stretches of it in which it is seen."""
+"""Searching for a thing in the frames of a video, and the stretches in which it is seen."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Sighting:
     seconds : float
         When it is shown.
     objects : tuple of MatchedObject
-        What it shows of the thing; picture 1 is the frame.
+        The objects found; picture 1 is the frame.
     things : tuple of Thing
         Which of these are copies of one thing.
     """
@@ -52,7 +52,7 @@ class Sighting:
 
 @dataclass(frozen=True, eq=False)
 class Appearance:
-    """A stretch of a video in which the thing is seen; one frame in between may not show it.
+    """A stretch of a video in which the thing is seen; single frames in between may miss it.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class VideoResult:
     size : (int, int)
         Width and height of the frames.
     n_features : int
-        Features of the picture of the thing: without any, it can't be found.
+        Number of features of the picture of the thing; if it is 0, the thing can't be found.
     n_frames : int
         Length of the video, as far as it can be read.
     seconds : float
@@ -104,7 +104,7 @@ class VideoResult:
     every : float
         Seconds between them.
     ends_early : bool
-        Whether less of the video can be read than its header claims.
+        Whether less of the video can be read than its header says.
     config : MatchConfig
         The settings.
     """
@@ -152,12 +152,13 @@ def find_in_video(
     config : MatchConfig
         The settings.
     every : float
-        The first frame of every so many seconds is looked at.
+        Seconds between the frames that are looked at.
     mask : as `thing`, of its size, optional
         White where the picture shows the thing; by default, everywhere.
     progress : callable, optional
         Called as ``progress(seconds, claimed, n_seen)`` after each frame that was looked at: its time, the
-        length that the video claims (0 if none), and the number of frames that have shown the thing.
+        length that the header of the video states (0 if none), and the number of frames in which the thing
+        was found.
     **settings : object
         Settings that differ from `config`, see `MatchConfig.with_settings`.
 

@@ -29,9 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sigma", type=float, default=15.0, help="deformation in pixels (default 15)")
     parser.add_argument("--n-common", type=int, default=3, help="M, common objects (default 3)")
     parser.add_argument("--n-outliers", type=int, default=1200, help="false candidates (default 1200)")
-    parser.add_argument(
-        "--copies", type=int, default=1, help="times that each object stands in the second image"
-    )
+    parser.add_argument("--copies", type=int, default=1, help="how often each object is in the second image")
     parser.add_argument(
         "--hard", action="store_true", help="turn, scale, relight and cover the objects as well"
     )

@@ -97,7 +97,7 @@ def test_result(result, expected):
 def test_messages():
     with pytest.raises(InputError, match="rounds must be at least 0, got -1"):
         Setting(4, 0, 100).check("rounds", -1)
-    with pytest.raises(InputError, match=r"a\.jpg: is an address, not a file: download it first"):
+    with pytest.raises(InputError, match=r"a\.jpg: is a URL, not a file: download it first"):
         check_name("https://example.com/a.jpg")
 
 

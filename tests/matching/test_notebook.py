@@ -44,9 +44,7 @@ def test_results_show_themselves(notebook):
 def test_what_was_rejected_is_behind_a_fold(notebook):
     shown = output(notebook, "\nnothing", "text/html")
     assert "No common object" in shown
-    folded = re.search(
-        r"<details><summary>What is in no object, and why</summary>(.*)</details>", shown, re.S
-    )
+    folded = re.search(r"<details><summary>Rejected matches, and why</summary>(.*)</details>", shown, re.S)
     assert "<th>reason</th>" in folded[1]
     assert "<table>" not in shown.replace(folded[0], "")
 

@@ -178,7 +178,7 @@ def test_contents_of_files_and_open_files_are_taken(found, files, tmp_path):
     [
         (b"", "image0: is empty"),
         (b"no picture", "image0: is not a picture that can be read"),
-        (io.StringIO("text"), "image0: a file must be opened as binary, got one of str"),
+        (io.StringIO("text"), "image0: a file must be opened in binary mode, got str"),
     ],
 )
 def test_contents_that_are_no_picture(image, message):
@@ -213,7 +213,7 @@ def test_objects_as_a_data_frame(found, monkeypatch):
     unmoved = replace(found, objects=(replace(found.objects[0], motion=None),)).to_dataframe()
     assert unmoved.turn.isna().all()
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="a data frame needs pandas"):
+    with pytest.raises(InputError, match="to_dataframe needs pandas"):
         found.to_dataframe()
 
 
@@ -226,7 +226,7 @@ def test_a_notebook_shows_picture_and_table(found):
     assert cells[1] == str(found.objects[0].n_matches)
     assert cells[3] == "sure"
     assert "<script" not in shown
-    assert "<details><summary>What is in no object, and why</summary>" in shown
+    assert "<details><summary>Rejected matches, and why</summary>" in shown
     without = replace(found, inputs=None)._repr_html_()
     assert "<img" not in without
     assert re.findall("<td>(.*?)</td>", without) == cells
@@ -237,7 +237,7 @@ def test_a_notebook_shows_repeats_and_why_there_is_nothing():
     repeats = find_repeats(np.hstack([own["coffee"], own["chelsea"], own["coffee"]]))
     assert repeats.of_one
     shown = repeats._repr_html_()
-    assert "1 thing that stands there more than once" in shown
+    assert "1 thing that appears more than once" in shown
     assert shown.count("<th>places</th>") == 1
     flat = match(np.zeros((60, 80)), np.zeros((60, 80)))._repr_html_()
     assert "No common object" in flat

@@ -1,8 +1,7 @@
 """Clustering methods for image sets, by name, each run on a `Problem` with one value of its own parameter.
 
-Methods that take the number of clusters are given the true one. What has a parameter of its own is run with
-each of its `values`, and the best result counts, as in the paper; nothing of ours is tuned in `gdl-mcs` and
-`gdl-mcs-10`.
+Methods that take the number of clusters are given the true one. A method with a parameter is run with each of
+its `values`, and the best result counts, as in the paper; `gdl-mcs` and `gdl-mcs-10` are not tuned.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is often taken today: Leiden communities of the K-NN graph, and FINCH. Optional packages."""
+"""Common alternatives: Leiden communities of the K-NN graph, and FINCH, by optional packages."""
 
 import ctypes
 import os

@@ -1,7 +1,8 @@
-"""What every method is given: features, distances and neighbours of one set, each computed once.
+"""The input of all methods: features, distances and neighbours of one set, each computed once.
 
 Stages (neighbours, distances, eigenvectors) are kept in a folder, so that methods that run in processes of
-their own share them. A method's time includes what the stages that it uses took, whoever computed them.
+their own share them. A method's time includes the time of the stages that it uses, even if another method
+computed them.
 """
 
 import json

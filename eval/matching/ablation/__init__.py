@@ -1,1 +1,1 @@
-"""What each stage, and the clustering, is worth."""
+"""What each stage, and the clustering, contribute."""

@@ -1,8 +1,8 @@
 """Simpler clusterings in place of graph degree linkage, for the ablation.
 
-Each takes what `matching.grouping.clustering.cluster_graph` takes, and gives labels (m,), -1 for outliers.
-Distances are ACC distances by maps that are fitted as those of the graph are, to
-neighbours among the candidates that are clustered.
+Each has the parameters of `matching.grouping.clustering.cluster_graph`, and returns labels (m,), -1 for
+outliers. Distances are ACC distances by maps that are fitted as those of the graph are, to neighbours among
+the candidates that are clustered.
 """
 
 from __future__ import annotations

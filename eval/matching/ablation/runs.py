@@ -1,4 +1,4 @@
-"""What the clustering and each stage of the grouping is worth: the same pairs, one thing changed at a time.
+"""What the clustering and each stage of the grouping contribute: the same pairs, one thing changed at a time.
 
 Five kinds of data: composites, composites in which every object stands twice, strongly bent composites,
 scenes of one bent or two rigid prints (`synth.tabletop`), and photographs of table tops with labelled points,

@@ -24,7 +24,7 @@ class Variant:
 
 
 def variants() -> dict[str, Variant]:
-    """The default; the paper's text; the clustering replaced; stages, and what numbers do, left out."""
+    """The default, the paper's text, replaced clusterings, and variants without a stage or a constant."""
     replaced = {name: Variant(stages=replace_clustering(cluster)) for name, cluster in CLUSTERINGS.items()}
     return {
         **{name: Variant(config) for name, config in settings().items() if name in ("default", "paper")},
@@ -37,7 +37,7 @@ def variants() -> dict[str, Variant]:
 
 
 def _leave_apart(stages: Stages) -> Stages:
-    """The stages; those that merge parts merge only what touches."""
+    """The stages, where parts are merged only if they touch."""
 
     def run(stage: Stage) -> Callable:
         def apart(state: Round, context: Context) -> Round:
@@ -53,7 +53,7 @@ def _leave_apart(stages: Stages) -> Stages:
 
 
 def settings() -> dict[str, MatchConfig]:
-    """The variants that are settings alone."""
+    """The variants that only change settings."""
 
     def changed(stage: str, **values) -> MatchConfig:
         return replace(DEFAULT, **{stage: replace(getattr(DEFAULT, stage), **values)})

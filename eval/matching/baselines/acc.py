@@ -5,7 +5,7 @@ Notation: D(a, b), the adaptive partial linkage of two clusters, is the mean of 
 linkage for two large clusters with a large cap. Clusters with the smallest D merge until it exceeds the
 threshold; small clusters, and those that cover little of either image, are then removed as outliers.
 
-The original program can't be had. The distance, the linkage and the two rules of removal are the paper's;
+The original program is not available. The distance, the linkage and the two rules of removal are the paper's;
 the cap, the units of the rules (a count; the area of the convex hull in square pixels, in both images)
 and the values below are chosen here, the values by `scripts/maintain/tune_rivals.py`.
 """

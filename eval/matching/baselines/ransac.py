@@ -1,4 +1,4 @@
-"""What a user would do today: homographies by RANSAC, one object after another.
+"""The usual alternative: homographies by RANSAC, one object after another.
 
 `sequential_ransac` works on given matches; `sift_ransac` finds its own: OpenCV's SIFT and the ratio test.
 """

@@ -2,9 +2,9 @@
 
 Notation: W_ij = max(beta - d_ij, 0) with a zero diagonal, x its principal eigenvector, lambda its
 eigenvalue. The match with the greatest x is kept and those in conflict with it (another match of the same
-point) are dropped, until x is small. As published this gives one set of matches; here it is repeated on
-what is left, a cluster a round, until lambda / beta, which is about the number of matches that agree with
-each other, falls below a bound.
+point) are dropped, until x is small. The published method gives one set of matches; here it is repeated on
+the remaining matches, for one cluster in each round, until lambda / beta, which is about the number of
+matches that agree with each other, falls below a bound.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Damaged picture files, and what the command makes of them: it must read them or say in one line why not."""
+"""Damaged picture files, which the command must read or reject with one line."""
 
 import io
 import math

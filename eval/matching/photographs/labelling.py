@@ -1,4 +1,4 @@
-"""What a person has to correct of the labels that `gdl-match label` proposes.
+"""How many labels of `gdl-match label` a person has to correct.
 
 A correction is a label that has to be dropped, because the thing is not there or is labelled already, or one
 that has to be drawn, because the thing was missed.
@@ -64,7 +64,7 @@ def measure_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
 
 
 def measure_other_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
-    """All products by one place of each, as somebody labels it: its first one, in the order of the scenes.
+    """All products by one labelled place of each, the first one in the order of the scenes.
 
     Labels of a product in the scene of its reference are not counted, nor is a product without reference.
     """

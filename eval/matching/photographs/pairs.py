@@ -1,4 +1,4 @@
-"""Real pairs of photographs with labelled points: which of the objects that moved are found.
+"""Real pairs of photographs with labelled points: the objects that moved, and which of them are found.
 
 Notation: a pair has labelled points (x1, x2) with a label, 0 for an outlier and 1, 2, ... for an object. A
 reported match takes the label of the nearest labelled inlier, where that is near in both images, else 0: not

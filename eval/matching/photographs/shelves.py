@@ -1,4 +1,4 @@
-"""Products on shelf photographs: which are found, where, and how often.
+"""Products on shelf photographs: which ones are found, where, and how often.
 
 Notation: a scene is a photograph of a shelf, a model a picture of one product's front. An instance is where
 a scene shows the model: (4, 2) corners in pixels of the scene, in alternative versions where the printed
@@ -183,7 +183,7 @@ def measure_counts(data: Path, config: MatchConfig) -> Iterator[dict]:
 
     exact : copies of the exact print that stand there, all of which are to be counted
     promo : copies with other print, each of which may be counted or not
-    counted, strangers : copies counted, and those of them where neither stands
+    counted, strangers : copies counted, and those at places without such a copy
     Products whose presence in a scene could not be decided are left out.
     """
     scenes = _from_labels(data, lambda labels: dict(_scenes(labels)))
@@ -296,7 +296,7 @@ def find_instances(xy: NDArray, instances: list[Instance]) -> NDArray[np.int64]:
 
 
 def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Instance]]) -> dict:
-    """What the objects found in two scenes have to do with the products that stand in them.
+    """Compare the objects found in two scenes with the products in them.
 
     Returns
     -------

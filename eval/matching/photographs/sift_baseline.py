@@ -1,4 +1,4 @@
-"""The whole matcher against what people use today, on the same composites: SIFT, the ratio test, and one
+"""The whole matcher and the usual alternative on the same composites: SIFT, the ratio test, and one
 homography after another by MAGSAC. Each is judged on the matches that it finds itself.
 """
 

@@ -1,4 +1,4 @@
-"""Objects found where there are none: in pairs of unrelated fine textures; and what such textures cost."""
+"""Objects found in pairs of unrelated fine textures, where there are none, and the cost of such textures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = ("kind", "pair", "itself", "objects", "score", "seconds", "megabytes")
 
 
 def photographs_to_print(folder: Path | None) -> tuple[Picture, ...]:
-    """What halftones are made of: the pictures of a folder, or those that installed packages ship."""
+    """The photographs for halftones: the pictures of a folder, or those of installed packages."""
     return read_folder(folder) if folder else _all(read_shipped())
 
 

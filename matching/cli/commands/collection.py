@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
+from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, STOPPED, end_on_interrupt, exit_status
 from matching.collection.addresses import is_address
 from matching.errors import InputError
 from matching.output.words import count
@@ -33,7 +33,6 @@ SHOWN = 10  # pairs printed
 WAIT = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
 TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
-STOPPED = "interrupted; the same command goes on from here"
 
 DESCRIPTION = (
     "Match many pairs of pictures into one SQLite database. A run that was stopped continues when started"
@@ -48,9 +47,7 @@ and don't stop the run. Without pairs, --csv, --parquet, --html and the like exp
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
     is_process = argv is None
-    return exit_status(
-        COMMAND, lambda: _run(make_parser().parse_args(argv), is_process), STOPPED, owns_process=is_process
-    )
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv), is_process), STOPPED, is_process)
 
 
 def make_parser() -> options.LineParser:
@@ -62,10 +59,10 @@ def make_parser() -> options.LineParser:
     options.add_path(what, "query", "DIR", "each picture of this folder with ...")
     options.add_path(what, "gallery", "DIR", "... each picture of this folder")
     options.add_flag(what, "recursive", "include subfolders")
-    text = "match each picture only with the N others that share most descriptors with it"
+    text = "match each picture only with the N others that share the most descriptors with it"
     options.add_setting(what, "shortlist", options.count_setting(None, text))
     where = parser.add_argument_group("results")
-    options.add_path(where, "db", "FILE", "the database; it is made if missing", required=True)
+    options.add_path(where, "db", "FILE", "the database; it is created if missing", required=True)
     options.add_path(where, "csv", "DIR", "write the tables as CSV files")
     options.add_path(where, "parquet", "DIR", "write the tables as Parquet files")
     options.add_path(where, "html", "FILE", "write a report, one file for any browser")
@@ -77,7 +74,7 @@ def make_parser() -> options.LineParser:
     options.add_path(where, "colmap", "DIR", "write all matches as COLMAP's database.db")
     options.add_path(where, "hloc", "DIR", "write all matches as hloc's files")
     options.add_flag(
-        where, "static", "leave out objects that moved, those that the camera's motion does not explain"
+        where, "static", "leave out objects that moved, which the camera's motion does not explain"
     )
     text = "number of pairs in the report, the best first"
     options.add_setting(where, "html_pairs", options.count_setting(100, text))
@@ -173,9 +170,9 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         if is_folder(arguments.html):
             raise InputError(f"{arguments.html}: is a folder; --html expects a file")
         if arguments.html.resolve() == arguments.db.resolve():
-            raise InputError(f"{arguments.html}: is the database; --html needs another file")
+            raise InputError(f"{arguments.html}: is the database; choose another --html")
         if arguments.html.exists() and not is_own_page(arguments.html):
-            raise InputError(f"{arguments.html}: was not written by gdl-match; --html needs another file")
+            raise InputError(f"{arguments.html}: was not written by gdl-match; choose another --html")
 
 
 def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
@@ -186,7 +183,7 @@ def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[
 def check_cluster_options(arguments: argparse.Namespace) -> None:
     """Check that the work is either for processes of this machine or for a cluster."""
     if arguments.jobs and arguments.scheduler:
-        raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+        raise InputError("--jobs is for this machine and --scheduler for a cluster: give only one of them")
 
 
 def cluster_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -223,7 +220,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
         print(f"{COMMAND}: {summary.other_programs}", file=sys.stderr)
     if len(summary.machines) > 1:
         n, names = len(summary.machines), "; ".join(summary.machines)
-        kinds = f"{n} kinds of processors or builds of OpenCV, which find different features"
+        kinds = f"{n} kinds of processors or builds of OpenCV, whose features differ"
         print(f"{COMMAND}: the results come from {kinds}: {names}", file=sys.stderr)
     if (n := summary.internal_errors) > 0:
         where = "the column error of images and pairs has the tracebacks"
@@ -273,7 +270,7 @@ def _find_cache_folder() -> Path:
     try:
         folder = tempfile.mkdtemp(prefix="gdl-match-features-")
     except OSError as error:
-        raise InputError(f"no folder for features can be made; name one with --cache ({error})") from None
+        raise InputError(f"the cache can't be created ({error}); choose another --cache") from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 

@@ -123,11 +123,11 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
-        raise InputError(f"{file.path}: holds one pair; give its pictures with --image0 and --image1")
+        raise InputError(f"{file.path}: holds only one pair; give its pictures with --image0 and --image1")
     for name in ("all_objects", "masks"):
         if getattr(arguments, name) and file.kind != "colmap":
             option = name.replace("_", "-")
-            raise InputError(f"--{option} takes a database of COLMAP, not {file.path.name}")
+            raise InputError(f"--{option} requires a COLMAP database, got {file.path.name}")
     if arguments.masks is not None:
         check_masks_folder(arguments.masks)
     config = MatchConfig()
@@ -155,7 +155,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     if arguments.masks is not None and arguments.image0 is not None:
         raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
     if all(option is None for option in _image_options(arguments)):
-        rule = "needs the pictures: --image0 and --image1, or --images of many"
+        rule = "requires the pictures: give --image0 and --image1, or --images for many pairs"
         options.refuse(arguments, ("html", "warp"), rule)
 
 
@@ -242,7 +242,7 @@ def _find_pictures(folder: Path | None, names: tuple[str, str]) -> list[Picture]
     if folder is None:
         return None
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
-        raise InputError(f"{' and '.join(names)}: must be names of pictures in {folder}")
+        raise InputError(f"{' and '.join(names)}: must be pictures in {folder}")
     return read_pictures([folder / name for name in names])
 
 

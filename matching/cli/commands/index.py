@@ -19,7 +19,7 @@ from matching.cli.commands.collection import (
     waiting,
 )
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_status
 from matching.errors import InputError
 from matching.output.words import UNKNOWN, count, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matching.collection.watching import Seen
 
 COMMAND = "gdl-match index"
-STOPPED = "interrupted; the same command goes on from here"
 DESCRIPTION = "An index of pictures on disk, which answers which of them show what a picture shows."
 EPILOG = """\
 Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed, 130
@@ -38,9 +37,7 @@ interrupted. Each add adds new pictures, drops those whose files are gone, and u
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return exit_status(
-        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
-    )
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, argv is None)
 
 
 def make_parser() -> options.LineParser:
@@ -53,26 +50,26 @@ def make_parser() -> options.LineParser:
     )
     options.add_flag(add, "recursive", "include subfolders")
     options.add_flag(add, "check", "read the whole index, and repair damaged parts")
-    text = "Which pictures of an index show what a picture shows?"
+    text = "Find the pictures of an index that share an object with a picture."
     query = commands.add_parser("query", help="find what pictures show", description=text)
     text = "pictures, or folders of them"
     query.add_argument("pictures", type=options.parse_path, nargs="+", metavar="IMAGE", help=text)
     options.add_flag(query, "json", "print one JSON document on standard output")
-    text = "match nothing, but write the shortlists as hloc's list of pairs, two names in each line"
+    text = "match nothing; only write the shortlists as hloc's list of pairs, two names in each line"
     options.add_path(query, "hloc_pairs", "FILE", text)
     options.add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
-    text = "Which pictures of an index are copies of each other, or show the same things?"
+    text = "Group the pictures of an index that are copies of each other, or show the same things."
     groups = commands.add_parser("groups", help="find the pictures that show the same", description=text)
     for each, n in ((query, 10), (groups, 5)):
-        text = "match each picture with the N that share most descriptors with it"
+        text = "match each picture with the N that share the most descriptors with it"
         options.add_setting(each, "shortlist", options.count_setting(n, text))
         options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
-    text = "Add the pictures of a folder to an index, and then those that arrive there, until Ctrl-C."
+    text = "Add the pictures of a folder to an index, and then each picture that arrives there, until Ctrl-C."
     watch = commands.add_parser("watch", help="add what arrives in a folder", description=text)
     watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="of pictures")
     options.add_path(watch, "query", "THING", "picture of a thing: report which pictures show it")
     options.add_flag(watch, "recursive", "include subfolders")
-    options.add_flag(watch, "json", "print a line of JSON for each picture looked at")
+    options.add_flag(watch, "json", "print a line of JSON for each picture that is looked at")
     for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
         options.add_path(each, "index", "FOLDER", "folder of the index", required=True)
         running = each.add_argument_group("how it runs")
@@ -117,7 +114,7 @@ def _tell_errors(errors: Sequence[str]) -> None:
 def _describe_added(added: Added) -> str:
     counts = added.counts
     size = f", {counts.bytes / counts.indexed / 1000:.1f} kB a picture" if counts.indexed else ""
-    mended = f", {added.mended} of a damaged part looked at again" if added.mended else ""
+    mended = f", {added.mended} of a damaged part added again" if added.mended else ""
     return (
         f"{count(added.indexed, 'picture')} added ({added.failed} failed), {added.removed} dropped{mended};"
         f" the index has {count(counts.indexed, 'picture')} and {counts.bytes / 1e6:.1f} MB{size}"
@@ -162,7 +159,7 @@ def _query(arguments: argparse.Namespace) -> int:
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db is not None or arguments.json):
-        raise InputError("--hloc-pairs matches nothing: it can't be combined with --db or --json")
+        raise InputError("--hloc-pairs can't be combined with --db or --json, because it matches nothing")
     queries = _pictures(arguments)
     candidates = find_candidates(arguments.index, queries, arguments.shortlist, **running)
     if arguments.hloc_pairs is not None:
@@ -207,7 +204,7 @@ def _show(results: Sequence[dict[str, Any]]) -> None:
         if len(results) > 1:
             print(make_printable(result["query"]))
         if not result["pictures"]:
-            print("no picture of the index shows an object of this one")
+            print("no picture of the index shares an object with this one")
             continue
         print(f"{'rank':>5}  {'score':>5}  {'objects':>7}  {'matches':>7}  {'votes':>5}  picture")
         for picture in result["pictures"]:

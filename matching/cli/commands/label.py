@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, run_options
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_status
 from matching.errors import InputError
 from matching.output.words import align_columns, count
 from matching.settings import EVERY, LABEL_FORMATS
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matching.labels.run import Labels
 
 COMMAND = "gdl-match label"
-STOPPED = "interrupted; the same command goes on from here"
 DESCRIPTION = """\
 Label things once, find them everywhere: boxes and polygons in all pictures of a folder, or in frames of a
 video."""
@@ -34,9 +33,7 @@ it was stopped."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return exit_status(
-        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
-    )
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, argv is None)
 
 
 def make_parser() -> options.LineParser:
@@ -74,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from matching.pictures.names import is_video
 
     if arguments.every is not None and not is_video(arguments.folder):
-        raise InputError("--every needs a video")
+        raise InputError("--every requires a video")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
         labels = label_pictures(
@@ -119,7 +116,7 @@ def _show(labels: Labels, arguments: argparse.Namespace) -> int:
         rows.append((make_printable(name), str(sum(own)), str(sum(n > 0 for n in own))))
     print("\n".join(align_columns(rows, left=(0,))))
     without = sum(not picture.places for picture in pictures)
-    print(f"{count(len(pictures), 'picture')}, {without} without a thing")
+    print(f"{count(len(pictures), 'picture')}, {without} without labels")
     make_teller(arguments)(f"written to {arguments.out}")
     if not pictures:
         return BAD_INPUT

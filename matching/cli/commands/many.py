@@ -106,7 +106,7 @@ def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names:
 
 
 def choose_best_object(result: MatchResult) -> MatchedObject:
-    """The object that shows most of the first picture: a whole product, not its logo nor a sister product."""
+    """The object that shows most of the first picture: a whole product rather than its logo."""
     return max(result.objects, key=lambda found: (found.is_whole, _share(found), found.score))
 
 
@@ -186,12 +186,12 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
         else:
             raise InputError(f"{path}: no such file")
     if not paths:
-        raise InputError(f"{given[0]}: the folder has no other picture than {thing}")
+        raise InputError(f"{given[0]}: the folder has no pictures other than {thing}")
     return list(paths.values())
 
 
 def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
-    """The line of one picture: how often it shows the thing, then what is told of its best object."""
+    """The line of one picture: how often it shows the thing, and the columns of its best object."""
     from matching.objects.copies import count_copies
 
     if outcome.result is None:

@@ -138,15 +138,15 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
 def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> None:
     if arguments.demo:
         if arguments.images:
-            raise InputError(f"--demo takes no pictures, got {arguments.images[0]}")
+            raise InputError(f"--demo can't be combined with pictures, got {arguments.images[0]}")
     elif not arguments.images:
-        raise InputError("a picture is needed, or two, or --demo; see gdl-match --help")
+        raise InputError("give one picture, or two, or --demo; see gdl-match --help")
     elif _is_single(arguments):
-        rule = f"takes two pictures, got {arguments.images[0]} alone"
+        rule = f"requires two pictures, got only {arguments.images[0]}"
         refuse(arguments, ("mask1", "export", "view_synthesis"), rule, rivals)
     check_settings(arguments)
     if arguments.view_synthesis and arguments.method in rivals:
-        raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
+        raise InputError(f"--view-synthesis requires agdl, gdl-u or gdl, got --method {arguments.method}")
 
 
 def _check_videos(arguments: argparse.Namespace) -> None:
@@ -155,7 +155,7 @@ def _check_videos(arguments: argparse.Namespace) -> None:
     for path in (path for k, path in enumerate(images) if (k != 1 or len(images) > 2) and is_video(path)):
         raise InputError(f"{path}: give the video second and last, after the picture of what to find in it")
     if arguments.every is not None and not (len(images) == 2 and is_video(images[1])):
-        raise InputError("--every needs a video")
+        raise InputError("--every requires a video")
 
 
 def _is_single(arguments: argparse.Namespace) -> bool:

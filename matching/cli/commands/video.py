@@ -71,7 +71,7 @@ def format_appearances(result: VideoResult) -> str:
     if not result.appearances:
         return f"{NOT_SEEN}\n{looked}"
     rows = [HEADER, *(_format_appearance(found) for found in result.appearances)]
-    seen = f"seen in {len(result.sightings)}; each line tells of its best frame"
+    seen = f"seen in {len(result.sightings)}; each line is about its best frame"
     return "\n".join([*align_columns(rows, left=(5,)), f"{looked}, {seen}, of {format_time(result.seconds)}"])
 
 

@@ -65,7 +65,7 @@ def _prepare(connection: Connection, path: Path, config: MatchConfig | None, res
         check_schema(dict(connection.execute(SETTINGS)), path)
         if damage := checksums.find_damage(connection, path, KEYS, checksums.RESULTS):
             raise InputError(
-                f"{path}: the database is damaged: what it holds is not what was written ({damage}); take a"
+                f"{path}: the database is damaged: its contents are not what was written ({damage}); take a"
                 " copy of it, or start a new one with gdl-match collection --restart"
             )
         check_settings(dict(connection.execute(SETTINGS)), config, path)

@@ -68,7 +68,7 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: the index can't be opened ({error})") from None
-    foreign = f"{path}: is not the database of an index, or damaged"
+    foreign = f"{path}: is not the database of an index, or is damaged"
     with connect(path, f"{folder}: the index", foreign) as connection:
         _prepare(connection, folder, config, create)
         yield KeptIndex(folder, connection)
@@ -103,7 +103,7 @@ def _prepare(connection: Connection, folder: Path, config: MatchConfig, create: 
                 )
         if damage := checksums.find_damage(connection, folder / DATABASE, KEYS):
             raise InputError(
-                f"{folder / DATABASE}: the index is damaged: what it holds is not what was written"
+                f"{folder / DATABASE}: the index is damaged: its contents are not what was written"
                 f" ({damage}); take a copy of it, or delete the folder and add the pictures again"
             )
     checksums.seal_rows(connection, KEYS)
@@ -246,8 +246,8 @@ class KeptIndex:
             dead.setdefault(name, []).append(picture)
         for name in self._damaged():
             raise InputError(
-                f"{self.folder / name}: this part of the index is missing or has changed; gdl-match index add"
-                " looks at its pictures again"
+                f"{self.folder / name}: this part of the index is missing or has changed; run gdl-match"
+                " index add to add its pictures again"
             )
         names = [name for (name,) in self.rows("SELECT name FROM segments ORDER BY name")]
         return [Shard(str(self.folder / n), (), tuple(dead.get(n, ()))) for n in names]

@@ -33,7 +33,9 @@ def check_indexed(config: FeatureConfig) -> None:
     for kind in config.regions:
         if kind not in INDEXED:
             held = " and ".join(INDEXED)
-            raise InputError(f"{kind} features can't be indexed, only {held}: leave {kind} out of regions")
+            raise InputError(
+                f"{kind} features can't be indexed, only {held} can: leave {kind} out of regions"
+            )
 
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
@@ -48,10 +50,7 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
 
 
 def encode_indexed(described: DescribedPicture, picture: int) -> Array:
-    """The (n,) ENTRY of a picture of an index: more of one that is larger than its working size.
-
-    A query may be a detail of it, a tenth as wide: as large as a picture by itself, if the picture is large.
-    """
+    """The (n,) ENTRY of a picture of an index, more for a large one, of which a query may be a detail."""
     most = int(PER_PICTURE * max(float(described.step.prod()), 1.0))
     return encode(described.features, min(most, PER_QUERY), picture)
 

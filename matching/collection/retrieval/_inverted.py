@@ -47,10 +47,7 @@ Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY i
 
 @lru_cache(maxsize=1)
 def make_cells(config: MatchConfig) -> Array:
-    """The bits (c, 32) uint8 of the descriptors that cells are around, read-only; the same in every process.
-
-    Those of each class follow a row of zeros, which is a cell as well, so that every class has one.
-    """
+    """The bits (c, 32) uint8 around which cells lie; those of each class follow a cell of zeros."""
     shipped = Path(skimage.data.__file__).parent
     pictures = (read_picture(next(shipped.glob(f"{name}.*"))) for name in PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
@@ -91,7 +88,7 @@ def open_segment(path: Path) -> Segment:
             os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
         )
     except (RuntimeError, MemoryError):
-        raise ValueError("is not a part of an index, or damaged") from None
+        raise ValueError("is not a part of an index, or is damaged") from None
     return segment
 
 

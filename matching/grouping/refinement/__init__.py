@@ -1,1 +1,1 @@
-"""What follows clustering: each object is checked, completed and compared with the others."""
+"""The steps after clustering: each object is checked, completed and compared with the others."""

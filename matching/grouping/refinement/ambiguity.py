@@ -1,9 +1,9 @@
-"""Whether the matches of an object are confusable: a fine periodic texture looks the same a period further.
+"""A test of whether the matches of an object are confusable, as on a fine periodic texture.
 
 A match is confusable if another feature of the same object, at most a few descriptor windows away, has a
-descriptor that is nearly as near. Copies on a shelf are farther apart. On a surface seen from the side, all
-descriptors are nearly as near, too. A texture is periodic only if the same shift leads to the confusable
-places: they form a lattice.
+descriptor that is nearly as near. Copies on a shelf are farther apart. On a surface seen from the side, many
+descriptors are nearly as near, too, so a texture counts as periodic only if the same shift leads to many
+confusable places, which then form a lattice.
 """
 
 from __future__ import annotations

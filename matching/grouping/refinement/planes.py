@@ -1,8 +1,8 @@
 """Objects as planes: the part of a group that one homography explains in both images.
 
-Matches from simulated views are inaccurate along the direction of the squeeze, and a smooth map would follow
-false ones. What needs simulated views is a wall or a poster: a plane, which hundreds of matches determine
-well.
+Matches from simulated views are inaccurate along the direction of foreshortening, so a smooth map would
+follow false ones. Things that need simulated views are walls or posters: planes, which hundreds of matches
+determine well.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class PlanesConfig:
     Parameters
     ----------
     min_places : int
-        Least number of places of an object. Unrelated pictures reach 33, because views give ten times as many
-        features, many of them at one place.
+        Smallest number of places of an object. Unrelated pictures reach 33, because views give ten times as
+        many features, many of them at the same place.
     """
 
     min_places: int = setting(50, 4, LARGEST)

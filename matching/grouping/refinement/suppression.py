@@ -2,8 +2,8 @@
 
 A point has one counterpart in an object. Repeated structure (a logo printed twice on a box, the squares of a
 cube) gives small clusters that contradict the object they belong to: their points are also points of its own
-matches, in both images. A copy of an object shares its points in only one image, and so does what moved in
-front of a matched background.
+matches, in both images. A copy of an object shares its points in only one image, and so does a thing that
+moved in front of a matched background.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class SuppressionConfig:
     Parameters
     ----------
     share : float
-        Share of its points, in both images, that are points of larger objects too; above 1: nothing is
-        suppressed.
+        Share of the points of an object, in both images, that are also points of larger objects; above 1:
+        nothing is suppressed.
     """
 
     share: float = setting(0.25, 0, 2)

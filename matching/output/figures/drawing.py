@@ -38,13 +38,7 @@ DASH = 14  # pixels of a dash of a frame, and of the space behind it, in a pictu
 
 
 def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
-    """Draw two pictures side by side, with outlines, a dot for every match and some lines across -> (h, w,
-    3).
-
-    They are reduced if the drawing would have more than CANVAS_PIXELS pixels or a side above CANVAS_SIDE.
-    What lies outside all objects is dimmed; a dashed line is the frame of picture 0, if an object covers much
-    of it. With `explain`, grey dashed outlines with reasons mark the largest rejected groups.
-    """
+    """Draw two pictures side by side, reduced to CANVAS_PIXELS and CANVAS_SIDE at most -> (h, w, 3) uint8."""
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
     (rgb0, zoom0), (rgb1, zoom1) = (reduce(p.displayed, factor) for p in (picture0, picture1))
     shift = np.array([rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1]), 0])

@@ -19,11 +19,7 @@ def draw_result(picture0: Picture, picture1: Picture, result: Matches, *, explai
 
 
 def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) -> Bytes:
-    """Draw the things that a picture shows more than once -> (h, w, 3) uint8.
-
-    Each place is outlined in the colour of its thing and named: 0-2 is the second place of thing 0, and 1 a
-    periodic texture. With `explain`, grey dashed outlines with reasons mark the rejected groups.
-    """
+    """Draw the things that a picture shows more than once, with numbered places -> (h, w, 3) uint8."""
     rgb, factors = drawing.reduce(picture.displayed, drawing.fit_canvas(picture.width, picture.height))
     unit = max(rgb.shape[:2]) / 960
     places = [

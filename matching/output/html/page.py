@@ -81,10 +81,7 @@ def embed_picture(rgb: Bytes, longest: int) -> str:
 def objects_data(
     objects: Iterable[MatchedObject], rows: Ints, xy0: Floats, repeats: Iterable[Thing] = ()
 ) -> list[dict[str, Any]]:
-    """The data of objects that viewer.js reads: rows (n,); xy0 (n, 2).
-
-    An object has its number and colour; one of `repeats`, those of its thing and the names of its places.
-    """
+    """The data of objects that viewer.js reads: rows (n,); xy0 (n, 2); names for places of repeats."""
     found = []
     names = {
         number: [thing.name_place(end) for end in ends]

@@ -4,7 +4,7 @@ const drops = [...document.querySelectorAll(".drop")];
 const inputs = drops.map((drop) => drop.querySelector("input"));
 const stages = {
   read: "Reading the pictures", features: "Describing local features", candidates: "Matching features",
-  grouping: "Grouping the matches", places: "Finding the places", textures: "Testing for textures", listing: "Choosing the matches", views: "Looking at simulated views", details: "Looking at details", negative: "Looking at one in negative", objects: "Describing the objects", files: "Writing the results",
+  grouping: "Grouping the matches", places: "Finding the places", textures: "Testing for textures", listing: "Choosing the matches", views: "Looking at simulated views", details: "Looking at details", negative: "Trying one picture in negative", objects: "Describing the objects", files: "Writing the results",
 };
 let limits = { upload: Infinity };
 let current = null;  // the match of the pictures that are shown: { id, abort }
@@ -170,7 +170,7 @@ function upload(files, match, asked) {
         : reject(new Error(sentence(request.response?.error ?? `The server answered ${request.status}`)));
     };
     request.onerror = () => reject(new Error("The server can't be reached."));
-    request.onabort = () => reject(new Error("The match was given up."));
+    request.onabort = () => reject(new Error("The match was deleted or stopped."));
     match.abort.signal.addEventListener("abort", () => request.abort());
     progress("Uploading", 0);
     request.send(form);
@@ -179,7 +179,7 @@ function upload(files, match, asked) {
 
 async function follow(status, match) {
   for (let wait = 150; match === current; wait = Math.min(wait * 1.2, 1000)) {
-    if (status.state === "waiting") progress(`Waiting, ${status.before} before this one`, 15);
+    if (status.state === "waiting") progress(`Waiting behind ${status.before} others`, 15);
     if (status.state === "running") progress(stages[status.stage], 15 + 85 * status.done / status.of);
     if (status.state === "failed") throw new Error(sentence(status.error));
     if (status.state === "done") return finish(status);
@@ -220,7 +220,7 @@ function finish(match) {
   const harder = document.createElement("button");
   harder.type = "button";
   harder.textContent = "Look harder";
-  harder.title = "Look at simulated views of both pictures: for pictures taken from very different directions";
+  harder.title = "Also match simulated views of both pictures, for pictures taken from very different directions";
   harder.addEventListener("click", () => find(true));
   $("#told").textContent = sentence(match.told).replace(/\.$/, "");
   $("#files").replaceChildren(

@@ -24,7 +24,7 @@ def test_photographs_of_folders_or_the_shipped_ones(tmp_path):
 
 @pytest.mark.parametrize("option", ["--models", "--tiles"])
 def test_one_folder_alone_is_refused(option, tmp_path):
-    with pytest.raises(ValueError, match="--models and --tiles go together, got one of them"):
+    with pytest.raises(ValueError, match="--models and --tiles must be given together, got only one of them"):
         choose_photographs(options(option, tmp_path))
 
 

@@ -56,7 +56,7 @@ def test_noise_is_drawn_from_its_seed(folder):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("frgc", "no set frgc: FRGC"),
+        ("frgc", "set frgc is not available: FRGC"),
         ("coil200", "set must be one of digits.*got coil200"),
         ("usps9298", "usps9298 needs a folder with usps9298.npz"),
         ("mnist_test", "mnist_test needs a download: --fetch mnist_test"),

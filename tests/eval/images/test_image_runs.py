@@ -204,13 +204,13 @@ def test_the_command_writes_its_files_and_prints_its_tables(commanded, capsys):
     ("options", "message"),
     [
         (["--data", "{tmp}/none"], "must be a folder with one of coil20.npz"),
-        (["--datasets", "frgc"], "no set frgc: FRGC"),
+        (["--datasets", "frgc"], "set frgc is not available: FRGC"),
         (["--methods", "gdl3"], "method must be one of"),
         (["--jobs", "0"], "--jobs must be at least 1, got 0"),
         (["--budget", "-1"], "--budget must be at least"),
         (["--neighbors", "0"], "--neighbors must be at least 1, got 0"),
         (["--noise", "yaleb2"], "set must be one of"),
-        (["--report"], "clustering.csv must be a CSV file"),
+        (["--report"], "clustering.csv: no such file; a CSV file is needed"),
     ],
 )
 def test_bad_input_gives_one_line_and_status_2(tmp_path, options, message, capsys):

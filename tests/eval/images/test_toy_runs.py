@@ -85,7 +85,7 @@ def test_other_seeds_or_gaps_are_measured_again(figures, tmp_path, capsys):
     [
         (["--seeds", "0"], "--seeds must be at least 1, got 0"),
         (["--gaps", "0.2", "-1"], "gap must be above 0 and finite, got -1"),
-        (["--results", "none"], "must be a CSV file"),
+        (["--results", "none"], "a CSV file is needed"),
     ],
 )
 def test_bad_options_of_the_figures(figures, tmp_path, capsys, options, message):

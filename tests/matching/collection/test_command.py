@@ -197,7 +197,7 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db", "--query", "."], "--query and --gallery must be given together"),
         (["--db", "c.db", "--pairs", "list", "--shortlist", "5"], "--shortlist requires --all"),
         (["--db", "c.db", "--all", ".", "--jobs", "0"], "must be a whole number"),
-        (["--db", "c.db", "--all", ".", "--jobs", "2", "--scheduler", "tcp://h:1"], "give one of them"),
+        (["--db", "c.db", "--all", ".", "--jobs", "2", "--scheduler", "tcp://h:1"], "give only one of them"),
         (
             ["--db", "c.db", "--all", ".", "--scheduler", "tcp://h"],
             "must be host:port or tcp://host:port, got",
@@ -235,7 +235,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, argum
 def test_the_report_may_not_replace_the_database(tmp_path, capsys):
     db = tmp_path / "x.db"
     assert command.main(["--db", str(db), "--html", str(tmp_path / "y" / ".." / "x.db")]) == 2
-    assert "is the database; --html needs another file" in capsys.readouterr().err
+    assert "is the database; choose another --html" in capsys.readouterr().err
     assert not db.exists()
 
 
@@ -314,7 +314,7 @@ def test_interrupted_it_leaves_a_line_and_no_folders(folder, tmp_path, seconds):
     os.killpg(process.pid, signal.SIGINT)
     output, error = process.communicate(timeout=60)
     if process.returncode != 0:  # else it was faster
-        told = "gdl-match collection: interrupted; the same command goes on from here\n"
+        told = "gdl-match collection: interrupted; run the same command again to continue\n"
         assert (process.returncode, output, error) == (130, "", told)
         assert not (tmp_path / "csv").exists()
 
@@ -340,7 +340,7 @@ def test_interrupted_five_times_it_leaves_the_same_line(folder, tmp_path, table)
         time.sleep(0.02)
     output, error = process.communicate(timeout=PATIENCE)
     if process.returncode != 0:  # else it was faster
-        told = "gdl-match collection: interrupted; the same command goes on from here\n"
+        told = "gdl-match collection: interrupted; run the same command again to continue\n"
         assert (process.returncode, output, error) == (130, "", told)
 
 

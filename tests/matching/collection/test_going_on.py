@@ -68,7 +68,7 @@ def test_a_changed_comment_and_other_libraries_are_no_hindrance(db, plan, cache,
     ]
     assert command.main([*arguments, "--quiet"]) == 0
     told = capsys.readouterr().err
-    assert "made with other programs (pillow 1.0 (here " in told
+    assert "made with other library versions (pillow 1.0 (here " in told
     assert "1 pair matched again: the same results" in told
     assert rows(db, "SELECT count(*) FROM pairs WHERE status = 'matched'") == [(2,)]
     assert command.main([*arguments, "--quiet"]) == 0  # they are known now
@@ -91,7 +91,7 @@ def test_other_libraries_whose_results_differ_are_refused(db, plan, cache):
         store.cursor("DELETE FROM checksums WHERE part IN ('matches', 'objects', 'timings')")
         checksums.seal_results(store._db, row[0][0])
     before = content(db)
-    told = r"other programs, whose results differ \(numpy 1.0 \(here .*a.png and b.png matched again"
+    told = r"other library versions, whose results differ \(numpy 1.0 \(here .*a.png and b.png matched again"
     with pytest.raises(InputError, match=told):
         match_collection(plan, db, cache=cache, jobs=1)
     assert content(db)["matches"] == before["matches"]

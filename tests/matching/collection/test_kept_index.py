@@ -160,7 +160,7 @@ def test_other_features_and_no_index_are_refused(tmp_path, capsys):
         pass
     (tmp_path / "i" / "index.db").write_bytes(b"no database" * 100)
     with (
-        pytest.raises(InputError, match=r"is not the database of an index, or damaged"),
+        pytest.raises(InputError, match=r"is not the database of an index, or is damaged"),
         open_index(tmp_path / "i", MatchConfig()),
     ):
         pass

@@ -95,7 +95,7 @@ def test_paths_that_can_not_be_looked_at_are_names_like_others(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("a\n", "line 1 must name two pictures, has 1"), ("# none\n", "has no pairs")]
+    ("text", "reason"), [("a\n", "line 1 must name two pictures, got 1"), ("# none\n", "has no pairs")]
 )
 def test_bad_lists(tmp_path, text, reason):
     (tmp_path / "list").write_text(text)

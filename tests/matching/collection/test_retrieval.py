@@ -379,7 +379,7 @@ def test_damaged_files_are_told(gallery, as_segment, tmp_path):
     data = next(tmp_path.glob("*.seg")).read_bytes()
     for k, damage in enumerate((b"", data[:-1], b"x" + data[1:], b"IBwF" + b"\xff" * 99)):
         (tmp_path / f"{k}").write_bytes(damage)
-        with pytest.raises(ValueError, match="is not a part of an index, or damaged"):
+        with pytest.raises(ValueError, match="is not a part of an index, or is damaged"):
             _inverted.open_segment(tmp_path / f"{k}")
 
 

@@ -138,7 +138,7 @@ def test_the_command_tells_when_a_thing_is_seen_and_ends_by_ctrl_c(made, folder,
         assert lines["out"][0].rstrip().endswith("matches, sure")
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
-    assert lines["err"][-1] == "gdl-match index: interrupted; the same command goes on from here\n"
+    assert lines["err"][-1] == "gdl-match index: interrupted; run the same command again to continue\n"
 
 
 def test_a_killed_watch_goes_on(made, folder, cache, tmp_path):

@@ -166,7 +166,7 @@ def test_what_a_detector_returns_is_checked(found, rule):
 
 
 def test_bad_detectors_are_refused(orb):
-    with pytest.raises(InputError, match="name must not be 'sift', a detector of the program itself"):
+    with pytest.raises(InputError, match="name must not be 'sift', which is a built-in detector"):
         register_detector(Detector("sift", orb.detect))
     with pytest.raises(InputError, match="letters, digits and hyphens, got 'a,b'"):
         Detector("a,b", orb.detect)

@@ -168,7 +168,7 @@ def test_settings_of_the_text():
 def test_bad_groupings_are_refused():
     with pytest.raises(InputError, match=r"grouping must be one of .*got 'text'"):
         MatchConfig(grouping="text")
-    with pytest.raises(InputError, match=r"n_clusters must be a number where grouping is 'paper', got None"):
+    with pytest.raises(InputError, match=r"n_clusters must be a number if grouping is 'paper', got None"):
         MatchConfig(grouping="paper")
     with pytest.raises(InputError, match=r"descriptor must be one of .*got 'orb'"):
         FeatureConfig(descriptor="orb")

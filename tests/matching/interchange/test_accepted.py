@@ -111,7 +111,10 @@ def test_a_column_that_counts_the_rows_is_refused_or_named(tmp_path, first):
         ("matches.db", "got str"),
         (None, "got NoneType"),
         ({1, 2}, "got set"),
-        ((XY0, XY1), r"got an array of shape \(2, 20, 2\); matched points of two images go to group_matches"),
+        (
+            (XY0, XY1),
+            r"shape \(2, 20, 2\); for matched points of two images, use group_matches",
+        ),
         (TABLE.reshape(20, 2, 2), r"got an array of shape \(20, 2, 2\)"),
     ],
 )

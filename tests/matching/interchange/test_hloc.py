@@ -200,7 +200,7 @@ def test_what_cannot_be_read_is_told(tmp_path):
     )
     wrapped = np.arange(32_760, 32_800).astype(np.int16)
     told(
-        "matches0: must be -1 .* got -32768: was it written as 16 bits",
+        "matches0: must be -1 .* got -32768: was it written with 16 bits",
         matches(tmp_path, partner=wrapped),
         features=features(tmp_path),
     )
@@ -230,7 +230,7 @@ def test_scores_of_another_length_are_told(tmp_path):
 def test_names_that_hloc_can_not_tell_apart(tmp_path):
     both = {f"{name}/keypoints": KEYPOINTS[0] for name in ("a/1.png", "a-1.png", "b.png")}
     path = matches(tmp_path, "a-1.png/b.png")
-    told("a-1.png may be a-1.png or a/1.png", path, features=write(tmp_path / "both.h5", both))
+    told("a-1.png could mean a-1.png or a/1.png", path, features=write(tmp_path / "both.h5", both))
 
 
 @pytest.mark.parametrize("way", ["external", "virtual", "link"])

@@ -57,7 +57,7 @@ def test_all_images_have_a_mask(tmp_path):
 
 
 def test_folders_that_cannot_be(tmp_path):
-    with pytest.raises(InputError, match=r"\.\./0\.png: must be the name of a picture below a folder"):
+    with pytest.raises(InputError, match=r"\.\./0\.png: must be a relative name of a picture"):
         write_masks(tmp_path / "m", [pair(names=("../0.png", "1.png"))])
     assert not list(tmp_path.iterdir())
 
@@ -79,7 +79,7 @@ def test_pycolmap_leaves_out_what_is_masked(tmp_path, monkeypatch, capsys):
     command = ["group", "a.db", "--masks", "m", "--out", "o", "--quiet", "--no-figure"]
     assert main(command) == 0
     assert main(command) == 2
-    assert "--masks m: holds files; choose a folder that is new or empty" in capsys.readouterr().err
+    assert "--masks m: is not empty; choose a new or empty folder" in capsys.readouterr().err
     noise = np.random.default_rng(1).integers(0, 256, (75, 100)).astype(np.uint8)
     Path("images/a").mkdir(parents=True)
     for name in given.names:

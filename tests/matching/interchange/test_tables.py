@@ -93,12 +93,12 @@ def test_archives(tmp_path):
         ("a.csv", "1,2,3,4\n1,2,3\n", "a.csv: line 2: must have 4 columns, got 3"),
         ("a.csv", "1,2,3,4\n# x\n1,2,,4\n", "a.csv: line 3: must hold numbers, got ''"),
         ("a.csv", "x0,y0,x1,y1\n1,2,3,four\n", "a.csv: line 2: must hold numbers, got 'four'"),
-        ("a.csv", "x,y,x1,y1\n1,2,3,4\n", "a.csv: needs the columns x0, y0, x1, y1; there is no x0"),
+        ("a.csv", "x,y,x1,y1\n1,2,3,4\n", "a.csv: must have the columns x0, y0, x1, y1; x0 is missing"),
         ("a.csv", b"\xff\xfe1\x002", "a.csv: must be text in UTF-8"),
-        ("a.npz", "no archive", "a.npz: is damaged, or not NumPy's"),
-        ("a.npz", b"PK\x03\x04 and no more", "a.npz: is damaged, or not NumPy's"),
-        ("a.png", "", "a.png: must be one of .npz, .npy, .csv, .txt"),
-        ("a", "", "a: must be one of"),
+        ("a.npz", "no archive", "a.npz: is damaged, or is not NumPy's"),
+        ("a.npz", b"PK\x03\x04 and no more", "a.npz: is damaged, or is not NumPy's"),
+        ("a.png", "", "a.png: the name of a file of matches must end in one of .npz, .npy, .csv, .txt"),
+        ("a", "", "a: the name of a file of matches must end in one of"),
         ("none", None, "none.csv: no such file"),
     ],
 )
@@ -113,18 +113,18 @@ def test_what_cannot_be_read_is_told(tmp_path, name, content, message):
 
 def test_archives_that_hold_something_else(tmp_path):
     np.savez(tmp_path / "a.npz", image=np.zeros((3, 3)))
-    with pytest.raises(InputError, match=r"a\.npz: matches: needs .*, got image"):
+    with pytest.raises(InputError, match=r"a\.npz: matches: must have .*, got image"):
         read_matches(tmp_path / "a.npz")
     np.savez(tmp_path / "b.npz", xy0=np.array([{}], object), xy1=np.zeros((1, 2)))
     with pytest.raises(
-        InputError, match=r"b\.npz: is damaged, or not NumPy's .npz file of arrays of numbers"
+        InputError, match=r"b\.npz: is damaged, or is not NumPy's .npz file of arrays of numbers"
     ):
         read_matches(tmp_path / "b.npz")
 
 
 def test_features_go_with_hloc(tmp_path):
     (tmp_path / "a.csv").write_text("1,2,3,4")
-    with pytest.raises(InputError, match=r"a\.csv: --features takes matches of hloc"):
+    with pytest.raises(InputError, match=r"a\.csv: --features requires matches of hloc"):
         read_matches(tmp_path / "a.csv", features=tmp_path / "a.csv")
     with pytest.raises(InputError, match="is a folder"):
         read_matches(tmp_path)
@@ -165,7 +165,7 @@ def test_decimal_commas_are_told(tmp_path, form, names):
     text = "\n".join(form.format(*row[:4]).replace(".", ",") for row in NUMBERS)
     head = form.format("x0", "y0", "x1", "y1") + "\n" if names else ""
     (tmp_path / "a.csv").write_text(head + text)
-    with pytest.raises(InputError, match=rf"a\.csv: line {1 + names}: has a decimal comma, write a point"):
+    with pytest.raises(InputError, match=rf"a\.csv: line {1 + names}: has a decimal comma; write a point"):
         read_matches(tmp_path / "a.csv")
 
 

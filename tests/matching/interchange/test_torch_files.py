@@ -121,7 +121,7 @@ def test_nothing_in_a_file_is_run(tmp_path):
     data = b"cos\nsystem\n(X" + struct.pack("<I", len(f"touch {run}")) + f"touch {run}".encode() + b"tR."
     with zipfile.ZipFile(tmp_path / "m.pt", "w") as archive:
         archive.writestr("m/data.pkl", data)
-    with pytest.raises(InputError, match="must hold tensors alone, holds os"):
+    with pytest.raises(InputError, match="must hold only tensors, but holds os"):
         read_matches(tmp_path / "m.pt")
     assert not run.exists()
 
@@ -130,12 +130,12 @@ def test_what_is_no_file_of_tensors(tmp_path):
     points = {"xy0": Tensor(XY0), "xy1": Tensor(XY1)}
     far = {"xy0": Tensor(XY0, (2, 10**6)), "xy1": Tensor(XY1)}
     for reason, path in (
-        ("is not a file of torch.save", save(points, tmp_path / "packed.pt", zipfile.ZIP_DEFLATED)),
-        ("is damaged, or not a file of torch.save", save(far, tmp_path / "far.pt")),
+        ("was not written by torch.save", save(points, tmp_path / "packed.pt", zipfile.ZIP_DEFLATED)),
+        ("is damaged, or is not a file of torch.save", save(far, tmp_path / "far.pt")),
         ("must be a dictionary of matches", save("text", tmp_path / "text.pt")),
     ):
         with pytest.raises(InputError, match=reason):
             read_matches(path)
     (tmp_path / "old.pt").write_bytes(b"\x80\x02\x8a")  # of PyTorch before 1.6
-    with pytest.raises(InputError, match="is damaged, or not a file of"):
+    with pytest.raises(InputError, match="is damaged, or is not a file of"):
         read_matches(tmp_path / "old.pt")

@@ -36,7 +36,7 @@ def test_things_are_found_and_pictures_without_are_listed(label, tmp_path):
         "class      labels  pictures",
         "astronaut       1         1",
         "cup             1         1",
-        "2 pictures, 1 without a thing",
+        "2 pictures, 1 without labels",
     ]
     rows = read_csv(tmp_path / "labels" / "labels.csv")
     assert [row["picture"] for row in rows] == ["both.png", "both.png", "cat.png"]
@@ -146,7 +146,7 @@ def test_a_run_that_was_stopped_goes_on(label, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "_label_file", watch)
     status, _, error = label("astronaut.png", "--out", "labels")
     assert status == 130
-    assert "the same command goes on from here" in error
+    assert "run the same command again to continue" in error
     assert not (tmp_path / "labels" / "annotations.json").exists()
     with (tmp_path / "labels" / "labels.jsonl").open("a") as file:
         file.write('{"picture": {"na')  # killed while it wrote
@@ -189,7 +189,7 @@ def test_a_video_is_labelled_frame_by_frame(label, tmp_path):
     call = ("cup.png", "--in", "clip.avi", "--every", "1", "--out", "labels")
     assert label(*call)[:2] == (
         0,
-        "class  labels  pictures\ncup         3         3\n4 pictures, 1 without a thing\n",
+        "class  labels  pictures\ncup         3         3\n4 pictures, 1 without labels\n",
     )
     told = json.loads((tmp_path / "labels" / "annotations.json").read_text())
     assert [image["file_name"] for image in told["images"]] == [f"frame0000{k}0.jpg" for k in range(4)]
@@ -199,9 +199,9 @@ def test_a_video_is_labelled_frame_by_frame(label, tmp_path):
     assert label(*call)[0] == 0  # goes on: the frames are there
     assert frame.stat().st_mtime_ns == before
     status, _, error = label(*call[:4], "2", *call[5:])
-    assert (status, "has frames of another video, or others of it" in error) == (2, True)
+    assert (status, "has frames of another video, or other frames of this one" in error) == (2, True)
     status, _, error = label("cup.png", "--every", "1", "--out", "other")
-    assert (status, "--every needs a video" in error) == (2, True)
+    assert (status, "--every requires a video" in error) == (2, True)
     (tmp_path / "third" / "frames").mkdir(parents=True)
     (tmp_path / "third" / "frames" / "frame.txt").touch()
     status, _, error = label(*call[:-1], "third")
@@ -222,7 +222,7 @@ def test_files_of_others_are_left_alone(label, tmp_path):
     status, _, error = label("cup.png", "--out", "pipes")
     assert (status, "labels.jsonl: is not a file" in error) == (2, True)
     status, _, error = label("cup.png", "--out", "photos")
-    assert (status, "holds both.png, which no run of label wrote" in error) == (2, True)
+    assert (status, "holds both.png, which gdl-match label did not write" in error) == (2, True)
     assert sorted(entry.name for entry in (tmp_path / "photos").iterdir()) == ["both.png", "cat.png"]
 
 
@@ -235,12 +235,15 @@ def test_what_cannot_be_used(label, tmp_path):
     (tmp_path / "wrong.json").write_text("[1]")
     for arguments, message in (
         (["none.png"], "none.png: no such file"),
-        (["flat.png"], "flat.png: flat has no features: it can't be found"),
+        (["flat.png"], "flat.png: flat has no features, so it can't be found"),
         (["empty.json"], "empty.json: has no boxes and no polygons"),
         (["gone.json"], "gone.json: its picture no.png is neither beside it nor in images"),
         (["wrong.json"], "wrong.json: is not a label file of COCO, LabelMe or YOLO"),
         (["cup.png", "astronaut.png", "--mask", "cup.png"], "astronaut.png: has no --mask"),
-        (["cup.png", "--mask", "a.png", "--mask", "b.png"], "--mask b.png: there is no picture left for it"),
+        (
+            ["cup.png", "--mask", "a.png", "--mask", "b.png"],
+            "--mask b.png: there are more masks than pictures",
+        ),
     ):
         status, _, error = label(*arguments, "--out", "labels")
         assert (status, error.count("\n")) == (2, 1), error
@@ -249,11 +252,11 @@ def test_what_cannot_be_used(label, tmp_path):
     (tmp_path / "photos" / "both.jpg").write_bytes(b"damaged")
     status, _, error = label("cup.png", "--out", "labels", "--format", "yolo")
     assert status == 2
-    assert "both.jpg and both.png would have one label file" in error
+    assert "both.jpg and both.png would have the same label file" in error
     status, output, error = label("cup.png", "--out", "labels")
     assert status == 0
     assert "both.jpg: is not a picture that can be read" in error
-    assert "2 pictures, 1 without a thing" in output
+    assert "2 pictures, 1 without labels" in output
 
 
 def test_nothing_is_found(label, tmp_path):

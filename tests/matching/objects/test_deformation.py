@@ -151,7 +151,7 @@ def test_equal_results_give_equal_maps(result):
 def test_wrong_arguments_are_told(result):
     with pytest.raises(InputError, match="object_id must be below 1, got 3"):
         object_deformation(result, 3)
-    with pytest.raises(InputError, match="the result has none, got 0"):
+    with pytest.raises(InputError, match="the result has no objects, so there is no object_id 0"):
         object_deformation(replace(result, objects=()), 0)
     with pytest.raises(InputError, match="smoothing must be above 0 px, got -1"):
         object_deformation(result, 0, -1)

@@ -172,7 +172,7 @@ def test_what_somebody_changed_meanwhile_is_not_replaced(tmp_path, monkeypatch):
     _write(tmp_path, OLD)
     _stop_in_the_middle(tmp_path, monkeypatch)
     (tmp_path / "matches.csv").write_bytes(b"mine")
-    with pytest.raises(InputError, match=r"matches.csv: has been changed while a run replaced it"):
+    with pytest.raises(InputError, match=r"matches.csv: was changed while a run was replacing it"):
         finish_earlier_run(tmp_path)
     assert (tmp_path / "matches.csv").read_bytes() == b"mine"
     (tmp_path / "matches.csv").unlink()

@@ -391,7 +391,7 @@ def test_a_picture_in_negative_is_told(pair, found):
     assert not found.negative
     n_matches = [o.n_matches for o in found.objects]  # key points are rounded otherwise
     assert [o.n_matches for o in negative.objects] == pytest.approx(n_matches, rel=0.01)
-    assert describe_result(negative).startswith("2 objects in both, in one of them in negative, ")
+    assert describe_result(negative).startswith("2 objects in both, with one picture in negative, ")
     swapped = match(255 - scene, first)
     assert np.array_equal(swapped.xy0, negative.xy1)
     assert np.array_equal(swapped.cluster, negative.cluster)

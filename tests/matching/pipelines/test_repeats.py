@@ -116,7 +116,7 @@ def test_masked_places_are_not_found(c):
 
 
 def test_views_take_two_pictures():
-    with pytest.raises(InputError, match="view_synthesis must be off for one picture"):
+    with pytest.raises(InputError, match="view_synthesis must be False for one picture"):
         find_repeats(np.zeros((50, 60), np.uint8), view_synthesis=True)
 
 

@@ -142,7 +142,7 @@ def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
         ({"view_synthesis": 1}, "view_synthesis must be True or False, got 1"),
         (
             {"view_synthesis": True, "grouping": "paper"},
-            "view_synthesis must be off where grouping is 'paper'",
+            "view_synthesis must be False if grouping is 'paper'",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_bad_settings(options, message):
     ("options", "message"),
     [
         (["--paper"], "--view-synthesis can't be combined with --paper"),
-        (["--method", "acc"], "--view-synthesis needs a method of this program, got --method acc"),
+        (["--method", "acc"], "--view-synthesis requires agdl, gdl-u or gdl, got --method acc"),
     ],
 )
 def test_options_that_exclude_views(options, message, tilted, tmp_path, capsys):

@@ -167,9 +167,9 @@ def test_uploads_are_gone_after_the_match(server, pictures):
 @pytest.mark.parametrize(
     ("first", "status", "reason"),
     [
-        (b"just a text", 415, "p0.png: is not a picture of a kind that is taken"),
+        (b"just a text", 415, "p0.png: is not a picture in a supported format"),
         (b"", 415, "p0.png: is not a picture"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", 415, "is not a picture of a kind"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", 415, "is not a picture in a supported format"),
         (b"<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>", 415, "is not a picture"),
         (png(np.zeros((5001, 5000), np.uint8)), 413, "at most 25 megapixels, this one has 25.0"),
     ],
@@ -502,7 +502,7 @@ def test_the_page_in_a_browser(server, pictures, tmp_path):
         button.click()
         alert = page.get_by_role("alert")
         alert.wait_for()
-        assert "is not a picture of a kind that is taken" in alert.inner_text()
+        assert "is not a picture in a supported format" in alert.inner_text()
         page.complaints.clear()  # the browser logs the 415 and the preview that is none
         inputs.nth(1).set_input_files(tmp_path / "p1.png")
         button.click()
@@ -663,7 +663,7 @@ def test_one_picture_shows_what_it_has_more_than_once(server, tmp_path):
     scene = np.hstack([object_pair()[0], object_pair()[0]])
     number = server.post(("shelf.png", png(scene))).json()["id"]
     status = server.wait(number)
-    assert status["told"].startswith("1 thing that stands there more than once")
+    assert status["told"].startswith("1 thing that appears more than once")
     assert status["lines"] == ["thing 0: 2 places"]
     assert status["files"] == [name for name in FILES if name != "database.db"]
     summary = server.get(f"/matches/{number}/matches.json").json()

@@ -186,7 +186,7 @@ def test_what_is_no_video_is_refused_by_name(thing, clip, tmp_path):
     assert "damaged video" in find(clip.read_bytes()[:3000])  # its index is at the end
     assert "playlist of a stream" in find(b"#EXTM3U\n#EXTINF:10\nhttp://127.0.0.1:9/endless.ts\n")
     assert "can't be opened" in refused(lambda: find_in_video(thing, tmp_path / "none.mp4"))
-    assert "is an address" in refused(lambda: find_in_video(thing, "rtsp://127.0.0.1/live"))
+    assert "is a URL" in refused(lambda: find_in_video(thing, "rtsp://127.0.0.1/live"))
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe.mp4")
         assert "pipe or device" in refused(lambda: find_in_video(thing, tmp_path / "pipe.mp4"))
@@ -195,7 +195,10 @@ def test_what_is_no_video_is_refused_by_name(thing, clip, tmp_path):
 
 def test_frames_have_the_decoders_limit(thing, clip, monkeypatch):
     monkeypatch.setattr("matching.video.reading.MAX_PIXELS", 100_000)
-    assert re.search(r"at most 0 megapixels, these have 0\.1", refused(lambda: find_in_video(thing, clip)))
+    assert re.search(
+        r"at most 0 megapixels, the frames of this video have 0\.1",
+        refused(lambda: find_in_video(thing, clip)),
+    )
 
 
 def test_usage(thing, clip, tmp_path, monkeypatch, capsys):
@@ -204,10 +207,10 @@ def test_usage(thing, clip, tmp_path, monkeypatch, capsys):
     for arguments, told in (
         ((str(clip), "thing.png"), "give the video second and last"),
         (("thing.png", str(clip), "thing.png"), "give the video second and last"),
-        (("thing.png", "thing.png", "--every", "1"), "--every needs a video"),
+        (("thing.png", "thing.png", "--every", "1"), "--every requires a video"),
         (("thing.png", str(clip), "--html"), "--html takes pictures, got the video"),
         (("thing.png", str(clip), "--every", "0"), "must be a number of seconds from 0.001 to 86400"),
-        (("thing.png", "rtsp://127.0.0.1/live.mp4"), "is an address"),
+        (("thing.png", "rtsp://127.0.0.1/live.mp4"), "is a URL"),
     ):
         assert main(list(arguments)) == 2
         assert told in capsys.readouterr().err

@@ -137,7 +137,7 @@ def test_pairs_are_shared_between_the_sweeps():
         (["--models", "/nowhere", "--tiles", "/nowhere"], "/nowhere must be a folder of images"),
         (["--copies", "10"], "copies must be in"),
         (["--side", "5"], "--side must be at least 32, got 5"),
-        (["--models", "only"], "--models and --tiles go together"),
+        (["--models", "only"], "--models and --tiles must be given together"),
     ],
 )
 def test_bad_usage(options, message, tmp_path, capsys):

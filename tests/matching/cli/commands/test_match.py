@@ -344,7 +344,7 @@ def test_a_picture_or_the_demo(gdl_match, tmp_path):
     status, _, error = gdl_match()
     assert status == 2
     assert error.splitlines() == [
-        "gdl-match: error: a picture is needed, or two, or --demo; see gdl-match --help"
+        "gdl-match: error: give one picture, or two, or --demo; see gdl-match --help"
     ]
     assert not listed(tmp_path)
 
@@ -354,7 +354,7 @@ def test_the_demo_takes_no_pictures(gdl_match, tmp_path, named):
     status, _, error = gdl_match("--demo", *named)
     assert status == 2
     assert len(error.splitlines()) == 1
-    assert error.startswith("gdl-match: error: --demo takes no pictures, got ")
+    assert error.startswith("gdl-match: error: --demo can't be combined with pictures, got ")
     assert not listed(tmp_path)
 
 
@@ -364,7 +364,7 @@ def test_the_demo_takes_no_pictures(gdl_match, tmp_path, named):
         ("", "argument IMAGE: a name is empty"),
         (
             "https://example.com/a.jpg",
-            "argument IMAGE: https://example.com/a.jpg: is an address, not a file: download it first",
+            "argument IMAGE: https://example.com/a.jpg: is a URL, not a file: download it first",
         ),
     ],
 )

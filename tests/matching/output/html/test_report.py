@@ -372,7 +372,7 @@ def test_the_page_of_one_picture_speaks_of_places(pair):
     things = [replace(thing, joined=((0, 0),) * len(thing.objects)) for thing in found.things]
     found = replace(found, of_one=True, things=tuple(things))
     page = pair_report([picture, picture], found)
-    assert "2 things that stand there more than once" in page
+    assert "2 things that appear more than once" in page
     for row in format_repeats(found).splitlines()[1:]:  # the things that the command lists
         number, places, n_matches, *_ = row.split()
         told = f'<th scope="row">{number}</th><td>{places}</td><td>{n_matches}</td>'
