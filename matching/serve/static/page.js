@@ -4,7 +4,7 @@ const drops = [...document.querySelectorAll(".drop")];
 const inputs = drops.map((drop) => drop.querySelector("input"));
 const stages = {
   read: "Reading the pictures", features: "Describing local features", candidates: "Matching features",
-  grouping: "Grouping the matches", places: "Finding the places", textures: "Testing for textures", listing: "Choosing the matches", views: "Looking at simulated views", details: "Looking at details", negative: "Trying one picture in negative", objects: "Describing the objects", files: "Writing the results",
+  grouping: "Grouping the matches", places: "Finding the places", textures: "Testing for textures", listing: "Choosing the matches", patches: "Looking for small patches", views: "Looking at simulated views", details: "Looking at details", negative: "Trying one picture in negative", objects: "Describing the objects", files: "Writing the results",
 };
 let limits = { upload: Infinity };
 let current = null;  // the match of the pictures that are shown: { id, abort }

@@ -74,7 +74,7 @@ def test_csv_round_trip(tmp_path):
 
 
 def test_no_rows(tmp_path):
-    with pytest.raises(ValueError, match="there is no such file"):
+    with pytest.raises(ValueError, match="no such file"):
         read_csv(tmp_path / "none.csv")
     (tmp_path / "empty.csv").write_text("a,b\n")
     with pytest.raises(ValueError, match="must hold at least one row"):
