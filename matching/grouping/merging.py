@@ -112,12 +112,12 @@ def merge_parts(
     never merged, because it would explain any motion.
     """
     labels = np.arange(len(parts))
-    found = [_measure(correspondences, *both, smooth_map) for both in zip(parts, landmarks, strict=True)]
+    found = [measure_part(correspondences, *both, smooth_map) for both in zip(parts, landmarks, strict=True)]
     evidence: dict[tuple[int, int], float] = {}
 
     def compare(i: int, j: int) -> None:
         i, j = sorted((i, j))
-        value = _compare(correspondences, found[i], found[j], config, reach)
+        value = compare_parts(correspondences, found[i], found[j], config, reach)
         if value is not None:
             evidence[i, j] = value
 
@@ -137,22 +137,9 @@ def merge_parts(
     return labels, [part.marks for part in found]
 
 
-def find_evidence(
-    correspondences: Correspondences,
-    parts: Sequence[Array],
-    landmarks: Sequence[Array],
-    config: MergingConfig,
-    smooth_map: SmoothMapConfig,
-    reach: float,
-) -> float | None:
-    """Log likelihood ratio of two parts being one object rather than two; None if it can't be determined."""
-    both = [_measure(correspondences, *own, smooth_map) for own in zip(parts, landmarks, strict=True)]
-    return _compare(correspondences, both[0], both[1], config, reach)
-
-
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """A part that is compared with others."""
+class MeasuredPart:
+    """A part of n matches that is compared with others, as `measure_part` makes it."""
 
     members: Ints
     marks: Ints  # its landmarks
@@ -161,31 +148,42 @@ class _Part:
     turned: bool  # most of its matches are mirrored
 
 
-def _measure(correspondences: Correspondences, members: Array, marks: Array, how: SmoothMapConfig) -> _Part:
+def measure_part(
+    correspondences: Correspondences, members: Array, marks: Array, how: SmoothMapConfig
+) -> MeasuredPart:
+    """Measure how strongly a part bends and how accurate it is: members (n,); marks (k,), its landmarks."""
     found = measure_roughness(correspondences, marks, how.accuracy)
     logs = 2 * np.log([max(found.bend, how.least_bend), found.accuracy])
     turned = 2 * np.count_nonzero(correspondences.mirrored[members]) > len(members)
     members, marks = np.asarray(members), np.asarray(marks)
-    return _Part(members, marks, logs, _is_smooth(found, how), bool(turned))
+    return MeasuredPart(members, marks, logs, _is_smooth(found, how), bool(turned))
 
 
-def _join(correspondences: Correspondences, part: _Part, other: _Part, n_landmarks: int) -> _Part:
+def _join(
+    correspondences: Correspondences, part: MeasuredPart, other: MeasuredPart, n_landmarks: int
+) -> MeasuredPart:
     members, both = (np.concatenate([getattr(part, of), getattr(other, of)]) for of in ("members", "marks"))
     x, _ = _points(correspondences, both, magnification(correspondences[members]))
     logs = _mean_logs(part, other)
-    return _Part(members, both[_spread_out(x, n_landmarks)], logs, part.smooth, part.turned)
+    return MeasuredPart(members, both[_spread_out(x, n_landmarks)], logs, part.smooth, part.turned)
 
 
-def _mean_logs(part: _Part, other: _Part) -> Floats:
+def _mean_logs(part: MeasuredPart, other: MeasuredPart) -> Floats:
     own, others = len(part.members), len(other.members)
     logs: Floats = (own * part.logs + others * other.logs) / (own + others)
     return logs
 
 
-def _compare(
-    correspondences: Correspondences, one: _Part, other: _Part, config: MergingConfig, reach: float
+def compare_parts(
+    correspondences: Correspondences,
+    one: MeasuredPart,
+    other: MeasuredPart,
+    config: MergingConfig,
+    reach: float,
 ) -> float | None:
-    """The evidence for one object; None if the parts are too far apart or can't be compared."""
+    """Find the log likelihood ratio of two parts being one object rather than two; None if they are too far
+    apart or can't be compared.
+    """
     if one.turned != other.turned or not (one.smooth and other.smooth):
         return None
     if min(len(one.marks), len(other.marks)) < LEAST:

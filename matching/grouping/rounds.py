@@ -1,4 +1,4 @@
-"""The data that the stages of grouping share: the context of all rounds, and the state of one."""
+"""What the stages of grouping share: the context of all rounds, the state of one, and landmarks of parts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from matching._common.types import Ints
 from matching.correspondences.correspondences import Correspondences
+from matching.grouping import clustering, merging
 from matching.grouping.objects import Groups
 from matching.grouping.rejections import Trace
 from matching.grouping.settings import GroupingSettings
@@ -64,6 +65,24 @@ def run_stages(state: Round, context: Context, stages: Stages) -> Round | None:
             return None
         state = following
     return state
+
+
+def find_landmarks(state: Round, context: Context, parts: list[Ints]) -> list[Ints]:
+    """The landmarks of each part, rows (n,): of its matches, those that are well connected to it."""
+    correspondences, config = context.correspondences, context.config
+    vertex = np.full(len(correspondences), -1)
+    vertex[state.rows] = np.arange(len(state.rows))
+    labels = np.full(len(state.rows), -1)
+    for n, members in enumerate(parts):
+        inside = vertex[members]
+        labels[inside[inside >= 0]] = n
+    degrees = np.zeros(len(correspondences))
+    degrees[state.rows] = clustering.member_degrees(state.graph, labels)
+    accuracy = config.smooth_map.accuracy
+    return [
+        merging.find_landmarks(correspondences, members, degrees[members], config.merging, accuracy)
+        for members in parts
+    ]
 
 
 def count_members(parts: list[Part]) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from gdl_core.tree import sum_below
 from matching._common.types import Ints
 from matching.grouping import clustering, merging
-from matching.grouping.rounds import Context, Round
+from matching.grouping.rounds import Context, Round, find_landmarks
 
 
 def cut_seams(state: Round, context: Context) -> Round:
@@ -49,16 +49,10 @@ def cut_seams(state: Round, context: Context) -> Round:
 def _are_two(branch: Ints, other: Ints, state: Round, context: Context) -> bool:
     """Whether two branches, vertices (n,) and (m,), are clearly two things."""
     correspondences, config = context.correspondences, context.config
-    labels = np.full(len(state.rows), -1)
-    labels[branch], labels[other] = 0, 1
-    degrees, parts = clustering.member_degrees(state.graph, labels), (branch, other)
-    accuracy = config.smooth_map.accuracy
-    landmarks = [
-        merging.find_landmarks(correspondences, state.rows[own], degrees[own], config.merging, accuracy)
-        for own in parts
-    ]
-    members = [state.rows[own] for own in parts]
-    evidence = merging.find_evidence(
-        correspondences, members, landmarks, config.merging, config.smooth_map, config.objects.gap
+    members = [state.rows[branch], state.rows[other]]
+    first, second = (
+        merging.measure_part(correspondences, *own, config.smooth_map)
+        for own in zip(members, find_landmarks(state, context, members), strict=True)
     )
+    evidence = merging.compare_parts(correspondences, first, second, config.merging, config.objects.gap)
     return evidence is not None and evidence < -config.merging.decisive

@@ -31,7 +31,6 @@ from itertools import count, islice
 
 import numpy as np
 
-from gdl_core import AffinityGraph
 from matching._common.types import Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_within_reach
@@ -42,7 +41,15 @@ from matching.grouping.objects import Groups, is_object, measure_width
 from matching.grouping.refinement import smooth_map
 from matching.grouping.refinement.suppression import find_uncontained
 from matching.grouping.rejections import Trace
-from matching.grouping.rounds import Context, Part, Round, count_members, number_by_score, run_stages
+from matching.grouping.rounds import (
+    Context,
+    Part,
+    Round,
+    count_members,
+    find_landmarks,
+    number_by_score,
+    run_stages,
+)
 from matching.grouping.seams import cut_seams
 from matching.grouping.settings import GroupingSettings
 from matching.grouping.significance import measure_significance
@@ -165,7 +172,7 @@ def drop_small(state: Round, context: Context) -> Round | None:
 def join_clusters(state: Round, context: Context) -> Round:
     """Merged clusters, the largest first, with how strongly each bends."""
     correspondences, config, clusters = context.correspondences, context.config, state.clusters
-    landmarks = _find_landmarks(correspondences, clusters, state.rows, state.graph, config)
+    landmarks = find_landmarks(state, context, clusters)
     labels, marks = merging.merge_parts(
         correspondences, clusters, landmarks, config.merging, config.smooth_map, config.objects.gap
     )
@@ -231,32 +238,9 @@ def score_bodies(state: Round, context: Context) -> Round | None:
     members = [own for own, _ in state.bodies]
     inside = [np.flatnonzero(np.isin(state.rows, own)) for own in members]
     scores = clustering.cluster_scores(state.graph, inside, state.knn.n_neighbors)
-    landmarks = _find_landmarks(context.correspondences, members, state.rows, state.graph, context.config)
+    landmarks = find_landmarks(state, context, members)
     parts = [Part(*fields) for fields in zip(members, landmarks, scores.tolist(), strict=True)]
     return replace(state, parts=parts) if parts else None
-
-
-def _find_landmarks(
-    correspondences: Correspondences,
-    parts: list[Ints],
-    rows: Ints,
-    graph: AffinityGraph,
-    config: GroupingSettings,
-) -> list[Ints]:
-    """The landmarks of each part; `rows` are the vertices of the graph."""
-    vertex = np.full(len(correspondences), -1)
-    vertex[rows] = np.arange(len(rows))
-    labels = np.full(len(rows), -1)
-    for n, members in enumerate(parts):
-        inside = vertex[members]
-        labels[inside[inside >= 0]] = n
-    degrees = np.zeros(len(correspondences))
-    degrees[rows] = clustering.member_degrees(graph, labels)
-    accuracy = config.smooth_map.accuracy
-    return [
-        merging.find_landmarks(correspondences, members, degrees[members], config.merging, accuracy)
-        for members in parts
-    ]
 
 
 def merge(state: Round, context: Context) -> Round:

@@ -14,6 +14,7 @@ from matching.pictures.encoding import encode_jpeg
 from matching.video.reading import open_video
 
 FOLDER = "frames"  # in the folder for the labels
+QUALITY = 95  # of JPEG: frames are what others learn from
 DONE = "frames.json"  # written last: of which video the frames are
 NAME = re.compile(r"frame\d{6,}\.jpg|" + re.escape(DONE))
 
@@ -31,7 +32,7 @@ def save_frames(video: Path, out: Path, every: float) -> Path:
     with open_video(video) as opened:
         make_folder(folder)
         for frame in opened.frames(every):
-            jpeg = encode_jpeg(Image.fromarray(frame.rgb), 95)
+            jpeg = encode_jpeg(Image.fromarray(frame.rgb), QUALITY)
             write_whole(folder / f"frame{frame.number:06d}.jpg", jpeg)
         if not opened.n_frames:
             raise InputError(f"{video}: damaged video, or in a format that can't be read")

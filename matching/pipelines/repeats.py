@@ -114,7 +114,25 @@ class RepeatsContext:
     described: DescribedPicture
     config: MatchConfig
     fine: DescribedPicture | None = None  # for patches; None: none are looked for
-    of_patches: bool = False  # whether only pairs of places count
+
+    def measure_score(self, matches: Correspondences) -> float:
+        """Measure how well matches agree with each other."""
+        config = self.config
+        k, reach = config.clustering.n_neighbors, config.objects.gap
+        _, graph = build_graph(matches, k, config.graph, default_threads(), reach=reach)
+        return float(cluster_scores(graph, [np.arange(len(matches))], k)[0])
+
+    def moves_apart(self, matches: Correspondences, parts: Sequence[Ints]) -> bool:
+        """Test whether two parts of the matches, rows of each, are two things."""
+        config = self.config
+        landmarks = [
+            find_landmarks(matches, own, np.ones(len(own)), config.merging, config.smooth_map.accuracy)
+            for own in parts
+        ]
+        labels, _ = merge_parts(
+            matches, parts, landmarks, config.merging, config.smooth_map, config.objects.gap
+        )
+        return bool(labels[0] != labels[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +195,8 @@ def group_both_ways(state: RepeatsState, context: RepeatsContext) -> RepeatsStat
     return replace(state, correspondences=correspondences, groups=groups.at(order))
 
 
-def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
-    """The candidates, each in the direction of its object, which joins two places."""
+def find_pairs(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
+    """The objects among the candidates, each of which joins a pair of places."""
     candidates, correspondences, n = state.candidates, state.correspondences, len(state.candidates)
     features, config = context.described.features, context.config
 
@@ -187,19 +205,7 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         return measure_periodicity(features, features, own).is_periodic
 
     def measure_score(members: Ints) -> float:
-        k, reach = config.clustering.n_neighbors, config.objects.gap
-        _, graph = build_graph(correspondences[members], k, config.graph, default_threads(), reach=reach)
-        return float(cluster_scores(graph, [np.arange(len(members))], k)[0])
-
-    def moves_apart(matches: Correspondences, parts: Sequence[Ints]) -> bool:
-        accuracy = config.smooth_map.accuracy
-        landmarks = [
-            find_landmarks(matches, own, np.ones(len(own)), config.merging, accuracy) for own in parts
-        ]
-        labels, _ = merge_parts(
-            matches, parts, landmarks, config.merging, config.smooth_map, config.objects.gap
-        )
-        return bool(labels[0] != labels[1])
+        return context.measure_score(correspondences[members])
 
     repeats = find_repeats_in_groups(
         correspondences,
@@ -208,17 +214,31 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         is_texture,
         row_score=ROW_SCORE,
         measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
-        gaps=Gaps(features.xy, lambda *parts: moves_apart(correspondences, parts)),
+        gaps=Gaps(features.xy, lambda *parts: context.moves_apart(correspondences, parts)),
     )
-    placed = Placed(repeats, [], np.full((len(repeats.groups.scores), 2), -1))
-    if config.way.is_tested and not config.mirrored and not context.of_patches:
-        ends = np.column_stack([candidates.row0, candidates.row1])
-        seeds = _list_seeds(ends, candidates.score, repeats)
-        copies = find_copies(features, seeds, config.objects, moves_apart)
-        placed = place_objects(
-            correspondences, ends, repeats, copies, features.xy, config.objects, measure_score, moves_apart
-        )
-    return replace(state, candidates=_turn(candidates, placed.repeats.reversed), placed=placed)
+    return replace(state, placed=Placed(repeats, [], np.full((len(repeats.groups.scores), 2), -1)))
+
+
+def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
+    """The objects with the further places at which the picture shows the same thing."""
+    state = find_pairs(state, context)
+    features, config, repeats = context.described.features, context.config, state.placed.repeats
+    if not config.way.is_tested or config.mirrored:
+        return state
+    ends = np.column_stack([state.candidates.row0, state.candidates.row1])
+    seeds = _list_seeds(ends, state.candidates.score, repeats)
+    copies = find_copies(features, seeds, config.objects, context.moves_apart)
+    placed = place_objects(
+        state.correspondences,
+        ends,
+        repeats,
+        copies,
+        features.xy,
+        config.objects,
+        lambda members: context.measure_score(state.correspondences[members]),
+        context.moves_apart,
+    )
+    return replace(state, placed=placed)
 
 
 def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
@@ -232,9 +252,9 @@ def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
 
 
 def list_candidates(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
-    """The candidates that the result lists, in pixels of the picture."""
-    step = context.described.step
-    found = locate(state.candidates, state.placed.repeats.groups, step, step, most=state.n_listed)
+    """The candidates that the result lists, in pixels of the picture, each in the direction of its object."""
+    step, repeats = context.described.step, state.placed.repeats
+    found = locate(_turn(state.candidates, repeats.reversed), repeats.groups, step, step, most=state.n_listed)
     return replace(state, located=found)
 
 
@@ -242,8 +262,8 @@ def find_patches(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
     """The objects with the small patches that the enlarged picture shows twice."""
     if context.fine is None:
         return state
-    found, own = RepeatsState(), RepeatsContext(context.fine, adapt_settings(context.config), of_patches=True)
-    for run in (match_within_picture, group_both_ways, find_places, list_candidates):
+    found, own = RepeatsState(), RepeatsContext(context.fine, adapt_settings(context.config))
+    for run in (match_within_picture, group_both_ways, find_pairs, list_candidates):
         found = run(found, own)
     placed, known, box = state.placed, state.located, context.described.box
     objects = describe_objects(

@@ -30,6 +30,7 @@ from matching.collection.kept_index._store import open_index
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import encode, encode_indexed, encode_query
 from matching.collection.retrieval._votes import merge_neighbours, rank
+from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines.description import describe_picture
 from synth.photographs import read_picture
@@ -133,9 +134,7 @@ def cut(mosaic, share, is_changed, rng):
 
 
 def compress(picture, quality=80):
-    content = BytesIO()
-    Image.fromarray(picture).save(content, "JPEG", quality=quality)
-    return np.asarray(Image.open(content))
+    return np.asarray(Image.open(BytesIO(encode_jpeg(Image.fromarray(picture), quality))))
 
 
 if __name__ == "__main__":

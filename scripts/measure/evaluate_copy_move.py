@@ -14,7 +14,6 @@ from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
-import io
 import sys
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from PIL import Image
 
 from eval.common.options import exit_status
 from matching import find_repeats
+from matching.pictures.encoding import encode_jpeg
 from synth.patches import copy_patch
 from synth.photographs import read_folder
 
@@ -59,7 +59,7 @@ def evaluate(args: argparse.Namespace) -> None:
         for k, photograph in enumerate(photographs):
             for number, kind in enumerate(KINDS):
                 page = draw(photograph, np.random.default_rng([args.seed, side, k, number]), side, kind)
-                result = find_repeats(save(page.picture, args.quality))
+                result = find_repeats(encode_jpeg(Image.fromarray(page.picture), args.quality))
                 joined = [is_joined(item, page.things[0]) for item in result.objects]
                 found[kind] += any(joined)
                 periodic = {n for thing in result.things if thing.periodic for n in thing.objects}
@@ -79,13 +79,6 @@ def draw(photograph, rng, side, kind):
     angle = float(rng.uniform(0, 360)) if kind == "turned" else 0.0
     scale = float(1.25 ** rng.uniform(-1, 1)) if kind == "scaled" else 1.0
     return copy_patch(photograph, rng, side, angle, scale, 0.0 if kind == "copied" else FADE)
-
-
-def save(picture, quality):
-    """The content of a JPEG file."""
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "JPEG", quality=quality)
-    return file.getvalue()
 
 
 def is_joined(item, boxes) -> bool:
