@@ -2,7 +2,7 @@
 
 A patch of 40 pixels has too few features at the picture's own size. The picture is enlarged, and all its key
 points count, faint ones too. Most of these belong to textures, so few neighbours of each are considered, and
-a patch must be an exact copy: its matches agree with each other, and with one map within part of a pixel.
+a patch must be an exact copy: its matches agree with one map within part of a pixel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ SEARCH = {
     "min_degree": 0.25,
     "min_matches": FEWEST,
 }
-SCORE = 0.3  # at least; patches of 40 px had 0.35 to 0.88
 EXACT = 0.3  # pixels: patches had errors of 0.1 to 0.2, things that are alike, but no copies, 0.5 and more
 
 
@@ -54,7 +53,6 @@ def find_exact(repeats: Repeats, objects: list[MatchedObject], known: Floats, st
         k
         for k, one in enumerate(objects)
         if not repeats.periodic[k]
-        and one.score >= SCORE
         and one.transform_error <= EXACT
         and np.ptp(one.points0, axis=0).max() >= SMALLEST * step
         and not (len(known) and all(is_mostly_amid(xy, known) for xy in (one.points0, one.points1)))
