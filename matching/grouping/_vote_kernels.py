@@ -1,4 +1,4 @@
-"""Compiled loop that lets the neighbours of a match vote for a similarity map around it."""
+"""Compiled loops: neighbours of a match vote for a map around it, and features are looked up where a map says."""
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
@@ -39,3 +39,29 @@ def _vote(x0: Array, x1: Array, i: Scalar, j: Scalar, a: Scalar, b: Scalar, slop
     p, q = vx - (a * ux - b * uy), vy - (b * ux + a * uy)
     variance = slope * slope * max(ux * ux + uy * uy, vx * vx + vy * vy)
     return 1.0 / (1.0 + (p * p + q * q) / variance)
+
+
+@njit
+def most_alike(
+    xy: Array,
+    start: Array,
+    equal: Array,
+    alike: Array,
+    least: Scalar,
+    rows: Array,
+    at: Array,
+    reach: Scalar,
+    ends: Array,
+) -> None:
+    """ends (n,) of rows (k,): of the points xy (n, 2) within reach of at (k, 2), the one most alike.
+
+    Those of point i are equal[start[i] : start[i + 1]], the most alike first, each more than least.
+    """
+    for r in range(len(rows)):
+        for p in range(start[rows[r]], start[rows[r] + 1]):
+            if alike[p] <= least:
+                break
+            x, y = xy[equal[p], 0] - at[r, 0], xy[equal[p], 1] - at[r, 1]
+            if x * x + y * y <= reach * reach:
+                ends[rows[r]] = equal[p]
+                break

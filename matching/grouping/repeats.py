@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial import Delaunay, cKDTree
+from scipy.spatial import ConvexHull, cKDTree
 
 from matching._common.components import find_components
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
@@ -298,7 +298,8 @@ def _keep_most(members: Ints, parts: list[Ints]) -> list[Ints]:
 
 def _is_within_hull(points: Floats, others: Floats) -> Bools:
     """(n,) bool: which of the points lie in the convex hull of others."""
-    within: Bools = Delaunay(others).find_simplex(points) >= 0
+    sides = ConvexHull(others).equations
+    within: Bools = (points @ sides[:, :2].T + sides[:, 2] <= 0).all(axis=1)
     return within
 
 

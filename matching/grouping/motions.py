@@ -1,0 +1,173 @@
+"""Motions within one picture that take a thing to its copies, followed through all features.
+
+Features are equal if their descriptors are within a bound. Those of a place vote for the motions that take it
+to equal ones, and each motion, which may bend a little, is followed from there to all features that it takes
+to equal ones.
+
+Notation: n features; ends[i] is the feature to which a motion takes feature i, or -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import Delaunay, cKDTree
+
+from matching._common.types import Float32s, Floats, Ints
+from matching.correspondences.points import NEIGHBORS
+from matching.features.extraction import DESCRIPTOR_NORM, Features
+from matching.grouping import _vote_kernels
+from matching.grouping.objects import ObjectsConfig
+
+VOTE = 0.1  # of the extent of a place, by which votes for one motion may differ
+GROWTH = 1.6  # greatest ratio of the scales of two copies
+BENT = 8.0  # pixels by which an affine map may be off, because things bend
+AT = 3.0  # pixels by which a feature may be off where its neighbours predict it
+BLOCK = 512  # features that are compared with all others at once
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """The features of a picture, and data that are computed once for them."""
+
+    features: Features
+    near: Ints  # (n, NEIGHBORS + 1), the nearest ones, itself first
+    edges: Ints  # (e, 2), pairs of neighbours
+    equal: Ints  # (2, p), each feature with the equal ones apart from it, the most similar ones first
+    start: Ints  # (n + 1,), where the pairs of each feature start, and where they end
+    alike: Float32s  # (p,), the product of their descriptors
+
+
+def survey(features: Features, bound: float, reach: float) -> Scene:
+    """Survey a picture for motions between features that are equal within a bound and not within reach."""
+    tree = cKDTree(features.xy)
+    k = min(NEIGHBORS + 1, len(features))
+    near = tree.query(features.xy, k=k)[1].reshape(len(features), k)
+    points, point = np.unique(features.xy, axis=0, return_inverse=True)
+    triangles = Delaunay(points).simplices
+    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    first = np.unique(point.ravel(), return_index=True)[1]
+    same = np.column_stack([first[point.ravel()], np.arange(len(features))])  # several at one point
+    edges = np.concatenate([first[sides], same[same[:, 0] != same[:, 1]]])
+    pairs = zip(*_list_equal(features, bound, reach), strict=True)
+    one, other, alike = (np.concatenate(part) for part in pairs)
+    order = np.lexsort((-alike, one))
+    equal = np.stack([one, other])[:, order]
+    start = np.searchsorted(equal[0], np.arange(len(features) + 1))
+    edges = np.unique(np.sort(edges, axis=1), axis=0)
+    return Scene(features, near, edges, equal, start, alike[order])
+
+
+def _list_equal(features: Features, bound: float, reach: float) -> Iterator[tuple[Ints, Ints, Float32s]]:
+    """Pairs of equal features that are not within reach of each other, and the products of their descriptors."""
+    least = measure_product(bound)
+    sort = 2 * features.kind + features.bright
+    for rows in (np.flatnonzero(sort == k) for k in np.unique(sort)):
+        own = features.descriptors[rows]  # whole numbers, whose products float32 holds exactly
+        for start in range(0, len(rows), BLOCK):
+            like = own[start : start + BLOCK] @ own.T
+            a, b = np.nonzero(like > least)
+            one, other = rows[a + start], rows[b]
+            apart = np.linalg.norm(features.xy[one] - features.xy[other], axis=1) >= reach
+            yield one[apart], other[apart], like[a, b][apart]
+
+
+def measure_product(bound: float) -> float:
+    """The product of two descriptors at this distance."""
+    return float((1 - bound**2 / 2) * DESCRIPTOR_NORM**2)
+
+
+def find_motions(scene: Scene, rows: Ints, bound: float, known: list[Ints], config: ObjectsConfig) -> list[Ints]:
+    """Find each motion that takes the rows (k,) of features, or some of them, to a copy -> m ends.
+
+    One of those that are known is not followed again, and new ones are added to these.
+    """
+    features = scene.features
+    first, second = scene.equal[:, (scene.alike > measure_product(bound)) & np.isin(scene.equal[0], rows)]
+    linear = features.frames[second] @ np.linalg.inv(features.frames[first])
+    middle, extent = features.xy[rows].mean(axis=0), np.ptp(features.xy[rows], axis=0)
+    target = features.xy[second] + ((middle - features.xy[first])[:, None] @ linear.swapaxes(1, 2))[:, 0]
+    growth = np.sqrt(np.abs(np.linalg.det(linear)))
+    turn = np.arctan2(linear[:, 1, 0] - linear[:, 0, 1], linear[:, 0, 0] + linear[:, 1, 1])
+    reach = max(VOTE * float(np.sqrt(np.prod(extent))), BENT)
+    votes = np.column_stack([target / reach, 2 * np.log(growth), 2 * np.cos(turn), 2 * np.sin(turn)])
+    is_close = abs(np.log(growth)) < np.log(GROWTH)
+    votes, linear, target, first, second = (
+        of[is_close] for of in (votes, linear, target, first, second)
+    )
+    found: list[Ints] = []
+    if not len(votes):
+        return found
+    tree = cKDTree(votes)
+    count = tree.query_ball_point(votes, 1.0, return_length=True)
+    free = np.ones(len(votes), bool)
+    for k in np.argsort(-count, kind="stable"):
+        if 2 * count[k] < config.min_matches:
+            break
+        if not free[k]:
+            continue
+        near = np.sort(tree.query_ball_point(votes[k], 1.0))
+        free[near] = False
+        a = np.median(linear[near], axis=0)
+        b = np.median(target[near], axis=0) - a @ middle
+        back = np.linalg.pinv(a)
+        ways = (a, b, first[near], second[near]), (back, -back @ b, second[near], first[near])
+        for turn_of, shift, one, other in ways:
+            ends = next((own for own in known if 2 * np.count_nonzero(own[one] == other) > len(one)), None)
+            if ends is None:
+                ends = follow(scene, turn_of, shift, bound, config)
+                if ends is not None: 
+                    known.append(ends)
+            if ends is not None and not any(is_same(ends, other) for other in found):
+                found.append(ends)
+    return found
+
+
+def is_same(ends: Ints, other: Ints) -> bool:
+    """Test whether two motions agree on most of the features that either of them takes somewhere."""
+    own = np.flatnonzero(ends >= 0)
+    least = min(len(own), np.count_nonzero(other >= 0))
+    return bool(2 * np.count_nonzero(ends[own] == other[own]) > least)
+
+
+def direct(xy: Floats, to: Ints) -> Ints:
+    """A motion (1, n), or, of one that is its own inverse, as half a turn is, either direction (2, n)."""
+    own = np.flatnonzero(to >= 0)
+    back = np.where(to[to[own]] >= 0, to[to[own]], own)
+    if 2 * np.count_nonzero(np.linalg.norm(xy[back] - xy[own], axis=1) <= AT) <= len(own):
+        return to[None]
+    shift = xy[to[own]] - xy[own]
+    ahead = np.zeros(len(to), bool)
+    ahead[own] = shift @ np.linalg.eigh(shift.T @ shift)[1][:, 1] > 0
+    return np.stack([np.where(ahead, to, -1), np.where(ahead, -1, to)])
+
+
+def follow(scene: Scene, a: Floats, b: Floats, bound: float, config: ObjectsConfig) -> Ints | None:
+    """Follow a motion x -> a x + b, which may bend a little -> ends (n,); None: too few."""
+    xy, pairs = scene.features.xy, (scene.start, scene.equal[1], scene.alike)
+    rows, at, reach = np.arange(len(xy)), xy @ a.T + b, BENT
+    for _ in range(3):
+        ends = np.full(len(xy), -1)
+        _vote_kernels.most_alike(xy, *pairs, measure_product(bound), rows, at, reach, ends)
+        own = np.flatnonzero(ends >= 0)
+        if len(own) < config.min_matches:
+            return None
+        x, y = xy[own], xy[ends[own]]
+        a, b = fit(x, y)
+        off = y - (x @ a.T + b)
+        rows = np.unique(scene.near[own])
+        k = min(NEIGHBORS + 1, len(own))
+        near = cKDTree(x).query(xy[rows], k=k)[1].reshape(len(rows), k)
+        at = xy[rows] @ a.T + b + np.median(off[near], axis=1)
+        reach = AT
+    if np.abs(np.log(np.sqrt(abs(np.linalg.det(a))) + 1e-9)) > np.log(GROWTH):
+        return None
+    return ends
+
+
+def fit(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Fit the affine map of least squares from x to y (k, 2): its linear part (2, 2), and its shift (2,)."""
+    solution = np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y, rcond=None)[0]
+    return np.asarray(solution[:2].T), np.asarray(solution[2])
