@@ -91,6 +91,11 @@ def find_copies(
             judged[k] = 2 * np.count_nonzero(agrees) <= len(rows)
         for own, places in found:
             if 2 * np.count_nonzero(taken[own]) <= len(own):
+                free = [rows[~taken[rows]] for rows in places]
+                places = [rows for rows in free if _is_place(scene, rows, config)]
+            else:
+                continue
+            if len(places) > 1:
                 taken[np.concatenate(places)] = True
                 things.append(places)
     return Copies(_drop_parts(features, things, config.reach), judged)

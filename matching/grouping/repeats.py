@@ -3,7 +3,7 @@
 Every match is listed in both directions: the matches of two places are two groups, one the reverse of the
 other, or one group if the motion is its own inverse (half a turn, a reflection). They are folded into one
 object per pair of places. Things that appear twice and move alike form one group; they are separated if they
-are far apart, or if a place of one lies between those of the other. If the places overlap, the object is a
+are far apart. If the places overlap, the object is a
 row of copies, each shifted onto the next, which is cut into its steps, or a fine periodic texture if the
 steps hold too little.
 
@@ -12,12 +12,12 @@ Notation: n matches; directed match i < n leads from xy0[i] to xy1[i], i + n the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial import ConvexHull, cKDTree
+from scipy.spatial import cKDTree
 
 from matching._common.components import find_components
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
@@ -25,9 +25,6 @@ from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_amid
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
-
-SAME = 0.5  # pixels: so near to the end of a match is its feature
-BESIDE = 1.5  # of a gap: what is this far from both of its sides, together, lies in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +35,6 @@ class Repeats:
     # (n,), whether a match leads from xy1 to xy0: it starts at the left place, or the upper one
     reversed: Bools
     periodic: Bools  # (n_objects,), whether an object is a periodic texture shifted onto itself
-
-
-@dataclass(frozen=True, eq=False)
-class Gaps:
-    """The data that decide whether two parts of an object are two things."""
-
-    features: Floats  # (n, 2), those of the picture
-    # whether rows (k,) and (l,) of directed matches move differently
-    moves_apart: Callable[[Ints, Ints], bool]
 
 
 def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
@@ -66,14 +54,12 @@ def find_repeats_in_groups(
     is_texture: Callable[[Ints], bool] = lambda members: False,
     row_score: float = 0.0,
     measure_score: Callable[[Ints], float] | None = None,
-    gaps: Gaps | None = None,
 ) -> Repeats:
     """Find the objects among n matches: each joins two places, or shifts a texture onto itself."""
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
     folded = _fold(correspondences, groups, config)
-    whole = list(_separate(correspondences, folded, config, is_texture, row_score, gaps))
-    found = [part for item in whole for part in _split_copies(correspondences, item, whole, config)]
+    found = list(_separate(correspondences, folded, config, is_texture, row_score))
     if measure_score is not None:
         found = [item.rescore(measure_score) for item in found]
     scores = np.array([item.score for item in found])
@@ -168,14 +154,13 @@ def _separate(
     config: ObjectsConfig,
     is_texture: Callable[[Ints], bool],
     row_score: float,
-    gaps: Gaps | None,
 ) -> Iterator[_Joined]:
     """The objects, each of which joins two places or shifts a periodic texture onto itself."""
     textures: list[Floats] = []
     for item in folded:
         is_even = is_texture(item.members)
         is_row = item.score >= row_score and not is_even
-        things = _split_things(correspondences, item.members, config, gaps)
+        things = _split_things(correspondences, item.members, config)
         for part in things if is_row else [item.members]:
             places = _get_places(correspondences, part)
             if textures and all(is_mostly_amid(place, np.concatenate(textures)) for place in places):
@@ -205,79 +190,13 @@ def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsCon
     return all(is_object(correspondences, members[own], config) for own in shared)
 
 
-def _split_things(
-    correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps | None
-) -> list[Ints]:
-    """Split an object into parts more than half the shift apart in the first place, or with gaps between."""
+def _split_things(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+    """Split an object into parts more than half the shift apart in the first place."""
     first, second = _get_places(correspondences, members)
     reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
     label = find_components(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
     parts = [members[label == k] for k in np.unique(label)]
-    parts = [part for part in parts if is_object(correspondences, part, config)] or [members]
-    if gaps is not None:
-        parts = [own for part in parts for own in _cut_gaps(correspondences, part, config, gaps)]
-    return [thing for part in parts for thing in _split_tangled(correspondences, part, config)]
-
-
-def _cut_gaps(
-    correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps
-) -> list[Ints]:
-    """Parts of an object that move differently and have unmatched features between them in both places."""
-    places = _get_places(correspondences, members)
-    shown = [_find_shown(place, gaps.features) for place in places]
-    tree = linkage(places[0], "single")
-    n = len(members)
-    owned = [np.array([k]) for k in range(n)]
-    links = np.empty((n - 1, 2), np.int64)
-    kept = np.ones(n - 1, bool)
-    for k, (a, b, gap, _) in enumerate(tree):
-        sides = owned[int(a)], owned[int(b)]
-        owned.append(np.concatenate(sides))
-        links[k] = sides[0][0], sides[1][0]
-        if gap < config.reach or min(map(len, sides)) < config.min_matches:
-            continue
-        if not all(is_object(correspondences, members[side], config) for side in sides):
-            continue
-        is_cut = all(
-            _count_chance(place[sides[0]], place[sides[1]], *known) <= config.max_log_nfa
-            for place, known in zip(places, shown, strict=True)
-        )
-        kept[k] = not (is_cut and gaps.moves_apart(*(members[side] for side in sides)))
-    if kept.all():
-        return [members]
-    label = find_components(n, links[kept])
-    parts = [members[label == k] for k in np.unique(label)]
-    parts = [part for part in parts if is_object(correspondences, part, config)]
-    return [own for part in parts for own in _cut_gaps(correspondences, part, config, gaps)]
-
-
-def _find_shown(place: Floats, features: Floats) -> tuple[Floats, float]:
-    """Features (k, 2) that an object has not matched in a place, and its share of those amid it."""
-    matched = cKDTree(place).query(features)[0] < SAME
-    amid = matched | is_amid(features, place)
-    return features[~matched], float(matched.sum() / max(amid.sum(), 1))
-
-
-def _count_chance(part: Floats, other: Floats, features: Floats, share: float) -> float:
-    """Log10 of the chance that no feature between two parts is matched, each with probability `share`."""
-    tree, other_tree = cKDTree(part), cKDTree(other)
-    gap = other_tree.query(part)[0].min()
-    near = features[tree.query(features, distance_upper_bound=BESIDE * gap)[0] < BESIDE * gap]
-    between = tree.query(near)[0] + other_tree.query(near)[0] < BESIDE * gap if len(near) else near
-    return float(np.count_nonzero(between) * np.log10(max(1 - share, 1e-9)))
-
-
-def _split_tangled(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """Split an object into parts whose places don't mix, unless these overlap or lose half of it."""
-    places = _get_places(correspondences, members)
-    between = [_is_within_hull(place, other) for place, other in (places, places[::-1])]
-    is_tangled = any(is_object(correspondences, members[own], config) for own in between)
-    if _overlap(correspondences, members, config) or not is_tangled:
-        return [members]
-    parts = _halve(correspondences, members, config)
-    if not parts:
-        return [members]
-    return [thing for part in parts for thing in _split_tangled(correspondences, part, config)]
+    return [part for part in parts if is_object(correspondences, part, config)] or [members]
 
 
 def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
@@ -294,13 +213,6 @@ def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfi
 def _keep_most(members: Ints, parts: list[Ints]) -> list[Ints]:
     """The parts; none if they hold less than half of the members."""
     return parts if 2 * sum(map(len, parts)) >= len(members) else []
-
-
-def _is_within_hull(points: Floats, others: Floats) -> Bools:
-    """(n,) bool: which of the points lie in the convex hull of others."""
-    sides = ConvexHull(others).equations
-    within: Bools = (points @ sides[:, :2].T + sides[:, 2] <= 0).all(axis=1)
-    return within
 
 
 def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
@@ -325,30 +237,3 @@ def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsC
     number = np.floor((along - along.min()) / length).astype(int)
     steps = [members[number == k] for k in np.unique(number)]
     return _keep_most(members, [step for step in steps if is_object(correspondences, step, config)])
-
-
-def _split_copies(
-    correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: ObjectsConfig
-) -> list[_Joined]:
-    """Split an object into one part per copy if its places are rows of copies that other objects join."""
-    if item.periodic:
-        return [item]
-    for place in _get_places(correspondences, item.members):
-        ends: list[Floats] = []
-        for other in found:
-            if other is item or other.periodic:
-                continue
-            both = np.logical_and(*(is_amid(xy, place) for xy in _get_places(correspondences, other.members)))
-            if is_object(correspondences, other.members[both], config):
-                ends += _get_places(correspondences, other.members[both])
-        if not ends or not is_mostly_amid(place, np.concatenate(ends)):
-            continue
-        nearest = cKDTree(np.concatenate(ends)).query(place)[1]
-        shared = [[is_mostly_amid(a, b) for b in ends] for a in ends]
-        number = find_components(len(ends), np.argwhere(shared))
-        copy = np.repeat(number, [len(end) for end in ends])[nearest]
-        parts = [item.members[copy == k] for k in np.unique(copy)]
-        parts = [part for part in parts if is_object(correspondences, part, config)]
-        if len(parts) > 1:
-            return [replace(item, members=part) for part in parts]
-    return [item]

@@ -23,7 +23,7 @@ from matching.grouping.merging import find_landmarks, merge_parts
 from matching.grouping.placing import Placed, place_objects
 from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
-from matching.grouping.repeats import Gaps, Repeats, direct_both_ways, find_repeats_in_groups
+from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import Thing, find_things_of_repeats
@@ -214,7 +214,6 @@ def find_pairs(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         is_texture,
         row_score=ROW_SCORE,
         measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
-        gaps=Gaps(features.xy, lambda *parts: context.moves_apart(correspondences, parts)),
     )
     return replace(state, placed=Placed(repeats, [], np.full((len(repeats.groups.scores), 2), -1)))
 
