@@ -11,8 +11,9 @@ Notation: n features, m motions; ends[p, i] is the feature to which motion p tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy.spatial import Delaunay, cKDTree
@@ -20,14 +21,12 @@ from scipy.spatial import Delaunay, cKDTree
 from matching._common.components import find_components
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import is_amid
+from matching.correspondences.points import NEIGHBORS, is_amid
 from matching.features.extraction import Features
 from matching.grouping.motions import AT, VOTE, Scene, direct, find_motions, fit, follow, is_same, survey
 from matching.grouping.objects import ObjectsConfig, is_object
 
 SHOWN = 1 / 3  # of the features of a place, at least, that a copy shows: others are hidden
-
-MovesApart = Callable[[Correspondences, Sequence[Ints]], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ class Copies:
 
 
 def find_copies(
-    features: Features, seeds: Sequence[Seed], config: ObjectsConfig, moves_apart: MovesApart
+    features: Features, seeds: Sequence[Seed], config: ObjectsConfig
 ) -> Copies:
     """Find all places of the things that seeds belong to.
 
@@ -60,8 +59,6 @@ def find_copies(
         The best first.
     config : ObjectsConfig
         The conditions for a place.
-    moves_apart : callable
-        Tells whether two sets of rows of correspondences are two things rather than one.
     """
     things: list[list[Ints]] = []
     judged, taken = np.zeros(len(seeds), bool), np.zeros(len(features), bool)
@@ -85,17 +82,12 @@ def find_copies(
         if not judged[k]:
             continue
         ends = np.vstack([direct(features.xy, to) for to in ends])
-        found = _find_things(scene, ends, rows, config, moves_apart)
+        found = _find_things(scene, ends, rows, config)
         if not found:  # the parts of a sparse print are far apart; those of another arrangement don't agree
             agrees = _find_profiles(scene, ends >= 0)[rows].any(axis=1)
             judged[k] = 2 * np.count_nonzero(agrees) <= len(rows)
         for own, places in found:
             if 2 * np.count_nonzero(taken[own]) <= len(own):
-                free = [rows[~taken[rows]] for rows in places]
-                places = [rows for rows in free if _is_place(scene, rows, config)]
-            else:
-                continue
-            if len(places) > 1:
                 taken[np.concatenate(places)] = True
                 things.append(places)
     return Copies(_drop_parts(features, things, config.reach), judged)
@@ -136,7 +128,7 @@ def _is_amid(features: Features, rows: Ints, others: Ints) -> bool:
 
 
 def _find_things(
-    scene: Scene, ends: Ints, rows: Ints, config: ObjectsConfig, moves_apart: MovesApart
+    scene: Scene, ends: Ints, rows: Ints, config: ObjectsConfig
 ) -> list[tuple[Ints, list[Ints]]]:
     """Things that the rows (k,) belong to, the largest first: the place there, and all places."""
     profile = _find_profiles(scene, ends >= 0)
@@ -145,7 +137,7 @@ def _find_things(
     asked = np.unique(label[rows[label[rows] >= 0]])
     patches = [np.flatnonzero(label == k) for k in asked]
     patches = [own for own in patches if len(own) >= config.min_matches]
-    patches = _join(scene, ends, profile, number, patches, moves_apart)
+    patches = _join(scene, ends, profile, number, patches)
     things = []
     for own in sorted(patches, key=len, reverse=True):
         places = [own]
@@ -197,69 +189,60 @@ def _cut(scene: Scene, ends: Ints, profile: Bools, number: Ints, config: Objects
     a, b = scene.edges[np.asarray(profile.any(axis=1))[scene.edges].min(axis=1)].T
     alike = (profile[a] & profile[b]).sum(axis=1) / (profile[a] | profile[b]).sum(axis=1)
     length = np.linalg.norm(xy[a] - xy[b], axis=1)
+    strain, shared = _measure_strain(xy, ends, a, b)
+    joined = (alike > 0.5) & (strain <= shared * AT) & (length <= config.reach)
+    order = np.lexsort((length, -alike))
+    some = np.flatnonzero(profile.any(axis=1))
+    pairs = zip(a[order[joined[order]]].tolist(), b[order[joined[order]]].tolist(), strict=True)
+    label = np.full(n, -1)
+    label[some] = _unite(n, pairs, [{int(own)} for own in number])[some]
+    return label
+
+
+def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, Floats]:
+    """By how much motions of features a and b (k,) differ, each from its affine map, in sum -> and how many."""
     strain, shared = np.zeros((2, len(a)))
     for to in ends:
         both = (to[a] >= 0) & (to[b] >= 0)
         own = to >= 0
         turn, shift = fit(xy[own], xy[to[own]])
-        rest = xy[to] - (xy @ turn.T + shift)
-        off = np.linalg.norm(rest[a] - rest[b], axis=1)
-        strain, shared = strain + np.where(both, off, 0), shared + both
-    joined = (alike > 0.5) & (strain <= shared * AT) & (length <= config.reach)
-    order = np.lexsort((length, -alike))
-    parent = np.arange(n)
+        off = xy[to[b]] - xy[to[a]] - (xy[b] - xy[a]) @ turn.T
+        strain, shared = strain + np.where(both, np.linalg.norm(off, axis=1), 0), shared + both
+    return strain, shared
+
+
+def _unite(n: int, pairs: Iterable[tuple[int, int]], prints: list[set[int]]) -> Ints:
+    """(n,) the union of each of n parts: pairs are joined in turn unless the unions show the same print twice."""
+    parent = list(range(n))
 
     def root(k: int) -> int:
         while parent[k] != k:
             parent[k] = parent[parent[k]]
-            k = int(parent[k])
+            k = parent[k]
         return k
 
-    some = np.flatnonzero(profile.any(axis=1)).tolist()
-    prints = {k: {int(number[k])} for k in some}
-    for k in order[joined[order]].tolist():
-        one, other = root(int(a[k])), root(int(b[k]))
-        if one == other:
-            continue
-        if len(prints[one]) < len(prints[other]):
-            one, other = other, one
-        if len(prints[one] & prints[other]) <= VOTE * len(prints[other]):
+    for pair in pairs:
+        one, other = sorted((root(k) for k in pair), key=lambda k: -len(prints[k]))
+        if one != other and len(prints[one] & prints[other]) <= VOTE * len(prints[other]):
             parent[other] = one
-            prints[one] |= prints.pop(other)
-    label = np.full(n, -1)
-    label[some] = [root(k) for k in some]
-    return label
+            prints[one] |= prints[other]
+    return np.array([root(k) for k in range(n)], np.int64)
 
 
-def _join(
-    scene: Scene,
-    ends: Ints,
-    profile: Bools,
-    number: Ints,
-    patches: list[Ints],
-    moves_apart: MovesApart,
-) -> list[Ints]:
+def _join(scene: Scene, ends: Ints, profile: Bools, number: Ints, patches: list[Ints]) -> list[Ints]:
     """Patches of one profile that move as one thing across a blank band, joined."""
     xy = scene.features.xy
     shares = [profile[own].mean(axis=0) for own in patches]
-    pairs = []
-    for i in range(len(patches)):
-        for j in range(i):
-            common, either = (fold(shares[i], shares[j]).sum() for fold in (np.minimum, np.maximum))
-            against = np.isin(number[patches[i]], number[patches[j]]).sum()
-            if 2 * common <= either or against > VOTE * min(len(patches[i]), len(patches[j])):
-                continue
-            shared = np.flatnonzero(np.minimum(shares[i], shares[j]) > 0.5)
-            if len(shared) and not any(
-                _moves_apart(xy, ends[p], patches[i], patches[j], moves_apart) for p in shared
-            ):
-                pairs.append((i, j))
-    label = find_components(len(patches), np.array(pairs, np.int64))
+    alike: dict[tuple[int, int], float] = {}
+    for i, j in combinations(range(len(patches)), 2):
+        common, either = (fold(shares[i], shares[j]).sum() for fold in (np.minimum, np.maximum))
+        shared = np.minimum(shares[i], shares[j]) > 0.5
+        if 2 * common > either and shared.any():
+            distance, near = cKDTree(xy[patches[i]]).query(xy[patches[j]])
+            across = np.argsort(distance, kind="stable")[:NEIGHBORS]
+            strain, n = _measure_strain(xy, ends[shared], patches[i][near[across]], patches[j][across])
+            if strain.sum() <= n.sum() * AT:
+                alike[i, j] = common / either
+    pairs = sorted(alike, key=lambda pair: -alike[pair])
+    label = _unite(len(patches), pairs, [set(number[own].tolist()) for own in patches])
     return [np.concatenate([patches[i] for i in np.flatnonzero(label == k)]) for k in np.unique(label)]
-
-
-def _moves_apart(xy: Floats, to: Ints, patch: Ints, other: Ints, moves_apart: MovesApart) -> bool:
-    parts = [own[to[own] >= 0] for own in (patch, other)]
-    rows = np.concatenate(parts)
-    matches = Correspondences(xy[rows], xy[to[rows]], np.tile(np.eye(2), (len(rows), 1, 1)))
-    return moves_apart(matches, np.split(np.arange(len(rows)), [len(parts[0])]))

@@ -7,7 +7,7 @@ dropped if none of its parts is a place, because these are arranged differently.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,11 +15,12 @@ from scipy.spatial import cKDTree
 
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.grouping.copies import Copies, MovesApart
+from matching.grouping.copies import Copies
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 from matching.grouping.repeats import Repeats
 
+MovesApart = Callable[[Correspondences, Sequence[Ints]], bool]
 _Object = tuple[Ints, float, float, bool, tuple[int, int]]  # rows, score, log_nfa, periodic, places
 
 

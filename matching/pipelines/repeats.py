@@ -226,7 +226,7 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         return state
     ends = np.column_stack([state.candidates.row0, state.candidates.row1])
     seeds = _list_seeds(ends, state.candidates.score, repeats)
-    copies = find_copies(features, seeds, config.objects, context.moves_apart)
+    copies = find_copies(features, seeds, config.objects)
     placed = place_objects(
         state.correspondences,
         ends,
