@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.spatial import Delaunay, cKDTree
+from scipy.spatial import ConvexHull, cKDTree
 
 from matching._common.components import find_components
 from matching._common.types import Bools, Floats, Ints
@@ -103,24 +103,25 @@ def _drop_parts(features: Features, things: list[list[Ints]], reach: float) -> l
         known = [rows for other in kept for rows in other]
         if not known or not all(_is_amid(features, rows, np.concatenate(known)) for rows in places):
             hulls = [hull for other in kept for hull in _list_hulls(features.xy, other, reach)]
-            if not all(any(_is_within(hull, features.xy[rows]) for hull in hulls) for rows in places):
+            if not all(any(_is_within(features.xy[rows], hull) for hull in hulls) for rows in places):
                 kept.append(places)
     return kept
 
 
-def _list_hulls(xy: Floats, places: list[Ints], reach: float) -> list[Delaunay]:
-    """The convex hulls of each two places (k, 2) that are within reach of each other."""
+def _list_hulls(xy: Floats, places: list[Ints], reach: float) -> list[Floats]:
+    """The sides (s, 3) of the convex hull of each two places (k, 2) that are within reach of each other."""
     trees = [cKDTree(xy[rows]) for rows in places]
     return [
-        Delaunay(np.concatenate([tree.data, other.data]))
+        ConvexHull(np.concatenate([tree.data, other.data])).equations
         for k, tree in enumerate(trees)
         for other in trees[:k]
         if np.isfinite(other.query(tree.data, distance_upper_bound=reach)[0]).any()
     ]
 
 
-def _is_within(hull: Delaunay, points: Floats) -> bool:
-    return bool(2 * np.count_nonzero(hull.find_simplex(points) >= 0) > len(points))
+def _is_within(points: Floats, hull: Floats) -> bool:
+    inside = (points @ hull[:, :2].T + hull[:, 2] <= 0).all(axis=1)
+    return bool(2 * np.count_nonzero(inside) > len(points))
 
 
 def _is_amid(features: Features, rows: Ints, others: Ints) -> bool:

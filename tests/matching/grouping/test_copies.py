@@ -1,5 +1,7 @@
 """All places of things in one picture."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,7 @@ def copies_at(offsets, rng, n=N):
 
 def find(features, n=N):
     seed = Seed(np.arange(n), np.arange(n, 2 * n), 0.3)
-    return find_copies(features, [seed], ObjectsConfig(), lambda matches, parts: True)
+    return find_copies(features, [seed], ObjectsConfig())
 
 
 @pytest.mark.parametrize("offsets", [[(0, 0), (100, 0), (200, 0), (300, 0)], [(0, 0), (240, 30), (90, 200)]])
@@ -45,3 +47,24 @@ def test_matches_that_no_motion_explains_are_not_judged():
     found = find(features)
     assert not found.judged.any()
     assert found.things == []
+
+
+@pytest.mark.parametrize(("apart", "n_things"), [((0.0, 0.0), 1), ((6.0, 4.0), 2)])
+def test_parts_across_a_band_are_one_thing_where_they_move_alike(apart, n_things):
+    rng = np.random.default_rng(0)
+    upper, lower = copies_at(np.array([(0.0, 0.0), (150.0, 0.0)]), rng), copies_at(np.zeros((2, 2)), rng)
+    lower.xy[:] += np.repeat([(0.0, 130.0), (150.0 + apart[0], 130.0 + apart[1])], N, axis=0)
+    both = [getattr(upper, f.name) for f in fields(Features)], [getattr(lower, f.name) for f in fields(Features)]
+    features = Features(*(np.concatenate(pair) for pair in zip(*both, strict=True)))
+    first = np.concatenate([np.arange(N), np.arange(2 * N, 3 * N)])
+    found = find_copies(features, [Seed(first, first + N, 0.3)], ObjectsConfig())
+    assert len(found.things) == n_things
+    assert {len(places) for places in found.things} == {2}
+
+
+def test_a_wall_is_cut_into_its_tiles():
+    """No motion joins the first tile with the one that is right of it and above."""
+    found = find(copies_at(np.array([(x, y) for y in (0.0, 92, 184) for x in (0.0, 92, 184)]), np.random.default_rng(0)))
+    (places,) = found.things
+    assert len(places) == 9
+    assert all(len(np.unique(rows % N)) == len(rows) for rows in places)

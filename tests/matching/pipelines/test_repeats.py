@@ -7,9 +7,10 @@ from planting import crops
 from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.repeats import Gaps, _find_shown, direct_both_ways, find_repeats_in_groups
+from matching.grouping.repeats import direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
+from synth.pages import draw_icons, draw_wallpaper
 
 SIDE = 220
 
@@ -80,6 +81,45 @@ def test_a_row_of_four_is_four_places(c):
     pairs = joined_tiles(found)
     assert len(set(pairs)) == len(pairs)
     assert all(first != second for first, second in pairs)
+
+
+def list_places(found):
+    """Of each thing, sorted, the tiles (column, row) in which the middles of its places lie."""
+    middles = [[tuple((place.mean(axis=0) // SIDE).astype(int)) for place in thing.places] for thing in found.things]
+    return sorted(sorted((int(x), int(y)) for x, y in places) for places in middles)
+
+
+def test_two_pairs_of_a_thing_are_four_places(c):
+    blank = np.full_like(c["coffee"], 128)
+    found = find_repeats(np.hstack([c["coffee"], c["coffee"], blank, c["coffee"], c["coffee"]]))
+    assert list_places(found) == [[(0, 0), (1, 0), (3, 0), (4, 0)]]
+
+
+def test_things_corner_to_corner_that_move_alike_are_apart(c):
+    """The second place of the upper thing lies between the first places of both."""
+    blank = np.full_like(c["coffee"], 128)
+    upper = np.hstack([c["coffee"], c["coffee"], blank])
+    lower = np.hstack([blank, c["rocket"], c["rocket"]])
+    found = find_repeats(np.vstack([upper, lower]))
+    assert list_places(found) == [[(0, 0), (1, 0)], [(1, 1), (2, 1)]]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (3, 5)])
+def test_a_wall_of_tiles_has_as_many_places_as_tiles(c, rows, columns):
+    (thing,) = find_repeats(draw_wallpaper(c["coffee"], rows, columns, 96).picture).things
+    assert len(thing.places) == rows * columns
+    cells = {tuple((place.mean(axis=0) // 96).astype(int)) for place in thing.places}
+    assert len(cells) == rows * columns
+
+
+def test_an_icon_on_a_page_of_text_has_as_many_places_as_it_is_shown(c):
+    page = draw_icons(c["astronaut"], np.random.default_rng(0), 20)
+    (thing,) = (thing for thing in find_repeats(page.picture).things if not thing.periodic)
+    (boxes,) = page.things
+    middles = np.array([place.mean(axis=0) for place in thing.places])
+    inside = [[((m >= b[:2]) & (m <= np.add(b[:2], b[2:]))).all() for b in boxes] for m in middles]
+    assert np.array_equal(np.sum(inside, axis=0), np.ones(20))
+    assert len(middles) == 20
 
 
 @pytest.mark.parametrize("quarters", [0, 1])
@@ -157,20 +197,6 @@ def test_things_side_by_side_twice_are_apart():
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
     repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert repeats.groups.labels.tolist() in ([0] * 40 + [1] * 40, [1] * 40 + [0] * 40)
-
-
-def test_things_corner_to_corner_that_move_alike_are_apart():
-    """The second place of the upper thing lies between the first places of both:  A A'
-    . B B'
-    """
-    rng = np.random.default_rng(0)
-    xy = np.concatenate([rng.uniform(0, 95, (60, 2)), rng.uniform(100, 195, (60, 2))])
-    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    own = [np.bincount(half, minlength=2) for half in np.split(repeats.groups.labels, 2)]
-    assert len(repeats.groups.scores) == 2
-    assert sorted(int(counts.argmax()) for counts in own) == [0, 1]
-    assert min(counts.max() for counts in own) >= 55
 
 
 def test_a_thing_with_a_bay_in_which_nothing_of_it_lies_is_one():
@@ -252,20 +278,6 @@ def test_groups_of_too_few_matches_are_no_objects():
     assert not repeats.reversed.any()
 
 
-def test_matches_between_two_pairs_of_a_thing_are_those_of_single_copies():
-    """A A . A A: each pair is found, and both copies of one pair match both of the other in one group."""
-    copy = np.random.default_rng(0).uniform(0, 90, (40, 2))
-    at = [copy + np.array([x, 0.0]) for x in (0, 100, 300, 400)]
-    xy0, xy1 = np.concatenate([at[0], at[2], at[0], at[1]]), np.concatenate([at[1], at[3], at[2], at[3]])
-    correspondences = direct_both_ways(xy0, xy1, np.tile(np.eye(2), (160, 1, 1)))
-    labels = np.repeat([0, 1, 2, 3, 4, 5], [40, 40, 80, 40, 40, 80])
-    repeats = find_repeats_in_groups(correspondences, Groups(labels, np.full(6, 0.8)), ObjectsConfig())
-    found = repeats.groups.labels.reshape(4, 40)
-    assert (found == found[:, :1]).all()
-    assert sorted(found[:, 0]) == [0, 1, 2, 3]
-    assert not repeats.periodic.any()
-
-
 def test_rows_above_each_other_are_cut_each_for_itself():
     """A A B above each other with C C D, shifted by half a copy: their steps are not at the same places."""
     rng = np.random.default_rng(0)
@@ -289,36 +301,3 @@ def test_parts_of_a_group_have_scores_of_their_own():
     )
     assert repeats.groups.scores.tolist() == [0.6, 0.4]
     assert repeats.groups.labels.tolist() == [1] * 40 + [0] * 60
-
-
-def test_parts_with_something_else_between_them_are_cut_where_they_move_otherwise():
-    """Two rows of a shelf, each shifted by its own amount; one print with a blank band is one thing."""
-    rng = np.random.default_rng(0)
-    upper, lower = rng.uniform((0, 0), (80, 90), (60, 2)), rng.uniform((0, 130), (80, 220), (60, 2))
-    between = rng.uniform((0, 92), (80, 128), (40, 2))
-    rows = np.concatenate([upper, lower])
-    shift = np.where(rows[:, 1:] < 110, (150.0, 0.0), (156.0, 4.0))
-    matches = direct_both_ways(rows, rows + shift, np.tile(np.eye(2), (len(rows), 1, 1)))
-    groups = Groups(np.repeat([0, 1], len(rows)), np.array([0.9, 0.9]))
-    unmatched = [between, between + np.array([150.0, 0.0])]
-
-    def count(features, moves_apart=True):
-        gaps = Gaps(np.concatenate(features), lambda part, other: moves_apart)
-        found = find_repeats_in_groups(matches, groups, ObjectsConfig(), gaps=gaps).groups
-        assert len(found.scores) == 1 or (found.labels[:60] != found.labels[60:]).all()
-        return len(found.scores)
-
-    ends = [rows, rows + shift]
-    assert count([*ends, *unmatched]) == 2
-    assert count([*ends, *unmatched], moves_apart=False) == 1
-    assert count(ends) == 1  # nothing is between: one print with a blank band
-    assert count([*ends, between]) == 1  # in one of its places something lies in front of it
-    beside = between * (0.25, 1) + np.array([115.0, 0.0])  # a gap's width from it
-    assert count([*ends, beside, beside + np.array([150.0, 0.0])]) == 1
-
-
-def test_a_feature_is_matched_where_a_match_ends():
-    place = np.random.default_rng(0).uniform(0, 100, (50, 2))
-    for off, share in ((0.3, 1), (0.4, 0)):
-        unmatched, found = _find_shown(place, place + off)  # half a pixel tells them apart
-        assert (len(unmatched), found) == (50 * (1 - share), share)
