@@ -3,9 +3,8 @@
 Every match is listed in both directions: the matches of two places are two groups, one the reverse of the
 other, or one group if the motion is its own inverse (half a turn, a reflection). They are folded into one
 object per pair of places. Things that appear twice and move alike form one group; they are separated if they
-are far apart. If the places overlap, the object is a
-row of copies, each shifted onto the next, which is cut into its steps, or a fine periodic texture if the
-steps hold too little.
+are far apart, and `copies` tells the others apart. If the places overlap, the object is a row of copies, each
+shifted onto the next, which is cut into its steps, or a fine periodic texture if the steps hold too little.
 
 Notation: n matches; directed match i < n leads from xy0[i] to xy1[i], i + n the other way.
 """
