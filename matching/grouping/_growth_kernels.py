@@ -15,7 +15,6 @@ from matching._common.types import Array, Scalar
 
 BEYOND = 40.0  # squared deviations at which a normal density is none
 MEMORY = 0.97  # the share of matches that agree is that of the last 30 or so
-STOP = 5.0  # logarithm of how far the ratio may fall below its largest before growing ends
 
 
 @njit
@@ -146,7 +145,7 @@ def _grow(
                 done[s] = done[s] or away < apart  # would tell nothing new
             if total > largest:
                 largest, n_largest = total, size
-        if total < largest - STOP or largest >= enough:
+        if largest >= enough:
             break
     accepted[n_largest:] = -1
     return min(largest, enough)

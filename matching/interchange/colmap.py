@@ -20,15 +20,13 @@ from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
 from matching.interchange.two_views import (
-    DEGENERATE,
-    MULTIPLE,
     Camera,
     TwoViews,
     estimate_two_views,
     find_static,
 )
 from matching.objects.transforms import fit_transform
-from matching.output.exchange import MAX_IMAGES, two_view_geometry
+from matching.output.exchange import MAX_IMAGES, Geometry, two_view_geometry
 
 GEOMETRIES = "two_view_geometries"
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
@@ -105,7 +103,7 @@ def write_groups(
                     camera0, camera1 = (cameras[number] for number in divmod(pair_id, MAX_IMAGES))
                     known = None if camera0 is None or camera1 is None else (camera0, camera1)
                     found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5, known)
-                    rows = rows & (found.config != DEGENERATE)
+                    rows = rows & (found.config != Geometry.DEGENERATE)
                     _insert_geometry(copy, GEOMETRIES, pair_id, _indices(pair)[rows], found)
             for k in range(n_groups):
                 _insert_object(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
@@ -167,7 +165,7 @@ def _insert_object(
     database: sqlite3.Connection, table: str, pair_id: int, pair: PairMatches, rows: Array, n_groups: int
 ) -> None:
     """Insert the two-view geometry of some matches of a pair, which are of n_groups groups."""
-    found = TwoViews(MULTIPLE if n_groups else DEGENERATE)
+    found = TwoViews(Geometry.MULTIPLE if n_groups else Geometry.DEGENERATE)
     if n_groups == 1:
         points = pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5
         config, fundamental, homography = two_view_geometry(*points, fit_transform(*points)[0])

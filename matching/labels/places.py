@@ -11,13 +11,11 @@ import shapely
 
 from matching._common.types import Floats
 from matching.labels.references import Polygon
-from matching.objects.copies import WITHIN
+from matching.objects.copies import is_mostly_within
 from matching.objects.description import MatchedObject
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.output.places import cut_at_edges
-
-OVERLAP = 0.5  # intersection over union above which two places are one
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,8 @@ def choose_places(places: Sequence[Place]) -> list[Place]:
 
 
 def _is_same(place: Place, shape: Any, other: Place, taken: Any) -> bool:
-    """Whether a place is one that is chosen already, or a part of it."""
+    """Whether a place is one that is chosen already (intersection over union above 0.5), or part of it."""
     common = shapely.area(shapely.intersection(shape, taken))
     union = shapely.area(shape) + shapely.area(taken) - common
-    is_part = other.whole and not place.whole and common > WITHIN * shapely.area(shape)
-    return bool(common > OVERLAP * union or is_part)
+    is_part = other.whole and not place.whole and is_mostly_within(shape, taken)
+    return bool(2 * common > union or is_part)

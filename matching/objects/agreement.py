@@ -10,8 +10,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 
-REACH = 2  # pixels by which a place of B may be off: prints bend
 FINE, COARSE = 2.0, 5.0  # pixels, windows in which the print is compared, and where it is looked for
+REACH = round(FINE)  # pixels by which a place of B may be off: prints bend
 NOISE, FLAT = 4.0, 25.0  # variances of grey values: of noise, and below which there is no print
 ALIKE = 0.6  # least correlation of the same print
 

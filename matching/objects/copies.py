@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import shapely
@@ -11,8 +12,6 @@ from matching.objects.completeness import measure_completeness
 from matching.objects.description import MatchedObject
 from matching.objects.things import number_places
 from matching.pictures.images import Picture
-
-WITHIN = 0.5  # share of a part in a whole copy above which it belongs to that
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,11 @@ def add_completeness(
     return tuple(map_in_threads(measured, objects, default_threads()))
 
 
+def is_mostly_within(shape: Any, other: Any) -> bool:
+    """Whether most of one shape, of shapely, lies in another one."""
+    return bool(2 * shape.intersection(other).area > shape.area)
+
+
 def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     """Count the copies of picture 0.
 
@@ -69,7 +73,7 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
         outline = shapely.MultiPoint(found.outline1).convex_hull
         if len(found.outline1) >= 3:
             outline = shapely.Polygon(found.outline1).buffer(0)
-        return any(outline.intersection(shape).area > WITHIN * outline.area for shape in shapes)
+        return any(is_mostly_within(outline, shape) for shape in shapes)
 
     parts = [found for found in objects if not found.is_whole and not is_of_a_copy(found)]
     outlines = [np.asarray(found.outline1) for found in parts]

@@ -17,7 +17,6 @@ from matching._common import opencv
 from matching._common.types import Array, Floats
 from matching.objects.robust import minimize_cauchy
 
-LEAST_DEPTH = 1e-6  # of the coefficients it is made of: where the horizon is, it tells nothing
 PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
 
 
@@ -62,7 +61,8 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
     into, out = _scaling(half, middle), _scaling(unit, centre)
     start = np.linalg.inv(out) @ first @ into
     depth = start[2] @ [*(np.median(xy0, axis=0) - middle) / half, 1.0]
-    if not min(abs(start[2, 2]), abs(depth)) > LEAST_DEPTH * np.abs(start[2]).max():
+    least_depth = np.finfo(np.float32).eps * np.abs(start[2]).max()
+    if not min(abs(start[2, 2]), abs(depth)) > least_depth:  # the horizon is there
         return first
     fitted = _fit_map((xy0 - middle) / half, (xy1 - centre) / unit, start / start[2, 2], spread)
     return out @ fitted @ np.linalg.inv(into)

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ IMAGE_IDS = 1, 2
 MAX_IMAGES = 2**31 - 1  # a pair's id is MAX_IMAGES id0 + id1
 SIMPLE_RADIAL = 2  # COLMAP's camera model, parameters f, cx, cy, k
 FOCAL_LENGTH = 1.2  # of the longer side, what COLMAP assumes where it knows nothing
-DEGENERATE, UNCALIBRATED, PLANAR, MULTIPLE = 1, 3, 4, 8  # configurations of a two-view geometry
 MAX_ERROR = 4.0  # px, COLMAP's for an inlier
 MOST = 0.8  # share of an object's matches that a geometry must explain to be written
 
@@ -53,6 +53,20 @@ CREATE TABLE matches (pair_id INTEGER PRIMARY KEY NOT NULL, rows INTEGER NOT NUL
 CREATE TABLE two_view_geometries (pair_id INTEGER PRIMARY KEY NOT NULL, rows INTEGER NOT NULL,
     cols INTEGER NOT NULL, data BLOB, config INTEGER NOT NULL, F BLOB, E BLOB, H BLOB, qvec BLOB, tvec BLOB);
 """
+
+
+class Geometry(IntEnum):
+    """COLMAP's configurations of a two-view geometry (`TwoViewGeometry::ConfigurationType`)."""
+
+    DEGENERATE = 1
+    CALIBRATED = 2
+    UNCALIBRATED = 3
+    PLANAR = 4
+    PLANAR_OR_PANORAMIC = 6
+    MULTIPLE = 8
+
+
+TwoViewGeometry = tuple[Geometry, Array | None, Array | None]  # with F (3, 3) and H (3, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,25 +179,25 @@ def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) 
     database.execute("INSERT INTO keypoints VALUES (?, ?, ?, ?)", row)
 
 
-def _two_view_geometry(images: list[StoredImage], result: Matches) -> tuple[int, Array | None, Array | None]:
+def _two_view_geometry(images: list[StoredImage], result: Matches) -> TwoViewGeometry:
     """`two_view_geometry` of a result; several objects are multiple geometries."""
     if len(result.objects) != 1:
-        return (MULTIPLE if result.objects else DEGENERATE), None, None
+        return (Geometry.MULTIPLE if result.objects else Geometry.DEGENERATE), None, None
     turned = images[1].turn @ result.objects[0].transform @ np.linalg.inv(images[0].turn)
     half = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
     xy0, xy1 = (image.keypoints + 0.5 for image in images)
     return two_view_geometry(xy0, xy1, half @ turned @ np.linalg.inv(half))
 
 
-def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, Array | None, Array | None]:
+def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> TwoViewGeometry:
     """COLMAP's configuration for an object, fundamental and homography: xy0, xy1 (n, 2); transform (3, 3)."""
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
-        return PLANAR, None, transform / transform[2, 2]
+        return Geometry.PLANAR, None, transform / transform[2, 2]
     fundamental, explained = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if fundamental is not None and explained >= MOST:
-        return UNCALIBRATED, fundamental, None
-    return MULTIPLE, None, None
+        return Geometry.UNCALIBRATED, fundamental, None
+    return Geometry.MULTIPLE, None, None
 
 
 def _features(images: list[StoredImage]) -> bytes:

@@ -23,7 +23,7 @@ from matching._common.threads import default_threads
 from matching._common.types import Floats, Int8s, Ints
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
-from matching.correspondences.points import is_within_reach
+from matching.correspondences.points import NEIGHBORS, is_within_reach
 from matching.correspondences.scale_bands import match_by_scale
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping import Groups
@@ -36,11 +36,8 @@ SMALLEST = 24.0  # pixels: smaller objects have fewer features than an object ne
 # (Of 36 prints of 36 to 100 px that are 80 to 200 px wide in another picture, as many are found; with 2.0
 # one less.)
 FINEST = 1.4
-FEWEST = 8  # matches of an object: unrelated pictures have no group of so many within a band
 SHOWN = 200.0  # working pixels: larger objects are found without details
-# Share of an object's matches near those of one with more, in both pictures, from which it is the same; and
-# from which one that was found before is replaced.
-SAME, WHOLE = 0.5, 0.9
+WHOLE = 0.9  # share of an object's matches near those of a detail, in both pictures, that it is replaced from
 
 Group = Callable[[Features, Features, Candidates, Candidates, MatchConfig], tuple[Candidates, Groups]]
 
@@ -144,7 +141,8 @@ def group_details(
     group: Group,
 ) -> Located:
     """Group candidates and their pool into objects of the finer picture, as one of n_tests."""
-    objects = replace(config.objects, min_matches=min(FEWEST, config.objects.min_matches))
+    # Unrelated pictures have no group of so many matches within a band.
+    objects = replace(config.objects, min_matches=min(NEIGHBORS, config.objects.min_matches))
     best, pool = (_swap(own) for own in candidates)
     both, groups = group(fine.features, coarse.features, best, pool, replace(config, objects=objects))
     if groups.log_nfa is not None:
@@ -168,7 +166,7 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
     objects.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))  # ties: known ones first
     kept: list[tuple[Located, int]] = []
     for found in objects:
-        share = WHOLE if found[0] is known else SAME
+        share = WHOLE if found[0] is known else 0.5  # most of them
         if all(_share_near(found, other, reach) < share for other in kept):
             kept.append(found)
     added = known if all(part is known for part, _ in kept) else join_objects(known, kept, most)

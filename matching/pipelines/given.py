@@ -26,6 +26,7 @@ from matching._common.threads import default_threads
 from matching._common.types import Array, Bools, Floats
 from matching.config import MatchConfig, check_config
 from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.points import NEIGHBORS
 from matching.errors import InputError
 from matching.grouping import GIVEN, Groups, group
 from matching.grouping.rejections import all_of_stage, mark_dropped, name_stages
@@ -35,7 +36,6 @@ from matching.objects.things import Thing, find_things_of_pair
 from matching.pipelines.clock import Clock
 from matching.pipelines.given_input import Sizes, check_given
 from matching.pipelines.given_maps import (
-    VOTERS,
     choose_local_maps,
     measure_points,
     put_agreeing_first,
@@ -190,7 +190,7 @@ def leave_out_stray(state: GivenState, context: GivenContext) -> GivenState | No
 def find_local_maps(state: GivenState, context: GivenContext) -> GivenState | None:
     """The map around each match; None if there are fewer matches than an object needs."""
     n, config = len(state.matches.xy0), context.config
-    if n < VOTERS:
+    if n < NEIGHBORS:
         return None
     slope = config.graph.slope * config.graph.coarseness
     sample = np.sort(np.random.default_rng(0).permutation(n)[: config.candidates.max_matches])
@@ -318,7 +318,7 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
         smooth_map=replace(smooth_map, reach=smooth_map.reach * reach),
         objects=replace(
             objects,
-            min_matches=min(objects.min_matches, VOTERS),
+            min_matches=min(objects.min_matches, NEIGHBORS),
             gap=objects.gap * reach,
         ),
     )

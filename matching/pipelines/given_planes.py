@@ -19,10 +19,10 @@ import numpy as np
 import scipy
 
 from matching._common.types import Floats, Ints
+from matching.correspondences.points import NEIGHBORS
 from matching.grouping.objects import Groups
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.rejections import mark_dropped
-from matching.pipelines.given_maps import VOTERS
 from matching.settings import MAX_MATCHES
 
 FELLOWS = 14  # nearest matches of an object that propose a homography, and that a match chooses with
@@ -52,7 +52,7 @@ def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
     """Find the planes of one object: xy0, xy1 (n, 2) -> (n,)."""
     n = len(xy0)
     whole = np.zeros(n, np.int64)
-    if n < 2 * VOTERS:
+    if n < 2 * NEIGHBORS:
         return whole
     sample = np.sort(np.random.default_rng(0).permutation(n)[: MAX_MATCHES.default])
     planes, variance = _choose(xy0[sample], xy1[sample])
@@ -191,7 +191,7 @@ def _refit(xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints) -> tupl
     renumbered = np.full(len(labels), -1, np.int64)
     for p, plane in enumerate(planes):
         own = labels == p
-        if own.sum() >= VOTERS:
+        if own.sum() >= NEIGHBORS:
             renumbered[own] = len(fitted)
             again = fit_plane(xy0[own], xy1[own])
             fitted.append(plane if again is None else again)

@@ -21,7 +21,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
 from matching.collection.reports.export import FOREIGN, exported_files
 from matching.errors import InputError
-from matching.interchange.two_views import LEAST, epipolar_error
+from matching.interchange.two_views import OPTIONS, epipolar_error
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
 from matching.output.commit import finish_earlier_run
@@ -211,12 +211,12 @@ def _insert_pair(
 ) -> None:
     row = number, *matches.shape, np.ascontiguousarray(matches).tobytes()
     database.execute("INSERT INTO matches VALUES (?, ?, ?, ?)", row)
-    config, verified = exchange.MULTIPLE, matches
+    config, verified = exchange.Geometry.MULTIPLE, matches
     blob: bytes | None = None
     if fundamental is not None and is_static.mean() >= exchange.MOST:
-        config, blob = exchange.UNCALIBRATED, np.ascontiguousarray(fundamental).tobytes()
+        config, blob = exchange.Geometry.UNCALIBRATED, np.ascontiguousarray(fundamental).tobytes()
         verified = matches[is_static]
-    if len(verified) < LEAST:
+    if len(verified) < OPTIONS.min_num_inliers:
         return
     geometry = number, *verified.shape, np.ascontiguousarray(verified).tobytes(), config, blob
     statement = "INSERT INTO two_view_geometries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
