@@ -1,4 +1,4 @@
-"""The settings that grouping reads: a part for each of its stages."""
+"""The settings that grouping reads, with a part for each of its stages."""
 
 from __future__ import annotations
 
