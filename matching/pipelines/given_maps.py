@@ -19,15 +19,15 @@ from matching.correspondences.points import NEIGHBORS
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
 from matching.grouping.significance import APART, grow_objects
 
-SEEDS = 128  # matches from which objects are grown to tell how accurate the points are
-FINE = 0.002  # of the spread of points: the unit of what follows
-NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
-ACCURATE = 4.0  # deviations of the points are a working pixel: most points are within one
+SEEDS = 128  # matches from which objects are grown to measure the accuracy of points
+FINE = 0.002  # share of the spread of points: the unit of the next constants
+NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # standard deviations of points to try, in that unit
+ACCURATE = 4.0  # standard deviations of the points in a working pixel, so most errors are below one
 
 
 @dataclass(frozen=True, eq=False)
 class UniqueMatches:
-    """Given matches in units of each picture's spread, each place once; `row` (n,) is where each is."""
+    """Given matches in units of each picture's spread, each place once; `row` (n,) is the row of each."""
 
     xy0: Floats
     xy1: Floats
@@ -53,10 +53,10 @@ def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> U
 def choose_local_maps(
     matches: UniqueMatches, sample: Ints, slope: float, mirrored: bool | Literal["auto"]
 ) -> tuple[UniqueMatches, LocalMaps]:
-    """The map of each match that the nearest matches of a sample of the usual size vote for.
+    """The map of each match, by a vote of the nearest matches in a sample of the usual size.
 
-    If most maps are mirrored, as when y points up in one picture, picture 1 is turned over. With "auto", so
-    is the map of each match that explains its neighbours better that way.
+    If most maps are mirrored, as when y points up in one picture, picture 1 is flipped. With "auto", the map
+    of a match is also flipped if it then explains its neighbours better.
     """
     places = np.hstack([matches.xy0, matches.xy1])
     n_voters = min(NEIGHBORS, len(sample) - 1)
@@ -131,5 +131,5 @@ def _choose_seeds(scaled: Correspondences, local: LocalMaps) -> Ints:
 
 
 def _longer(u: Floats, v: Floats) -> Floats:
-    """Lengths of displacements in the picture where these are longer."""
+    """The lengths of displacements in the picture where they are longer."""
     return np.asarray(np.maximum(np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)))
