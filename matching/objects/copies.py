@@ -36,7 +36,7 @@ def add_completeness(
     """Add to objects how much of picture 0 they show."""
 
     def measured(found: MatchedObject) -> MatchedObject:
-        if found.frame1 is None or len(found.outline0) < 3:  # two points, as of the paper's objects
+        if found.frame1 is None or len(found.outline0) < 3:  # two points, as objects of the paper may have
             return found
         completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
         return replace(found, completeness=completeness)
@@ -58,12 +58,12 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     Parameters
     ----------
     objects : sequence of MatchedObject
-        With `completeness`.
+        The objects, with `completeness`.
 
     Returns
     -------
     Copies
-        In the order of their first objects.
+        The copies, in the order of their first objects.
     """
     whole = [found for found in objects if found.is_whole]
     frames = [np.asarray(found.frame1) for found in whole]
