@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 
-SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
+SUBCOMMANDS = {  # name: the module with main, arguments, what it does
     "group": ("matching.cli.commands.group", "FILE", "group the matches of another program into objects"),
     "collection": ("matching.cli.commands.collection", "...", "match many pictures into one database"),
     "index": ("matching.cli.commands.index", "...", "keep an index of many pictures, and query it"),

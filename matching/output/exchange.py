@@ -1,4 +1,4 @@
-"""Results in the layouts of other programs: a COLMAP database, hloc's HDF5 files, CSV.
+"""Results in the formats of other programs: a COLMAP database, hloc's HDF5 files, CSV.
 
 Match i is keypoint i of both images; a place in several matches is listed several times, since neither COLMAP
 nor hloc allows a keypoint two partners in one image. COLMAP and hloc use pixels of the file as stored,
@@ -30,10 +30,10 @@ from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
 
 IMAGE_IDS = 1, 2
-MAX_IMAGES = 2**31 - 1  # a pair's id is MAX_IMAGES id0 + id1
-SIMPLE_RADIAL = 2  # COLMAP's camera model, parameters f, cx, cy, k
-FOCAL_LENGTH = 1.2  # of the longer side, what COLMAP assumes where it knows nothing
-MAX_ERROR = 4.0  # px, COLMAP's for an inlier
+MAX_IMAGES = 2**31 - 1  # the id of a pair is MAX_IMAGES id0 + id1
+SIMPLE_RADIAL = 2  # COLMAP's camera model with parameters f, cx, cy, k
+FOCAL_LENGTH = 1.2  # times the longer side, as COLMAP assumes for unknown cameras
+MAX_ERROR = 4.0  # pixels, of an inlier in COLMAP
 MOST = 0.8  # share of an object's matches that a geometry must explain to be written
 
 # The tables of COLMAP 3.9, which later versions bring up to date when they open the file.
@@ -81,7 +81,7 @@ class StoredImage:
 
 
 def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
-    """Check that formats can be written: before the work, not after it."""
+    """Check that formats can be written, before the work begins."""
     for name in formats:
         if name not in EXPORTS:
             raise InputError(f"export format must be one of {', '.join(EXPORTS)}, got {name!r}")
@@ -190,7 +190,7 @@ def _two_view_geometry(images: list[StoredImage], result: Matches) -> TwoViewGeo
 
 
 def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> TwoViewGeometry:
-    """COLMAP's configuration for an object, fundamental and homography: xy0, xy1 (n, 2); transform (3, 3)."""
+    """Find COLMAP's configuration, F and H of an object: xy0, xy1 (n, 2); transform (3, 3)."""
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
         return Geometry.PLANAR, None, transform / transform[2, 2]
@@ -204,7 +204,7 @@ def _features(images: list[StoredImage]) -> bytes:
     """hloc's feature file: a group for each image with its keypoints, and the size of the image."""
     content: dict[str, Array] = {}
     for image in images:
-        content[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats are 1 px coarse
+        content[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats err by 1 px
         content[f"{image.name}/image_size"] = np.array([image.width, image.height], np.int64)
     return _hdf5(content)
 

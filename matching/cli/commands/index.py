@@ -83,7 +83,7 @@ def make_parser() -> options.LineParser:
 def _run(arguments: argparse.Namespace) -> int:
     check_cluster_options(arguments)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
+        warnings.simplefilter("ignore")  # about odd pictures: what matters is recorded
         with waiting(arguments, COMMAND):
             return {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command](
                 arguments
@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index._index import add_pictures
 
-    # a folder that has become empty may still have pictures in the index to be dropped
+    # pictures of a folder that is empty now may still have to be dropped from the index
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
     added = add_pictures(
@@ -139,7 +139,7 @@ def _watch(arguments: argparse.Namespace) -> int:
                 print(json.dumps({"picture": seen.path, "objects": objects}), flush=True)
             elif seen.pair.objects:
                 print(_describe_seen(seen), flush=True)
-    return FOUND  # not reached: a watch has no end
+    return FOUND  # not reached: a watch never ends
 
 
 def _describe_seen(seen: Seen) -> str:

@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.every is not None and not is_video(arguments.folder):
         raise InputError("--every requires a video")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
+        warnings.simplefilter("ignore")  # about odd pictures: what matters is recorded
         labels = label_pictures(
             read_references(arguments.references, arguments.mask),
             arguments.folder,

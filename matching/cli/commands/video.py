@@ -62,7 +62,7 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str], guard: G
 
 
 def format_appearances(result: VideoResult) -> str:
-    """Format the stretches of a video that show the thing as a table, and how much was looked at."""
+    """Format the stretches of a video that show the thing as a table, and how much of it was searched."""
     from matching.video.sheet import format_time
 
     looked = (

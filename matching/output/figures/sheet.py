@@ -9,8 +9,8 @@ from matching.output.figures.lettering import add_caption
 
 MOST = 60  # pictures on a sheet
 COLUMNS = 4
-SPACE = 8  # pixels around each
-LETTERS = 15.0  # pixels
+SPACE = 8  # pixels around each picture
+LETTERS = 15.0  # size of the font, pixels
 
 
 def lay_out_sheet(pictures: Sequence[Bytes], captions: Sequence[str]) -> Bytes:
