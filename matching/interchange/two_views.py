@@ -1,11 +1,11 @@
 """The static scene of two images, and COLMAP's configuration for their geometry.
 
-Objects that stand still are explained by one fundamental matrix F, x1' F x0 = 0; an object that moved follows
-another one. COLMAP reconstructs the largest set of objects that one matrix explains.
+One fundamental matrix F, x1' F x0 = 0, explains all objects that stand still; an object that moved follows a
+different matrix. COLMAP reconstructs the largest set of objects that one matrix explains.
 
 Its rules (`TwoViewGeometryOptions`): fewer than 15 fitting matches are degenerate; with known focal lengths
 and an essential matrix that explains 95 % as many matches as F, the pair is calibrated, otherwise
-uncalibrated; if a homography explains more than 80 % as many, planar or panoramic.
+uncalibrated; if a homography explains more than 80 % as many, it is planar or panoramic.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
 from matching.output.exchange import MAX_ERROR, MOST, Geometry
 
-MINIMAL = 7  # matches that define a fundamental matrix: one more is the first that can confirm it
-CORES = 5  # objects, the largest ones, with which a scene may begin
-LEAST_ERROR, ALIKE = 0.1, 2.5  # px; times its own error that an object may be off by the matrix of its scene
+MINIMAL = 7  # matches that define a fundamental matrix: only further ones can confirm it
+CORES = 5  # the largest objects, with which a scene may begin
+LEAST_ERROR, ALIKE = 0.1, 2.5  # pixels; times an object's error that the matrix of its scene may reach
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class TwoViewGeometryOptions:
 
     max_error: float = MAX_ERROR  # px, of an inlier
     min_num_inliers: int = 15  # of a geometry
-    min_E_F_inlier_ratio: float = 0.95  # of the inliers of F, that an essential matrix needs
-    max_H_inlier_ratio: float = 0.8  # of the inliers of F or E, above which a homography is the geometry
+    min_E_F_inlier_ratio: float = 0.95  # share of the inliers of F that an essential matrix needs
+    max_H_inlier_ratio: float = 0.8  # share of the inliers of F or E above which a homography is chosen
     max_num_trials: int = 10_000  # of a robust fit
 
 
@@ -59,16 +59,16 @@ class Camera:
 
     @property
     def focal_length(self) -> float:
-        """In pixels; the mean of two."""
+        """The focal length in pixels, or the mean of two."""
         return self.parameters[0] if self.model in (0, 2, 3) else sum(self.parameters[:2]) / 2
 
 
 @dataclass(frozen=True, eq=False)
 class TwoViews:
-    """What COLMAP's table of two-view geometries says of a pair."""
+    """The entries of a pair in COLMAP's table of two-view geometries."""
 
     config: Geometry
-    fundamental: Floats | None = None  # (3, 3), like the others
+    fundamental: Floats | None = None  # (3, 3), like the other two
     essential: Floats | None = None
     homography: Floats | None = None
 
@@ -97,7 +97,7 @@ def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] 
 def _fit_essential(
     xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] | None
 ) -> tuple[Floats | None, int]:
-    """The essential matrix, and how many matches it explains; none if a focal length is not known."""
+    """The essential matrix and how many matches it explains; None and 0 if a focal length is unknown."""
     if cameras is None or not all(camera.has_prior for camera in cameras):
         return None, 0
     x0, x1 = cameras[0].normalise(xy0), cameras[1].normalise(xy1)
@@ -111,7 +111,7 @@ def _fit_essential(
 
 
 def fit_fundamental(xy0: Floats, xy1: Floats) -> Floats | None:
-    """Fit the fundamental matrix that explains most matches: xy0, xy1 (n, 2) -> (3, 3) or None."""
+    """Fit the fundamental matrix that explains the most matches: xy0, xy1 (n, 2) -> (3, 3) or None."""
     return opencv.fit_fundamental(xy0, xy1, MAX_ERROR, OPTIONS.max_num_trials)[0]
 
 
@@ -127,15 +127,15 @@ def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
 def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None = None) -> Bools:
     """Find the matches of the static scene: the largest set of objects that one fundamental matrix explains.
 
-    A set grows from one object by adding others, those with most matches first. An object joins if the matrix
-    of all is nearly as accurate for each as its own: two small objects that moved nearly share a matrix, but
-    it is off by a pixel. The largest set covers most of both images: near or finely textured objects have
-    more matches, and may have moved. An object of the scene contributes all its matches or, if the matrix
-    leaves out a part, those around which it explains most; unassigned matches count where it explains them.
+    A set grows from one object by adding others, those with the most matches first. An object joins if the
+    common matrix is nearly as accurate for each object as its own matrix: two small objects that moved nearly
+    share a matrix, but it is off by a pixel. The largest set is the one that covers most of both images,
+    because near or finely textured objects have more matches, and may have moved. An object of the scene
+    contributes all its matches or, if the matrix does not explain a part, those around which it explains
+    most; unassigned matches count if it explains them.
 
     At wide baselines, near and far objects do not move smoothly together, and there may be no such set. Then
-    `verified` is the scene; without it, the matches that one matrix explains are the static scene if they are
-    significant.
+    `verified` is the scene, or, without it, the matches that one matrix explains, if they are significant.
 
     xy0, xy1 (n, 2); cluster (n,); verified (n,) bool -> (n,) bool.
     """
@@ -182,10 +182,10 @@ def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
 def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float:
     """Log10 of the number of false alarms of a fundamental matrix: xy0, xy1 (n, 2).
 
-    That is how many matrices, each fitted to seven of the matches, explain as many as accurately if the
-    points are anywhere (Moisan and Stival 2004), least over all errors up to MAX_ERROR. A chance point is at
-    most d from a line with probability 2 d diagonal / area of the box around all points, in the image where
-    this is larger. A point in several matches counts once.
+    That is how many matrices, each fitted to seven of the matches, explain as many matches as accurately if
+    the points are random (Moisan and Stival 2004), minimised over all errors up to MAX_ERROR. A random point
+    is at most d from a line with probability 2 d diagonal / area of the box around all points, in the image
+    where this is larger. A point in several matches counts once.
     """
     new = np.zeros((2, len(xy0)), bool)
     for image, xy in enumerate((xy0, xy1)):
@@ -210,13 +210,13 @@ def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float
 
 
 def _log_choose(n: Array | int, k: Array | int) -> Floats:
-    """Natural logarithms of the ways to choose k of n."""
+    """Natural logarithms of the numbers of ways to choose k of n."""
     gamma = scipy.special.gammaln
     return np.asarray(gamma(np.add(n, 1)) - gamma(np.add(k, 1)) - gamma(np.subtract(n, k) + 1))
 
 
 def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array]:
-    """The objects, rows (m,) each, of the set that covers most of both images."""
+    """The set of objects, each rows (m,), that covers most of both images."""
     own = [_measure_error(xy0, xy1, rows, rows) for rows in objects]
     areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in objects]
     best: list[int] = []
@@ -228,7 +228,7 @@ def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array
 
 
 def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
-    """Which matches (n,) a scene's matrix explains, fitted to its rows, or with free ones if as good."""
+    """Which matches (n,) the matrix of a scene explains; free ones take part if the fit is as good."""
     explained, both = np.zeros(len(xy0), bool), np.concatenate([scene, free])
     for rows in (scene, both):
         fundamental = fit_fundamental(xy0[rows], xy1[rows])
@@ -256,7 +256,7 @@ def _gather(xy0: Floats, xy1: Floats, objects: list[Array], own: list[float], fi
 
 
 def _measure_error(xy0: Floats, xy1: Floats, fitted: Array, rows: Array) -> float:
-    """The median error of rows by the matrix of those fitted; inf if it leaves out too many."""
+    """The median error of rows under the matrix of the fitted ones; inf if it leaves out too many."""
     fundamental = fit_fundamental(xy0[fitted], xy1[fitted])
     if fundamental is None:
         return np.inf
