@@ -1,4 +1,4 @@
-"""Parent watchdog: worker processes end with the process that started them, even if that one is killed."""
+"""Parent watchdog: worker processes end when the process that started them ends or is killed."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""The contact sheet of a video: the best frame of each appearance, what it shows outlined, and when."""
+"""The contact sheet of a video: the best frame of each appearance, with outlines and times."""
 
 from collections.abc import Sequence
 
