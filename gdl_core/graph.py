@@ -71,7 +71,7 @@ class KnnGraph:
         wrong_order = (after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))
         if len(found) < i.size:
             if (np.isinf(d) != (i < 0)).any():
-                raise ValueError("where an index is -1 the distance must be infinite")
+                raise ValueError("if an index is -1, the distance must be infinite")
             wrong_order &= i[:, 1:] >= 0
         if wrong_order.any():
             raise ValueError("each row must be sorted by (distance, index)")

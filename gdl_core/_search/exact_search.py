@@ -183,7 +183,7 @@ def _directions(x: Array, metric: str) -> Floats:
         constant = np.flatnonzero(x.max(axis=1) == x.min(axis=1))
         if len(constant):
             raise ValueError(
-                f'metric="correlation" needs rows that are not constant, row {constant[0]} of X is'
+                f'metric="correlation" needs rows that are not constant, but row {constant[0]} of X is'
             )
         x -= x.mean(axis=1, keepdims=True)
     length = np.sqrt((x * x).sum(axis=1, keepdims=True))

@@ -139,7 +139,7 @@ def _check_rise(distances: Array, rows: Ints) -> None:
     """Raise ValueError if distances decrease within a row."""
     falls = (distances[:, 1:] < distances[:, :-1]).any(axis=1)
     if falls.any():
-        raise ValueError(f"distances of each row must rise, those of row {rows[falls.argmax()]} do not")
+        raise ValueError(f"distances of each row must rise; those of row {rows[falls.argmax()]} do not")
 
 
 def _check_below(indices: Array, n: int) -> None:

@@ -81,7 +81,7 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
 
 
 def _add_input_and_output(group: Group) -> None:
-    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, a folder in it for each"
+    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, one in it for each"
     add_path(group, "out", "DIR", text)
     for k, which in enumerate(("first", "second")):
         add_path(

@@ -200,7 +200,7 @@ def dask_backend(address: str) -> Iterator[Run]:
         client: Any = Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"--scheduler {address}: no Dask scheduler answers there ({reason})") from None
+        raise InputError(f"--scheduler {address}: no Dask scheduler answers ({reason})") from None
     with _silent("distributed", "distributed.client", "tornado.application"), client:
         _check_workers(client, address)
         yield partial(_run_on_cluster, client)

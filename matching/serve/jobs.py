@@ -172,7 +172,7 @@ class Jobs:
     def health(self) -> dict[str, Any]:
         """Whether matches can be carried out, and what prevents it."""
         ended = [name for name in self._duties if name not in self._tasks or self._tasks[name].done()]
-        problems = [f"a task had ended: {name}" for name in ended]
+        problems = [f"a task ended: {name}" for name in ended]
         self._keep_working()
         if self._trouble is not None:
             problems.append(f"no process could be started: {self._trouble}")
@@ -215,7 +215,7 @@ class Jobs:
             if task is not None:
                 self._restarts += 1
                 error = None if task.cancelled() else task.exception()
-                log.error("a task had ended and is started again: %s", name, exc_info=error)
+                log.error("a task ended and is restarted: %s", name, exc_info=error)
 
     async def _match_for_ever(self, worker: Worker) -> None:
         while True:

@@ -152,7 +152,7 @@ def find_in_video(
     config : MatchConfig
         The settings.
     every : float
-        Seconds between the frames that are looked at.
+        Seconds between the frames that are searched.
     mask : as `thing`, of its size, optional
         White where the picture shows the thing; by default, everywhere.
     progress : callable, optional

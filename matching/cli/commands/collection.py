@@ -74,7 +74,7 @@ def make_parser() -> options.LineParser:
     options.add_path(where, "colmap", "DIR", "write all matches as COLMAP's database.db")
     options.add_path(where, "hloc", "DIR", "write all matches as hloc's files")
     options.add_flag(
-        where, "static", "leave out objects that moved, which the camera's motion does not explain"
+        where, "static", "leave out objects that moved: the camera's motion does not explain them"
     )
     text = "number of pairs in the report, the best first"
     options.add_setting(where, "html_pairs", options.count_setting(100, text))

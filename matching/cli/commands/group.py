@@ -38,8 +38,8 @@ FILE  .npz  arrays with the names of LightGlue, LoFTR or vismatch, or xy0, xy1
       .h5   matches of hloc, with --features; all pairs of the file
       .db   database of COLMAP; all pairs of the file"""
 EPILOG = """\
-Exit status: 0 objects found (in some pair), 1 none, 2 bad input or usage, 3 an error of the program itself,
-130 interrupted.
+Exit status: 0 objects found (in some pair), 1 no objects, 2 bad input or usage, 3 an error of the program
+itself, 130 interrupted.
 Files in the output folder: matches.npz, matches.json, matches.png as gdl-match writes them; without pictures,
 matches.png shows the points. For a file with many pairs, a folder for each, and the groups in the format of
 the file: groups.h5 (hloc's matches without outliers, and groups0, the group of each match) and pairs.txt

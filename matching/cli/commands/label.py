@@ -54,7 +54,7 @@ def make_parser() -> options.LineParser:
     options.add_choice(what, "format", LABEL_FORMATS)
     options.add_path(what, "out", "DIR", "folder for the labels", required=True)
     text = (
-        "the pictures are frames of a video, numbered by their names: number each thing through all of them"
+        "the pictures are frames of a video, numbered by their names: give a thing one number in all of them"
     )
     options.add_flag(what, "tracks", text)
     options.add_flag(what, "review", "afterwards, show all proposals on a page, to accept or drop them")

@@ -109,7 +109,7 @@ def test_the_command_writes_table_json_and_contact_sheet(thing, clip, tmp_path, 
     table = capsys.readouterr().out.splitlines()
     assert table[0].split()[:6] == ["from", "to", "frames", "matches", "score", "how"]
     assert table[1].split()[:3] == ["0:01.0", "0:02.0", "3"]
-    assert table[2].startswith("12 of 60 frames looked at, one every 0.5 s, seen in 3")
+    assert table[2].startswith("12 of 60 frames searched, one every 0.5 s, in a video of 0:0")
     folder = tmp_path / "thing-clip-match"
     told = json.loads((folder / "matches.json").read_text())
     assert told["appearances"][0] | {"best": 0} == {
