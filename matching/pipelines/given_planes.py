@@ -25,8 +25,8 @@ from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.rejections import mark_dropped
 from matching.settings import MAX_MATCHES
 
-FELLOWS = 14  # nearest matches of an object that propose a homography, and that a match chooses with
 PROPOSALS = 400  # most of an object
+FELLOWS = SmoothMapConfig().n_neighbors  # that propose a homography, and that a match chooses with
 OUTLIER = SmoothMapConfig().tolerance ** 2 / 2  # the cost of a match on no plane
 STEPS = 12
 
