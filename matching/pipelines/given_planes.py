@@ -25,8 +25,8 @@ from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.rejections import mark_dropped
 from matching.settings import MAX_MATCHES
 
-FELLOWS = 14  # nearest matches: they propose a homography, and guide the choice of a match
 PROPOSALS = 400  # at most, for an object
+FELLOWS = SmoothMapConfig().n_neighbors  # they propose a homography, and guide the choice of a match
 OUTLIER = SmoothMapConfig().tolerance ** 2 / 2  # the cost of a match on no plane
 STEPS = 12
 
