@@ -56,7 +56,7 @@ class GraphDegreeLinkage(
     n_neighbor_clusters : int, default=10
         K^c, for "agdl".
     min_cluster_size : int, "prominent" or None, default=None
-        Which clusters count. "prominent": the most prominent branches of the hierarchy
+        The rule for which clusters count. "prominent": the most prominent branches of the hierarchy
         (`select_prominent_clusters`); samples between them go to the cluster to which they are joined most
         strongly (`give_to_neighbours`), and random walks draw the boundaries (`smooth_labels`). A number: the
         hierarchy is cut where n_clusters clusters have at least that many samples (`select_clusters`);

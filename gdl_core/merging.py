@@ -1,6 +1,6 @@
 """Merging clusters: ``gdl`` (Algorithm 1), ``gdl_u`` (Algorithm 2) and ``agdl`` (Algorithm 3).
 
-All three record what they merge as a `MergeTree`. All break ties in the same way: among pairs of equal
+All three record their merges as a `MergeTree`. All break ties in the same way: among pairs of equal
 affinity the one with the smaller node numbers comes first (compare the smaller numbers, then the larger).
 Initial clusters have their labels as numbers, and merged ones follow in the order of creation.
 """

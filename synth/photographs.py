@@ -109,7 +109,7 @@ def read_folder(folder: str | Path) -> tuple[Picture, ...]:
     Raises
     ------
     ValueError
-        If there is no such folder, or no image in it.
+        If the folder does not exist, or has no image.
     """
     folder = Path(folder)
     if not folder.is_dir():

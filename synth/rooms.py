@@ -101,12 +101,12 @@ class RoomView:
 
 
 def render_room(planes: Sequence[Plane], camera: RoomCamera) -> RoomView:
-    """Draw a room as a camera sees it.
+    """Draw a room as seen by a camera.
 
     Parameters
     ----------
     planes : sequence of Plane
-        The room and what stands in it.
+        The room and the things in it.
     camera : RoomCamera
         The camera.
 
@@ -131,7 +131,7 @@ def cast_rays(planes: Sequence[Plane], camera: RoomCamera, xy: Floats) -> tuple[
     Parameters
     ----------
     planes : sequence of Plane
-        The room and what stands in it.
+        The room and the things in it.
     camera : RoomCamera
         The camera.
     xy : (n, 2) float64
@@ -281,7 +281,7 @@ def move_body(planes: Sequence[Plane], body: int, rotation: Floats, shift: Array
     Parameters
     ----------
     planes : sequence of Plane
-        The room and what stands in it.
+        The room and the things in it.
     body : int
         The body that moves.
     rotation : (3, 3) float64

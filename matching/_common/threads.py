@@ -43,7 +43,7 @@ def limit_threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Limit the BLAS of this process to one thread while any of our threads is in such a block."""
+    """Limit the BLAS of this process to one thread while any thread is inside the block."""
     global _blas_users, _blas_limits
     with _blas_lock:
         if _blas_users == 0:

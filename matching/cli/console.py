@@ -45,7 +45,7 @@ def print_short_warnings() -> Iterator[None]:
 
 
 def read_pictures(images: Sequence[Path | Picture], masks: Sequence[Path | None] = ()) -> list[Picture]:
-    """Read pictures with their masks, without what decoders print."""
+    """Read pictures with their masks, without the output of decoders."""
     from matching.pictures.images import add_mask, make_picture
 
     given = zip_longest(images, masks[: len(images)])

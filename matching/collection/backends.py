@@ -51,7 +51,7 @@ class Lost:
 
 
 class Working(NamedTuple):
-    """What runs tasks, what they share, and what shows their progress."""
+    """The backend of tasks, their shared data, and the display of their progress."""
 
     run: Run
     settings: Settings
@@ -95,7 +95,7 @@ def local_backend(jobs: int) -> Iterator[Run]:
 
 
 def _end_pool() -> None:
-    """End the processes at once, and release what they share: loky would warn about it later."""
+    """End the processes at once and release shared resources, about which loky would warn later."""
     from joblib.externals.loky import reusable_executor
 
     executor = getattr(reusable_executor, "_executor", None)

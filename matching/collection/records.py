@@ -1,4 +1,4 @@
-"""Results for one picture and for one pair: what a worker sends and the database keeps."""
+"""Results for one picture and for one pair, which a worker sends and the database keeps."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -21,7 +21,7 @@ ALIVE = 500  # milliseconds after which a watch without any event counts as begu
 
 @dataclass(frozen=True)
 class Seen:
-    """A picture that arrived, matched with the thing that is looked for."""
+    """A picture that arrived, matched with the wanted thing."""
 
     path: str
     pair: PairRecord

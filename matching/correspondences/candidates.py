@@ -30,7 +30,7 @@ class CandidateConfig:
     max_matches : int
         Number of candidates that are clustered.
     reserve : float
-        Number of further candidates, which only guided matching uses, as a share of `max_matches`.
+        Number of further candidates as a share of `max_matches`; only guided matching uses them.
     per_feature : int
         Nearest descriptors of a feature that are considered.
     max_distance : float

@@ -20,14 +20,14 @@ Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and cleara
 
 COMPONENTS = 48  # of 128
 STEP = 32  # a sample has every 32nd descriptor
-SURPLUS = 3  # a bound admits so many times the pairs wanted, since some are near duplicates
+SURPLUS = 3  # a bound admits three times the pairs wanted, since some are near duplicates
 WORTH = 0.002  # share of all pairs: if this many are within the bound, it saves too little
 PER_CELL = 256  # descriptors, on average
 PROBES = 8  # cells that a descriptor is compared with
 LEAST_CELLS = 24  # fewer save little time
 SAMPLE = 64  # descriptors per cell from which the centres are found
 ROUNDS = 6  # iterations of k-means
-BLOCK = 4096  # descriptors looked up at a time
+BLOCK = 4096  # descriptors searched at a time
 
 
 def nearest_descriptors(
@@ -128,9 +128,7 @@ def estimate_bound(
 def search_by_cells(
     descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
 ) -> tuple[Ints, Float32s]:
-    """Find nearly the `width` nearest of descriptors1 (n1, 128) to descriptors0 (n0, 128) -> indices,
-    squared.
-    """
+    """Find about `width` nearest of descriptors1 (n1, 128) to descriptors0 (n0, 128): indices, squared."""
     n_cells = len(descriptors1) // PER_CELL
     if n_cells < LEAST_CELLS:
         return nearest_descriptors(descriptors0, descriptors1, width, n_threads)

@@ -69,7 +69,7 @@ class NearestMembers:
 
 
 def as_numbers(points: Array) -> Array:
-    """Points (n, 2) as complex numbers (n,), which have an order and can be looked up."""
+    """Points (n, 2) as complex numbers (n,), which can be sorted and searched."""
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
 
 

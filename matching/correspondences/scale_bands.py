@@ -25,7 +25,7 @@ from matching.correspondences.candidates import (
 from matching.correspondences.descriptor_search import nearest_descriptors
 from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds
 
-HALF_BAND = 0.5  # octaves; bands are twice as wide, and the next band begins this far on
+HALF_BAND = 0.5  # octaves; bands are twice as wide, and begin this far apart
 PER_OCTAVE = 3  # nearest descriptors of a feature in each octave of the other picture
 
 

@@ -25,7 +25,7 @@ from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, Feature
 from matching.settings import check_settings, setting
 
 FARTHEST = 12.0  # pixels: the greatest error of a centre, however large the region
-LONGEST = 40  # times the pool: at most so many are checked for duplicates, to bound the time
+LONGEST = 40  # times the pool: the most that are checked for duplicates, to bound the time
 
 
 @dataclass(frozen=True)

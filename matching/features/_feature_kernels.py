@@ -53,8 +53,8 @@ def _sample_patch(
 def _gradients(patch: Array, weight: Array, magnitude: Array, direction: Array) -> None:
     """Gradients (PATCH * SIDE,) of a patch: weighted magnitudes, and directions in eighths of a turn.
 
-    Directions are in [-4, 4], accurate to 3e-6. The last two samples of a row, which have no right
-    neighbours, are left out.
+    Directions are in [-4, 4], accurate to 3e-6. The last two of a row, which extend over its end, are left
+    out.
     """
     for t in range(PATCH * SIDE - 2):
         x = patch[t + SIDE + 2] - patch[t + SIDE]

@@ -65,7 +65,7 @@ class FeatureConfig:
         Side of a spatial bin, in radii: nested regions of similar size whose centres are in one bin count
         once. 0: all count.
     sift_contrast : float
-        Smallest response of a key point, as a share of the grey levels, as OpenCV counts it.
+        Smallest response of a key point, as a share of the grey levels, defined as in OpenCV.
     sift_fill : int
         In squares of 64 pixels with fewer key points than this, key points fainter than OpenCV's 0.04 are
         kept, too, the strongest first. So nearly plain areas have some, and rich ones take no more time.

@@ -162,7 +162,7 @@ def _similarity(x0: Array, x1: Array, i: Scalar, j: Scalar, mirrored: Scalar) ->
 
 @inner
 def _find_next(gap: Array, done: Array) -> Scalar:
-    """The nearest one that is not done; -1 if all are done."""
+    """The nearest one that is not done, the first of several; -1 if all are done."""
     t, least = -1, np.inf
     for s in range(len(gap)):
         if not done[s] and gap[s] < least:

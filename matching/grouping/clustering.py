@@ -42,7 +42,7 @@ class ClusteringConfig:
     n_initial_neighbors : int
         K0, the neighbours that form initial clusters.
     bandwidth : float
-        a of Eq. 1; only the paper's own graph uses it.
+        a of Eq. 1; only the graph of the paper uses it.
     n_neighbor_clusters : int
         Kc, the number of clusters among which AGDL looks for the best partner of a cluster.
     min_affinity : float

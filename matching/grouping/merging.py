@@ -52,7 +52,7 @@ class MergingConfig:
         Branches that graph degree linkage joined with an affinity (Eq. 4) below this share of K^2 are
         compared in the same way as parts.
     decisive : float
-        Such branches are separated if two motions are likelier than one by at least this factor, a logarithm.
+        Logarithm of the likelihood ratio, of two motions to one, from which such branches are separated.
     """
 
     n_landmarks: int = setting(24, 8, 500)
@@ -106,8 +106,7 @@ def merge_parts(
     smooth_map: SmoothMapConfig,
     reach: float,
 ) -> tuple[Ints, list[Ints]]:
-    """Merge parts, the pair with the strongest evidence first, until no pair has any evidence -> labels
-    (n_parts,).
+    """Merge parts, the pair with the strongest evidence first, until none has evidence -> labels (n_parts,).
 
     A merged part bends as much as its parts do, on average over their matches. A part that is not smooth is
     never merged, because it would explain any motion.
@@ -216,7 +215,7 @@ def _find_evidence(
     tau = 2.0 ** np.arange(int(math.log2(config.inflation)) + 1)
     densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau)
     one = np.logaddexp.reduce(densities) - math.log(len(tau)) - 3 * math.log(2 * math.pi)
-    # two objects: uniform over maps with entries up to 1, and over shifts up to the picture's size
+    # two objects: uniform over a unit volume of maps, and over shifts by the picture's sides, to and fro
     return float(one + 2 * math.log(extent))
 
 
@@ -313,7 +312,7 @@ def _phi(x: Floats) -> Floats:
 
 
 def _fixes_map(x: Floats) -> bool:
-    """Whether points are not all on one line, where they don't show how an object moves beside the line."""
+    """Whether points are not all on one line, which would not show how an object moves beside it."""
     return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
 
 

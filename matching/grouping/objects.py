@@ -58,7 +58,7 @@ class ObjectsConfig:
 class Groups:
     """Objects found among m correspondences."""
 
-    labels: Ints  # (m,), the object of each, numbered by descending score; -1 for outliers
+    labels: Ints  # (m,), the object of each correspondence, numbered by descending score; -1 for outliers
     scores: Floats  # (n_objects,), see `clustering.cluster_scores`
     log_nfa: Floats | None = None  # (n_objects,), log10 of their numbers of false alarms
     rejected: tuple[Dropped, ...] = ()  # largest first

@@ -14,7 +14,7 @@ from matching.grouping.refinement.suppression import SuppressionConfig
 
 
 class GroupingSettings(Protocol):
-    """Settings of all stages of grouping, as `matching.config.MatchConfig` has them."""
+    """Settings of all stages of grouping, a part of `matching.config.MatchConfig`."""
 
     @property
     def candidates(self) -> CandidateConfig:

@@ -32,7 +32,7 @@ from matching.interchange.records import (
 )
 from matching.output.exchange import require_h5py
 
-MOST_BYTES = 10**9  # of an array, that is 60 million points
+MOST_BYTES = 10**9  # of an array: that is 60 million points
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def _open(path: Path) -> Iterator[Any]:
     except OSError as error:
         reason = error.strerror if error.errno else None
         raise InputError(
-            f"{path}: " + (f"can't be read ({reason})" if reason else "is no HDF5 file")
+            f"{path}: " + (f"can't be read ({reason})" if reason else "is not an HDF5 file")
         ) from None
     try:
         with file:

@@ -13,7 +13,7 @@ from matching.output.files import NamedImage, encode_manifest, encode_npz, summa
 from matching.output.folders import Content, write_files
 from matching.pictures.images import Picture
 
-GIVEN = "as given; (0, 0) is the centre of the top-left pixel where they are pixels, x to the right, y down"
+GIVEN = "as given; if they are pixels, (0, 0) is the centre of the top-left one, x to the right, y down"
 STORED = (
     "pixels of the original image as stored (EXIF orientation not applied), x to the right, y down, (0, 0)"
     " the centre of the top-left pixel"

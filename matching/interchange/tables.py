@@ -83,7 +83,7 @@ def _find_delimiter(line: str) -> str | None:
 
 
 def _show_names(lines: list[str]) -> list[str]:
-    """The lines, with the # removed from a comment that names all columns, as `np.savetxt` writes it."""
+    """The lines, without the # before a comment that names all columns, as `np.savetxt` writes it."""
     first = next((n for n, line in enumerate(lines) if line.strip() and line.strip()[0] != "#"), len(lines))
     for n in range(first):
         names = re.split(r"[\s,;]+", lines[n].strip().lstrip("# \t").lower())

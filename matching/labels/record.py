@@ -1,4 +1,4 @@
-"""The record of a run, labels.jsonl: what it looks for, a line for each picture, and the user's decisions.
+"""The record of a run, labels.jsonl: the references, a line for each picture, and the user's decisions.
 
 Lines are only appended, and at once, so that a stopped run can continue; an unfinished last line is ignored.
 """
@@ -20,7 +20,7 @@ REMEDY = "choose another --out, or remove the folder"
 
 @dataclass(frozen=True)
 class LabelledPicture:
-    """A picture and where it shows the things."""
+    """A picture and the places where it shows things."""
 
     id: int  # in the run
     name: str  # path in the folder, with / as separator

@@ -25,7 +25,7 @@ Polygon = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class Reference:
-    """A thing that is looked for, as one picture shows it.
+    """A wanted thing, as one picture shows it.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Moves the new files of a run into a folder, in place of older ones: all of them, or none.
 
 The new files are complete in a separate folder, with a journal of what they replace. One rename marks that
-folder as decided; then its files are moved one by one. The next run finishes what was interrupted. If a move
+folder as decided; then its files are moved one by one. The next run finishes an interrupted one. If a move
 fails, earlier ones are undone.
 """
 

@@ -70,14 +70,14 @@ def _count_digits(found: MatchedObject) -> int:
 
 
 def format_repeats(result: Matches) -> str:
-    """Format what a picture shows more than once, one line per thing, with its best object's score."""
+    """Format the repeated things of a picture, one line per thing, with the score of the best object."""
     if not result.things:
         return NOTHING_TWICE
     return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(4, 6)))
 
 
 def list_repeats(result: Matches) -> list[tuple[str, ...]]:
-    """List what one picture shows more than once: the rows of `format_repeats`."""
+    """List the repeated things of a picture: the rows of `format_repeats`."""
     rows: list[tuple[str, ...]] = []
     for thing in result.things:
         own = [found for found in result.objects if found.thing == thing.number]

@@ -1,4 +1,4 @@
-"""Pixels of any type as 8-bit ones that show what the picture holds."""
+"""Conversion of pixels of any type to 8 bits so that the content of a picture is visible."""
 
 import math
 

@@ -61,7 +61,7 @@ def read_content(image: Any, name: str) -> Any:
 
 
 def decode_content(content: bytes, name: str) -> tuple[Array, int]:
-    """Read the picture in the content of a file, as `decode` reads the file."""
+    """Read a picture from the content of its file, like `decode`."""
     with _one_line_errors(name):
         return _decode_file(BytesIO(content), name, content)
 

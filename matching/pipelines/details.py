@@ -142,7 +142,7 @@ def group_details(
     group: Group,
 ) -> Located:
     """Group candidates and their pool into objects of the finer picture, as one of n_tests."""
-    # Unrelated pictures have no group of so many matches within a band.
+    # Unrelated pictures have no group with this many matches within a band.
     objects = replace(config.objects, min_matches=min(NEIGHBORS, config.objects.min_matches))
     best, pool = (_swap(own) for own in candidates)
     both, groups = group(fine.features, coarse.features, best, pool, replace(config, objects=objects))

@@ -146,7 +146,8 @@ def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
     """The planes and the variance: planes are chosen greedily, each the proposal that saves most, fitted to
     the matches it explains.
 
-    The variance of the points is the first quartile over proposals, as some neighbours are on two planes.
+    The variance of the points is the first quartile over proposals, because some neighbours are on two
+    planes.
     """
     near, proposals, variances = _find_near(xy0, xy1), [], []
     for rows in near[np.sort(np.random.default_rng(0).permutation(len(near))[:PROPOSALS])]:
@@ -177,7 +178,7 @@ def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
 
 
 def _assign(cost: Floats, near: Ints, labels: Ints) -> Ints:
-    """Assign each match to a plane or -1; planes that more of the neighbours (n, k) chose are likelier."""
+    """Assign each match to a plane or -1; planes that more of its neighbours (n, k) chose are likelier."""
     none = len(cost) - 1
     before = np.where(labels < 0, none, labels) if (labels >= 0).any() else cost.argmin(axis=0)
     count = np.array([(before[near] == p).sum(axis=1) for p in range(len(cost))])

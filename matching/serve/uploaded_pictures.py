@@ -1,4 +1,4 @@
-"""The match of one upload: what two pictures have in common, or what one shows more than once."""
+"""The match of one upload: the objects of two pictures, or the repeated objects of one."""
 
 import os
 from collections.abc import Callable, Mapping

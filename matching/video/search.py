@@ -100,7 +100,7 @@ class VideoResult:
     seconds : float
         Length of the video, as far as it can be read.
     n_looked_at : int
-        Frames that were looked at.
+        Number of frames that were searched.
     every : float
         Seconds between these frames.
     ends_early : bool
@@ -156,7 +156,7 @@ def find_in_video(
     mask : as `thing`, of its size, optional
         White where the picture shows the thing; by default, everywhere.
     progress : callable, optional
-        Called as ``progress(seconds, claimed, n_seen)`` after each frame that was looked at: its time, the
+        Called as ``progress(seconds, claimed, n_seen)`` after each frame that was searched: its time, the
         length that the header of the video states (0 if none), and the number of frames in which the thing
         was found.
     **settings : object

@@ -65,7 +65,7 @@ def _prepare(connection: Connection, path: Path, config: MatchConfig | None, res
         check_schema(dict(connection.execute(SETTINGS)), path)
         if damage := checksums.find_damage(connection, path, KEYS, checksums.RESULTS):
             raise InputError(
-                f"{path}: the database is damaged: its contents are not what was written ({damage}); take a"
+                f"{path}: the database is damaged: its contents have changed ({damage}); take a"
                 " copy of it, or start a new one with gdl-match collection --restart"
             )
         check_settings(dict(connection.execute(SETTINGS)), config, path)
@@ -104,7 +104,7 @@ class Store:
         return self._db.execute(query, parameters).fetchone()[0]
 
     def settings(self) -> dict[str, str]:
-        """Read what the database was made with."""
+        """Read the settings with which the database was made."""
         return dict(self.rows("SELECT name, value FROM settings"))
 
     def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:

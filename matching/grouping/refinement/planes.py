@@ -74,7 +74,7 @@ def find_planes(
 
 
 def count_places(correspondences: Correspondences, cell: float) -> int:
-    """Count the squares that correspondences lie in, in the image where these are fewer."""
+    """Count the squares that contain correspondences, in the image with fewer of them."""
     return min(
         len(np.unique(np.floor(xy / cell), axis=0)) for xy in (correspondences.xy0, correspondences.xy1)
     )
@@ -91,8 +91,8 @@ def transfer_errors(matrix: Array, x: Array, y: Array) -> Floats:
 def _find_explained(correspondences: Correspondences, members: Array, tolerance: float) -> Ints:
     """Rows of all correspondences that the plane of the members explains; none if there is no plane.
 
-    The plane is fitted to the members with errors in the image where the object is smaller, where they are
-    inaccurate, then to all matches around it with errors in the other image.
+    First the plane is fitted to the members, with errors in the image where the object is smaller, where they
+    are inaccurate; then to all matches around it, with errors in the other image.
     """
     none = members[:0]
     x, y = correspondences.xy0, correspondences.xy1

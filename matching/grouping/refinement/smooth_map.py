@@ -72,8 +72,7 @@ def refine_objects(
     graph: GraphConfig,
     n_threads: int = 1,
 ) -> list[Array]:
-    """Remove the matches that the smooth map of their object does not explain, and add those that it
-    explains.
+    """Remove matches that the smooth map of their object does not explain, and add those that it does.
 
     Repeats until no match joins, or an object returns to an earlier state. A match that joins has the
     handedness of most of the object.
