@@ -9,7 +9,7 @@ from matching._common.types import Array, Bools, Floats
 
 SAMPLE = 4_000_000  # evenly spaced values from which percentiles of larger pictures are computed
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue (ITU-R BT.601)
-FLAT = 128  # grey levels: pictures that span fewer are stretched
+FLAT = 128  # grey levels: pictures that span fewer are stretched to all
 OUTSIDE = 1e-4  # share of the darkest, and of the brightest, pixels outside the stretched range
 BLOCK = 4_000_000  # values stretched at a time
 DISTINCT = 32  # fewest values of a picture, besides a fill value

@@ -92,7 +92,7 @@ class Jobs:
     async def slot(self) -> AsyncIterator[Job]:
         """Make a new Job with its folder.
 
-        Inside, the caller writes its uploads and sets its names. Afterwards the job waits for its turn, or is
+        Inside, the caller writes the uploads and sets the names. Afterwards the job waits for its turn, or is
         deleted if there was an error.
         """
         self._keep_working()

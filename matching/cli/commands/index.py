@@ -51,7 +51,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(add, "recursive", "include subfolders")
     options.add_flag(add, "check", "read the whole index, and repair damaged parts")
     text = "Find the pictures of an index that share an object with a picture."
-    query = commands.add_parser("query", help="find related pictures", description=text)
+    query = commands.add_parser("query", help="find pictures that share objects", description=text)
     text = "pictures, or folders of them"
     query.add_argument("pictures", type=options.parse_path, nargs="+", metavar="IMAGE", help=text)
     options.add_flag(query, "json", "print one JSON document on standard output")
@@ -59,13 +59,13 @@ def make_parser() -> options.LineParser:
     options.add_path(query, "hloc_pairs", "FILE", text)
     options.add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
     text = "Group the pictures of an index that are copies of each other, or show the same things."
-    groups = commands.add_parser("groups", help="group related pictures", description=text)
+    groups = commands.add_parser("groups", help="group pictures that show the same", description=text)
     for each, n in ((query, 10), (groups, 5)):
         text = "match each picture with the N that share the most descriptors with it"
         options.add_setting(each, "shortlist", options.count_setting(n, text))
         options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
     text = "Add the pictures of a folder to an index, and then each picture that arrives there, until Ctrl-C."
-    watch = commands.add_parser("watch", help="add arriving pictures", description=text)
+    watch = commands.add_parser("watch", help="add pictures that arrive in a folder", description=text)
     watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="of pictures")
     options.add_path(watch, "query", "THING", "picture of a thing: report which pictures show it")
     options.add_flag(watch, "recursive", "include subfolders")

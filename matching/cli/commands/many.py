@@ -49,9 +49,7 @@ class Outcome:
 
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
-    """Match the first picture with each of the others that can be used, and print a line for each as it is
-    done.
-    """
+    """Match the first picture with each usable other one, and print a line for each when it is done."""
     with guard():
         refuse(arguments, ("mask1",), "takes two pictures, not many")
         refuse(arguments, ("explain",), "takes one or two pictures, not many")
