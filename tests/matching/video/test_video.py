@@ -163,7 +163,7 @@ def test_a_damaged_clip_gives_what_can_be_read(thing, clip, tmp_path):
     command = [sys.executable, "-c", code, "thing.png", "hurt.mp4", "--every", "2"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # FFmpeg's own is loaded anew
     assert run.returncode in (0, 1)
-    assert "3 of 60 frames looked at" in run.stdout
+    assert "3 of 60 frames searched" in run.stdout
     assert run.stderr == "written to thing-hurt-match\n"  # decoders are kept silent
 
 
