@@ -17,7 +17,7 @@ from matching.collection.run import match_collection
 from matching.config import MatchConfig
 from matching.objects.description import MatchedObject
 
-STRANGERS = 2  # candidates of a picture that are not of its group, after which it is asked for no more
+STRANGERS = 2  # after this many candidates outside the group of a picture, no more are tried
 
 
 @contextmanager
@@ -46,9 +46,9 @@ def verify_for_groups(
     db: Path | None = None,
     **how: Any,
 ) -> Iterator[Path]:
-    """Match each picture with its candidates as far as that may join groups: first all with their best one,
-    then those with their second that are not in one group by then, and so on. After two that did not join
-    its group, a picture is asked for no more: the others share even less with it.
+    """Match each picture with its candidates as long as that may join groups: first all with their best
+    candidates, then with their second ones unless both are in one group by then, and so on. After two
+    candidates that did not join its group, a picture is done, because the others share even less with it.
 
     Each pair is matched once, in an order that does not depend on the index.
     """
@@ -69,7 +69,7 @@ def verify_for_groups(
                 continue
             found = verify_candidates([Candidate(*pair, 0) for pair in apart], config, db=path, **how)
             with found, open_store(path) as store:
-                group = find_joined(store, matched)  # not by pairs of later rounds of a run that was stopped
+                group = find_joined(store, matched)  # ignores pairs of later rounds of a stopped run
             strangers.update(query for query, picture in asked if not _are_joined(group, query, picture))
         yield path
 
@@ -79,7 +79,7 @@ def _are_joined(group: Mapping[str, str], first: str, second: str) -> bool:
 
 
 def _rank_candidates(candidates: Sequence[Candidate]) -> Iterator[int]:
-    """The place of each candidate among those of its query, which come best first."""
+    """The rank of each candidate among those of its query, which are listed best first."""
     seen: Counter[str] = Counter()
     for candidate in candidates:
         yield seen[candidate.query]
