@@ -1,4 +1,4 @@
-"""Compiled loops: neighbours of a match vote for a map around it, and features are looked up where a map says."""
+"""Compiled loops: neighbours of a match vote for a map around it; features are looked up where a map says."""
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar

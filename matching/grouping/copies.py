@@ -46,9 +46,7 @@ class Copies:
     judged: Bools  # (n_seeds,), whether what moves as a seed does was looked at
 
 
-def find_copies(
-    features: Features, seeds: Sequence[Seed], config: ObjectsConfig
-) -> Copies:
+def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig) -> Copies:
     """Find all places of the things that seeds belong to.
 
     Parameters
@@ -71,17 +69,17 @@ def find_copies(
         if 2 * np.count_nonzero(taken[seed.first]) >= len(seed.first):
             continue
         rows = np.unique(seed.first)
-        ends = find_motions(scene, rows, seed.bound, known.setdefault(seed.bound, []), config)
+        motions = find_motions(scene, rows, seed.bound, known.setdefault(seed.bound, []), config)
         start = fit(features.xy[seed.first], features.xy[seed.second])
         own_motion = follow(scene, *start, seed.bound, config)
         if own_motion is not None:
             met = np.linalg.norm(features.xy[own_motion[seed.first]] - features.xy[seed.second], axis=1) <= AT
             judged[k] = 2 * np.count_nonzero(met & (own_motion[seed.first] >= 0)) > len(seed.first)
-            if not any(is_same(own_motion, other) for other in ends):
-                ends.insert(0, own_motion)
+            if not any(is_same(own_motion, other) for other in motions):
+                motions.insert(0, own_motion)
         if not judged[k]:
             continue
-        ends = np.vstack([direct(features.xy, to) for to in ends])
+        ends = np.vstack([direct(features.xy, to) for to in motions])
         found = _find_things(scene, ends, rows, config)
         if not found:  # the parts of a sparse print are far apart; those of another arrangement don't agree
             agrees = _find_profiles(scene, ends >= 0)[rows].any(axis=1)
@@ -201,19 +199,19 @@ def _cut(scene: Scene, ends: Ints, profile: Bools, number: Ints, config: Objects
 
 
 def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, Floats]:
-    """By how much motions of features a and b (k,) differ, each from its affine map, in sum -> and how many."""
+    """(k,) how far the motions of features a and b part from their maps, in sum, and how many both have."""
     strain, shared = np.zeros((2, len(a)))
     for to in ends:
         both = (to[a] >= 0) & (to[b] >= 0)
         own = to >= 0
-        turn, shift = fit(xy[own], xy[to[own]])
+        turn, _ = fit(xy[own], xy[to[own]])
         off = xy[to[b]] - xy[to[a]] - (xy[b] - xy[a]) @ turn.T
         strain, shared = strain + np.where(both, np.linalg.norm(off, axis=1), 0), shared + both
     return strain, shared
 
 
 def _unite(n: int, pairs: Iterable[tuple[int, int]], prints: list[set[int]]) -> Ints:
-    """(n,) the union of each of n parts: pairs are joined in turn unless the unions show the same print twice."""
+    """(n,) the union of each of n parts: pairs are joined in turn, unless a union showed a print twice."""
     parent = list(range(n))
 
     def root(k: int) -> int:

@@ -26,8 +26,8 @@ GROWTH = 1.6  # greatest ratio of the scales of two copies
 BENT = 8.0  # pixels by which an affine map may be off, because things bend
 AT = 3.0  # pixels by which a feature may be off where its neighbours predict it
 BLOCK = 512  # features that are compared with all others at once
-# Features with more equal ones are of a fine texture and have none, which bounds the work; those of pages with
-# 40 copies had up to 166.
+# Features with more equal ones are of a fine texture and have none, which bounds the work; those of pages
+# with 40 copies had up to 166.
 MOST_EQUAL = 500
 
 
@@ -64,7 +64,7 @@ def survey(features: Features, bound: float, reach: float) -> Scene:
 
 
 def _list_equal(features: Features, bound: float, reach: float) -> Iterator[tuple[Ints, Ints, Float32s]]:
-    """Pairs of equal features that are not within reach of each other, and the products of their descriptors."""
+    """Pairs of equal features that are not within reach of each other, and their descriptors' products."""
     least = measure_product(bound)
     sort = 2 * features.kind + features.bright
     for rows in (np.flatnonzero(sort == k) for k in np.unique(sort)):
@@ -91,7 +91,9 @@ def find_motions(
     One of those that are known is not followed again, and new ones are added to these.
     """
     features = scene.features
-    first, second = scene.equal[:, (scene.alike > measure_product(bound)) & np.isin(scene.equal[0], rows)]
+    first, second = scene.equal[
+        :, (scene.alike > np.float32(measure_product(bound))) & np.isin(scene.equal[0], rows)
+    ]
     linear = features.frames[second] @ np.linalg.inv(features.frames[first])
     middle, extent = features.xy[rows].mean(axis=0), np.ptp(features.xy[rows], axis=0)
     target = features.xy[second] + ((middle - features.xy[first])[:, None] @ linear.swapaxes(1, 2))[:, 0]
@@ -100,9 +102,7 @@ def find_motions(
     reach = max(VOTE * float(np.sqrt(np.prod(extent))), BENT)
     votes = np.column_stack([target / reach, 2 * np.log(growth), 2 * np.cos(turn), 2 * np.sin(turn)])
     is_close = abs(np.log(growth)) < np.log(GROWTH)
-    votes, linear, target, first, second = (
-        of[is_close] for of in (votes, linear, target, first, second)
-    )
+    votes, linear, target, first, second = (of[is_close] for of in (votes, linear, target, first, second))
     found: list[Ints] = []
     if not len(votes):
         return found
@@ -134,7 +134,7 @@ def find_motions(
 def is_same(ends: Ints, other: Ints) -> bool:
     """Test whether two motions agree on most of the features that either of them takes somewhere."""
     own = np.flatnonzero(ends >= 0)
-    least = min(len(own), np.count_nonzero(other >= 0))
+    least = min(len(own), int(np.count_nonzero(other >= 0)))
     return bool(2 * np.count_nonzero(ends[own] == other[own]) > least)
 
 

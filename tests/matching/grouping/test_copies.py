@@ -54,7 +54,10 @@ def test_parts_across_a_band_are_one_thing_where_they_move_alike(apart, n_things
     rng = np.random.default_rng(0)
     upper, lower = copies_at(np.array([(0.0, 0.0), (150.0, 0.0)]), rng), copies_at(np.zeros((2, 2)), rng)
     lower.xy[:] += np.repeat([(0.0, 130.0), (150.0 + apart[0], 130.0 + apart[1])], N, axis=0)
-    both = [getattr(upper, f.name) for f in fields(Features)], [getattr(lower, f.name) for f in fields(Features)]
+    both = (
+        [getattr(upper, f.name) for f in fields(Features)],
+        [getattr(lower, f.name) for f in fields(Features)],
+    )
     features = Features(*(np.concatenate(pair) for pair in zip(*both, strict=True)))
     first = np.concatenate([np.arange(N), np.arange(2 * N, 3 * N)])
     found = find_copies(features, [Seed(first, first + N, 0.3)], ObjectsConfig())
@@ -64,7 +67,11 @@ def test_parts_across_a_band_are_one_thing_where_they_move_alike(apart, n_things
 
 def test_a_wall_is_cut_into_its_tiles():
     """No motion joins the first tile with the one that is right of it and above."""
-    found = find(copies_at(np.array([(x, y) for y in (0.0, 92, 184) for x in (0.0, 92, 184)]), np.random.default_rng(0)))
+    found = find(
+        copies_at(
+            np.array([(x, y) for y in (0.0, 92, 184) for x in (0.0, 92, 184)]), np.random.default_rng(0)
+        )
+    )
     (places,) = found.things
     assert len(places) == 9
     assert all(len(np.unique(rows % N)) == len(rows) for rows in places)
