@@ -46,44 +46,68 @@ def verify_for_groups(
     db: Path | None = None,
     **how: Any,
 ) -> Iterator[Path]:
-    """Match each picture with its candidates as far as that may join groups: first all with their best one,
-    then those with their second that are not in one group by then, and so on. After two that did not join
-    its group, a picture is asked for no more: the others share even less with it.
+    """Match each picture with its candidates as far as that may join groups.
+
+    In each round, every picture asks for the best of its candidates that is not in its group yet. Of the
+    pairs that are asked for, those of most votes are matched that form no ring with others or with groups: a
+    ring's last pair would join nothing if the others do. After two candidates that did not join its group, a
+    picture asks for no more: the others share even less with it.
 
     Each pair is matched once, in an order that does not depend on the index.
     """
-    rounds: dict[int, list[Candidate]] = {}
-    for candidate, rank in zip(candidates, _rank_candidates(candidates), strict=True):
-        rounds.setdefault(rank, []).append(candidate)
+    waiting: dict[str, list[Candidate]] = {}
+    for candidate in reversed(candidates):
+        waiting.setdefault(candidate.query, []).append(candidate)
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "groups.db"
         group: dict[str, str] = {}
         matched: set[tuple[str, str]] = set()
         strangers: Counter[str] = Counter()
-        for rank, some in (rounds or {0: []}).items():
-            asked = [(c.query, c.picture) for c in some if strangers[c.query] < STRANGERS]
-            pairs = {(min(pair), max(pair)) for pair in asked} - matched
-            apart = sorted(pair for pair in pairs if not _are_joined(group, *pair))
-            matched.update(apart)
-            if not apart and rank:
-                continue
-            found = verify_candidates([Candidate(*pair, 0) for pair in apart], config, db=path, **how)
+        while True:
+            asked: Counter[tuple[str, str]] = Counter()  # pair -> votes
+            for query, best in waiting.items():
+                while best and strangers[query] < STRANGERS:
+                    pair = min(query, best[-1].picture), max(query, best[-1].picture)
+                    if pair not in matched and not _are_joined(group, *pair):
+                        asked[pair] = max(asked[pair], best[-1].votes)
+                        break
+                    strangers[query] += not _are_joined(group, *pair)
+                    best.pop()
+            chosen = _choose_without_rings(asked, group)
+            if matched and not chosen:
+                break
+            matched.update(chosen)
+            found = verify_candidates([Candidate(*pair, 0) for pair in chosen], config, db=path, **how)
             with found, open_store(path) as store:
                 group = find_joined(store, matched)  # not by pairs of later rounds of a run that was stopped
-            strangers.update(query for query, picture in asked if not _are_joined(group, query, picture))
+            if not chosen:
+                break
         yield path
+
+
+def _choose_without_rings(
+    asked: Mapping[tuple[str, str], int], group: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    """The pairs of most votes that would join what all of them would (Kruskal's algorithm); sorted."""
+    parent: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while (above := parent.get(name, name)) != name:
+            parent[name] = parent.get(above, above)
+            name = above
+        return name
+
+    chosen = []
+    for pair in sorted(asked, key=lambda pair: (-asked[pair], pair)):
+        first, second = (find(group.get(name, name)) for name in pair)
+        if first != second:
+            parent[second] = first
+            chosen.append(pair)
+    return sorted(chosen)
 
 
 def _are_joined(group: Mapping[str, str], first: str, second: str) -> bool:
     return first in group and group[first] == group.get(second)
-
-
-def _rank_candidates(candidates: Sequence[Candidate]) -> Iterator[int]:
-    """The place of each candidate among those of its query, which come best first."""
-    seen: Counter[str] = Counter()
-    for candidate in candidates:
-        yield seen[candidate.query]
-        seen[candidate.query] += 1
 
 
 def collect_results(
