@@ -79,6 +79,15 @@ def test_pictures_of_one_group_are_not_matched_again(monkeypatch, tmp_path):
         assert read_groups(db) == []
 
 
+def test_pairs_that_are_matched_form_no_rings():
+    """Of four pictures that all ask for each other, three pairs of most votes; one of a group's stands for it."""
+    asked = {("a", "b"): 5, ("a", "c"): 9, ("b", "c"): 7, ("c", "d"): 1, ("b", "d"): 1, ("e", "f"): 2}
+    chosen = query_results._choose_without_rings(asked, {})
+    assert chosen == [("a", "c"), ("b", "c"), ("b", "d"), ("e", "f")]
+    chosen = query_results._choose_without_rings(asked, {"a": "a", "b": "a", "c": "c", "d": "c"})
+    assert chosen == [("a", "c"), ("e", "f")]
+
+
 def test_joined_pictures_are_those_of_the_groups(db, tmp_path):
     paths = [m.picture for members in read_groups(db) for m in members]
     with open_store(db) as store:
