@@ -48,7 +48,7 @@ def verify_for_groups(
 ) -> Iterator[Path]:
     """Match each picture with its candidates as far as that may join groups.
 
-    In each round, every picture asks for the best of its candidates that is not in its group yet. Of the
+    In each round, every picture asks for the best two of its candidates that are not in its group yet. Of the
     pairs that are asked for, those of most votes are matched that form no ring with others or with groups: a
     ring's last pair would join nothing if the others do. After two candidates that did not join its group, a
     picture asks for no more: the others share even less with it.
@@ -56,7 +56,7 @@ def verify_for_groups(
     Each pair is matched once, in an order that does not depend on the index.
     """
     waiting: dict[str, list[Candidate]] = {}
-    for candidate in reversed(candidates):
+    for candidate in candidates:
         waiting.setdefault(candidate.query, []).append(candidate)
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "groups.db"
@@ -66,13 +66,17 @@ def verify_for_groups(
         while True:
             asked: Counter[tuple[str, str]] = Counter()  # pair -> votes
             for query, best in waiting.items():
-                while best and strangers[query] < STRANGERS:
-                    pair = min(query, best[-1].picture), max(query, best[-1].picture)
-                    if pair not in matched and not _are_joined(group, *pair):
-                        asked[pair] = max(asked[pair], best[-1].votes)
+                n = 0
+                for candidate in tuple(best):
+                    if strangers[query] + n >= STRANGERS:
                         break
-                    strangers[query] += not _are_joined(group, *pair)
-                    best.pop()
+                    pair = min(query, candidate.picture), max(query, candidate.picture)
+                    if pair in matched or _are_joined(group, *pair):
+                        strangers[query] += not _are_joined(group, *pair)
+                        best.remove(candidate)
+                    else:
+                        asked[pair] = max(asked[pair], candidate.votes)
+                        n += 1
             chosen = _choose_without_rings(asked, group)
             if matched and not chosen:
                 break
