@@ -40,7 +40,7 @@ LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more
 PROBES = 8  # at most, of a descriptor
 FIRST = 12  # neighbours that are asked for at first: up to the eleventh, if one is the descriptor itself
 CELLS = 64  # in a list of cells; of many descriptors, only the cells
-CELL_LISTS = 12  # of as many lists are looked at: seven of eight are the nearest, in a third of the time
+CELL_LISTS = 12  # of as many lists are looked at: six of seven found are the nearest, in half of the time
 ROUNDS = 5  # in which these lists are made
 TOGETHER = 1024  # lists that are copied at a time where files are merged
 
