@@ -1,6 +1,6 @@
 """Graph degree linkage: agglomerative clustering on a directed K-nearest-neighbour graph.
 
-Zhang, Wang, Zhao, Tang: Graph Degree Linkage, ECCV 2012. Equations and algorithms are numbered as there.
+Zhang, Wang, Zhao, Tang: Graph Degree Linkage, ECCV 2012. Equations and algorithms have the paper's numbers.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # The estimator alone needs scikit-learn, which takes longer to import than everything else here.
+    # Only the estimator needs scikit-learn, which takes longer to import than everything else here.
     if name == "GraphDegreeLinkage":
         from .estimator import GraphDegreeLinkage
 

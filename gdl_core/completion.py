@@ -83,7 +83,7 @@ def make_distances_among(x: Array, metric: Metric) -> DistancesAmong:
     x : (n, d) array, or (n, n) distances
         The samples.
     metric : str or callable
-        As of `knn_graph`; "precomputed" for distances.
+        As for `knn_graph`; "precomputed" for distances.
 
     Returns
     -------
@@ -108,13 +108,13 @@ def _join_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
 
 
 class _LinkageByWeight:
-    """Graph-based average linkage: the pair of the largest weight between over the product of sizes first.
+    """Graph-based average linkage: first the pair with the largest weight between, over the product of sizes.
 
-    Clusters are named by a slot, the first node in it; of two that merge the one with more neighbours keeps
-    its slot. Each pair is queued at one of its ends, the larger cluster: while that grows, the order among
-    the pairs queued there does not change, so that a hub which takes in one neighbour after the other does
-    not have all its pairs queued again each time. All keys, of pairs and of clusters, are bounds: they are
-    corrected when they come to the top, because sizes and node numbers only grow.
+    A cluster is named by its slot, the number of its first node; when two merge, the one with more neighbours
+    keeps its slot. Each pair is queued at one end, the larger cluster. While that cluster grows, the order of
+    the pairs queued there does not change. So if a hub absorbs many neighbours, not all its pairs have to be
+    queued again each time. All keys, of pairs and of clusters, are bounds: they are corrected when they come
+    to the top, because sizes and node numbers only grow.
     """
 
     def __init__(self, nodes: Ints, graph: AffinityGraph) -> None:
@@ -126,14 +126,14 @@ class _LinkageByWeight:
             a: [] for a in self.near
         }  # pairs, at their larger end: (-weight / size, node, slot)
         self.first: dict[int, tuple[float, int, int, int]] = {}  # the best pair of each cluster,
-        self.heap: list[tuple[float, int, int, int]] = []  # and all of them
+        self.heap: list[tuple[float, int, int, int]] = []  # the entries of all clusters
         for a in self.near:
             for b in self.near[a]:
                 if a < b:
                     self._put(a, b)
 
     def merges(self, new: int) -> list[tuple[int, int]]:
-        """Pairs of nodes in the order of merging, which make the nodes ``new``, ``new`` + 1, ..."""
+        """Yield pairs of nodes in the order of merging; they make the nodes ``new``, ``new`` + 1, ..."""
         children = []
         while self.heap:
             item = heapq.heappop(self.heap)
@@ -157,7 +157,7 @@ class _LinkageByWeight:
         return -self.near[a][b] / (self.size[a] * self.size[b]), min(nodes), max(nodes)
 
     def _entry(self, a: int, b: int) -> tuple[float, int, int]:
-        """What the pair is queued with at a."""
+        """The entry with which the pair is queued at a."""
         return -self.near[a][b] / self.size[b], self.node[b], b
 
     def _put(self, a: int, b: int) -> None:
@@ -217,7 +217,7 @@ def _weights_between(nodes: Ints, graph: AffinityGraph) -> dict[int, dict[int, f
 
 
 def _join_by_distance(tree: MergeTree, source: Ints, target: Ints, distance: Floats) -> MergeTree:
-    """Single linkage along the given links, shortest first."""
+    """Join by single linkage along the given links, the shortest first."""
     root = np.arange(tree.n_initial + len(tree.children) + len(tree.roots()))
     for t, pair in enumerate(tree.children):
         root[pair] = tree.n_initial + t

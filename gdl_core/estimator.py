@@ -1,4 +1,4 @@
-"""The scikit-learn clusterer: a thin shell over the functions of this package."""
+"""The scikit-learn clusterer, a thin wrapper around the functions of this package."""
 
 import warnings
 from typing import Any, Self
@@ -28,7 +28,7 @@ PROMINENT = "prominent"
 
 
 class GraphDegreeLinkage(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # these have no types
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn has no types
     TransformerMixin,  # type: ignore[misc]
     ClusterMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -46,8 +46,8 @@ class GraphDegreeLinkage(
         "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
     n_neighbors : int or None, default=None
         K, not counting the sample itself. None: 30, or a tenth of the samples if that is less, but at least
-        5; of a given graph, at most that many from each row, and a row may have fewer or none. If there are
-        fewer other samples, all of them are used, with a warning.
+        5; from a given graph, at most that many per row, and a row may have fewer or none. If there are fewer
+        other samples, all of them are used, with a warning.
     n_initial_neighbors : int, default=1
         K0 of the initial clusters, at most K; 0 starts from single samples. If this gives fewer initial
         clusters than n_clusters, the largest smaller K0 that gives enough is used, with a warning.
@@ -56,7 +56,7 @@ class GraphDegreeLinkage(
     n_neighbor_clusters : int, default=10
         K^c, for "agdl".
     min_cluster_size : int, "prominent" or None, default=None
-        Which clusters count. "prominent": the most prominent branches of the hierarchy
+        The rule for which clusters count. "prominent": the most prominent branches of the hierarchy
         (`select_prominent_clusters`); samples between them go to the cluster to which they are joined most
         strongly (`give_to_neighbours`), and random walks draw the boundaries (`smooth_labels`). A number: the
         hierarchy is cut where n_clusters clusters have at least that many samples (`select_clusters`);
@@ -95,12 +95,12 @@ class GraphDegreeLinkage(
         The nodes that each merge joins: 0 .. n_initial - 1 are initial clusters, and each merge makes a new
         node.
     affinities_ : (m,) float64
-        The affinity of each merge; 0 where clusters without any were joined by distance.
+        The affinity of each merge; 0 if clusters without affinity were joined by distance.
     tree_ : MergeTree
-        The hierarchy, down to one cluster where distances allow.
+        The hierarchy, down to one cluster if distances allow that.
     graph_ : AffinityGraph
-        Its sigma2 is in the squared unit of X, or of X divided by a power of two if squares of X would leave
-        the range of float64.
+        The graph; its sigma2 is in squared units of X, or of X divided by a power of two if squares of X
+        would exceed the range of float64.
     n_features_in_ : int
 
     Examples
@@ -181,7 +181,7 @@ class GraphDegreeLinkage(
         asked = self.n_initial_neighbors
         initial = enough_initial_clusters(knn, asked, self.n_clusters or 1, stacklevel=2)
         n_neighbors = knn.n_neighbors
-        del knn  # merging needs no distances, and may need all memory there is
+        del knn  # merging needs no distances, and may need all the memory
         merged = self._merge(initial)
         given = isinstance(X, tuple) or (scipy.sparse.issparse(X) and self.metric == "precomputed")
         among = None if given else make_distances_among(X, self.metric)
@@ -201,8 +201,8 @@ class GraphDegreeLinkage(
     def predict(self, X: Any) -> Ints:
         """The clusters of new samples, by the weights of their edges to those that were clustered.
 
-        Nothing is merged again. A sample that was clustered is its own nearest neighbour here, so it may get
-        a label that differs from labels_.
+        Nothing is merged again. Here a sample that was clustered is its own nearest neighbour, so its label
+        may differ from labels_.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class GraphDegreeLinkage(
         Returns
         -------
         (m,) int64
-            Of equally strong clusters the smaller label; -1 where all neighbours are outliers.
+            The labels (ties: the smaller one); -1 if all neighbours are outliers.
         """
         shares = self.predict_memberships(X)
         if shares.shape[1] == 0:
@@ -281,7 +281,7 @@ class GraphDegreeLinkage(
         return persistences(self.tree_, self.labels_)
 
     def cut(self, n_clusters: int) -> Ints:
-        """Another partition of the same hierarchy, chosen by the rules of `fit`, without merging again.
+        """Choose another partition of the same hierarchy by the rules of `fit`, without merging again.
 
         The hierarchy begins with the initial clusters of the fit. If you need more clusters than these, fit
         again with that n_clusters or with a smaller n_initial_neighbors.
@@ -294,7 +294,7 @@ class GraphDegreeLinkage(
         Returns
         -------
         (n,) int64
-            As labels_.
+            Labels, as in labels_.
         """
         check_is_fitted(self)
         return self._labels(check_integer_at_least("n_clusters", n_clusters, 1), warn=True)
@@ -369,7 +369,7 @@ class GraphDegreeLinkage(
 
     @property
     def _smallest(self) -> int | None:
-        """The smallest cluster that counts; None: the most prominent branches count, whatever their size."""
+        """The smallest size of a cluster that counts; None: the most prominent branches of any size count."""
         if self.min_cluster_size is None:
             return None if self.n_neighbors is None else 1
         return None if isinstance(self.min_cluster_size, str) else self.min_cluster_size

@@ -1,7 +1,7 @@
 """The neighbourhood graph (Sec. 3.1) and the initial clusters (Sec. 3.2).
 
-n samples, each with its K nearest others. W[i, j] = w_ij is the weight of the edge from vertex i to vertex
-j, zero where there is none.
+There are n samples, each with its K nearest others. W[i, j] = w_ij is the weight of the edge from vertex i to
+vertex j, or zero if there is none.
 """
 
 import warnings
@@ -18,7 +18,7 @@ from ._common.exponential import exp_of_negative
 from ._common.types import Array, Floats, Int32s, Ints
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
-MOST_DISTANCE = 1e150  # so do sums of squares
+MOST_DISTANCE = 1e150  # sums of squares stay finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +29,15 @@ class KnnGraph:
     ----------
     indices : (n, K) int32
         ``indices[i]`` are the neighbours of sample i, never i itself, sorted by (distance, index). A sample
-        with fewer than K has -1 after its last one.
+        with fewer than K neighbours has -1 after the last one.
     distances : (n, K) float64
         Their distances, in the unit of the metric; infinity after the last neighbour.
 
     Raises
     ------
     ValueError
-        If shapes differ, an index is not an integer, out of range, repeated or the row's own, a distance is
-        negative or not finite, or a row is not sorted.
+        If shapes differ; an index is not an integer, is out of range, repeated, or that of the sample itself;
+        a distance is negative or not finite; or a row is not sorted.
     """
 
     indices: Int32s
@@ -71,7 +71,7 @@ class KnnGraph:
         wrong_order = (after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))
         if len(found) < i.size:
             if (np.isinf(d) != (i < 0)).any():
-                raise ValueError("where an index is -1 the distance must be infinite")
+                raise ValueError("if an index is -1, the distance must be infinite")
             wrong_order &= i[:, 1:] >= 0
         if wrong_order.any():
             raise ValueError("each row must be sorted by (distance, index)")
@@ -87,7 +87,7 @@ class KnnGraph:
         return int(self.indices.shape[1])
 
     def edges(self) -> tuple[Ints, Int32s, Floats]:
-        """The rows one after the other.
+        """List the edges of all rows.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class KnnGraph:
             Where each row begins and ends.
         indices : (nnz,) int32
         distances : (nnz,) float64
-            Views of the graph's own arrays where every sample has K neighbours.
+            Views of the arrays of the graph if every sample has K neighbours.
         """
         n, k = self.indices.shape
         if self.indices.min(initial=0) >= 0:
@@ -105,12 +105,12 @@ class KnnGraph:
         return indptr, self.indices[real], self.distances[real]
 
     def first(self, k: int) -> "KnnGraph":
-        """The graph of only the k nearest neighbours.
+        """Make the graph of only the k nearest neighbours.
 
         Parameters
         ----------
         k : int
-            How many, at most K.
+            The number of neighbours, at most K.
 
         Returns
         -------
@@ -139,9 +139,9 @@ class AffinityGraph:
     Raises
     ------
     ValueError
-        If the lengths don't fit together, an index is not an integer, out of range, repeated in a row or the
-        row's own, or a weight is not in [0, 1e100]. `from_csr` takes matrices with repeated entries and a
-        diagonal.
+        If the lengths don't fit together; an index is not an integer, is out of range, repeated in a row, or
+        that of the vertex itself; or a weight is not in [0, 1e100]. `from_csr` takes matrices with repeated
+        entries and a diagonal.
     """
 
     indptr: Ints
@@ -152,7 +152,7 @@ class AffinityGraph:
     def __post_init__(self) -> None:
         indptr = check_integers("indptr", self.indptr).astype(
             np.int64, copy=False
-        )  # differences of uint never fall
+        )  # differences of uint are never negative
         indices = check_integers("indices", self.indices)
         weights = np.ascontiguousarray(self.weights, dtype=np.float64)
         if any(a.ndim != 1 for a in (indptr, indices, weights)) or len(indices) != len(weights):
@@ -171,7 +171,7 @@ class AffinityGraph:
 
     @classmethod
     def from_csr(cls, matrix: Any) -> "AffinityGraph":
-        """A matrix of weights as a graph.
+        """Make a graph from a matrix of weights.
 
         Parameters
         ----------
@@ -223,8 +223,8 @@ def _check_range(indices: Array, n: int, least: int = 0) -> None:
 
 
 def _check_edges(indptr: Ints, indices: Int32s) -> None:
-    """Check that no edge leads from a vertex to itself or occurs twice, which merging and scores would count
-    differently.
+    """Check that no edge leads from a vertex to itself or occurs twice, because merging and scores would
+    count these edges differently.
     """
     wrong = _find_wrong_edge(indptr, indices)
     if wrong is None:
@@ -238,7 +238,7 @@ def _check_edges(indptr: Ints, indices: Int32s) -> None:
 
 
 def _find_wrong_edge(indptr: Ints, indices: Int32s) -> tuple[int, int] | None:
-    """The ends of the first edge from a vertex to itself, or that its row holds twice."""
+    """The ends of the first edge that leads from a vertex to itself or occurs twice in its row."""
     from ._common.edges import find_wrong_edge
 
     e = int(find_wrong_edge(indptr, indices))
@@ -246,7 +246,7 @@ def _find_wrong_edge(indptr: Ints, indices: Int32s) -> tuple[int, int] | None:
 
 
 def _check_weights(weights: Floats) -> None:
-    outside = ~((weights >= 0) & (weights <= MOST_WEIGHT))  # so are nan and infinity
+    outside = ~((weights >= 0) & (weights <= MOST_WEIGHT))  # also nan and infinity
     if outside.any():
         raise ValueError(f"weights must be in [0, {MOST_WEIGHT:g}], got {weights[outside][0]:g}")
 
@@ -286,7 +286,7 @@ def affinity_graph(
         sigma2 = bandwidth * float(squared.mean()) if squared.size else 0.0
     elif not (isinstance(sigma2, Real) and 0 <= sigma2 < np.inf):
         raise ValueError(f"sigma2 must be a finite number >= 0, got {sigma2!r}")
-    farthest = squared[indptr[:-1][np.diff(indptr) > 0]].max(initial=0.0)  # of the nearest
+    farthest = squared[indptr[:-1][np.diff(indptr) > 0]].max(initial=0.0)  # of all nearest neighbours
     while sigma2 > 0 and np.exp(-farthest / sigma2) < min_nearest_weight:
         sigma2 *= 2
     weights = exp_of_negative(-squared / sigma2) if sigma2 > 0 else (squared == 0).astype(np.float64)
@@ -302,7 +302,7 @@ def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: boo
     n_initial_neighbors : int
         K0, at most K.
     mutual : bool
-        Use only links i - j where each is among the other's K0 nearest.
+        Use only links i - j between samples that are each among the K0 nearest of the other.
 
     Returns
     -------
@@ -337,19 +337,19 @@ def enough_initial_clusters(
     *,
     stacklevel: int = 1,
 ) -> Ints:
-    """The `initial_clusters` of the largest K0 up to ``n_initial_neighbors`` that leaves ``n_clusters``.
+    """Find the `initial_clusters` of the largest K0 up to ``n_initial_neighbors`` that leaves ``n_clusters``.
 
-    If K0 is smaller than requested, a warning is given; with K0 = 0 every sample is a cluster of its own.
+    If K0 is smaller than requested, a warning is given; with K0 = 0 every sample is a separate cluster.
 
     Parameters
     ----------
     knn : KnnGraph
     n_initial_neighbors : int
-        K0; at most K counts.
+        K0; values above K count as K.
     n_clusters : int
-        n_T; at most the number of samples counts.
+        n_T; values above the number of samples count as that number.
     stacklevel : int
-        Of the warning: 1 is the caller.
+        The level of the warning: 1 is the caller.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Compiling kernels, for programs that build on this package: `njit` for kernels, `inner` for their parts."""
+"""Compiles kernels of programs that build on this package: `njit` for kernels, `inner` for their parts."""
 
 from ._common.jit import inner, njit
 

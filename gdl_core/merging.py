@@ -1,8 +1,8 @@
 """Merging clusters: ``gdl`` (Algorithm 1), ``gdl_u`` (Algorithm 2) and ``agdl`` (Algorithm 3).
 
-All three record what they merge as a `MergeTree`. Ties are the same in all: among pairs of equal affinity
-the one with the smaller node numbers comes first (compare the smaller numbers, then the larger), where
-initial clusters are numbered as labelled and merged ones after them in order of creation.
+All three record their merges as a `MergeTree`. All break ties in the same way: among pairs of equal
+affinity the one with the smaller node numbers comes first (compare the smaller numbers, then the larger).
+Initial clusters have their labels as numbers, and merged ones follow in the order of creation.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -44,8 +44,8 @@ def gdl_u(
     n_clusters : int
         n_T; merging stops at this number, or earlier if no pair of clusters has a positive affinity.
     min_affinity : float
-        Merging also stops before a merge of a smaller affinity. The merges are those that ``cut`` with this
-        ``min_affinity`` needs, in less time.
+        Merging also stops before a merge of a smaller affinity. These are the merges that ``cut`` needs with
+        this ``min_affinity``, in less time.
     n_jobs : int, optional
         Threads, useful only if the graph has unconnected parts: 1 by default, -1 for all.
         The result is the same for any number.
@@ -55,7 +55,7 @@ def gdl_u(
     Returns
     -------
     MergeTree
-        Ask it for ``cut(n_clusters)``.
+        The hierarchy; call ``cut(n_clusters)`` to get labels.
     """
     return _merge(graph, initial_labels, n_clusters, min_affinity, 0, n_jobs, verbose)
 
@@ -72,10 +72,10 @@ def agdl(
 ) -> MergeTree:
     """Accelerated graph degree linkage (AGDL, Algorithm 3): only pairs in the neighbour sets may merge.
 
-    Each cluster starts with the K^c clusters of the largest affinity to it (fewer where fewer are positive).
-    When the neighbour sets of an unconnected part of the graph no longer hold a pair with a positive affinity
-    of at least ``min_affinity``, those of this part are built anew in the same way, so that merging ends only
-    when no such affinity is left.
+    Each cluster starts with the K^c clusters that have the largest affinity to it (fewer if fewer are
+    positive). When the neighbour sets of an unconnected part of the graph no longer hold a pair with a
+    positive affinity of at least ``min_affinity``, those of this part are built again in the same way, so
+    that merging ends only when no such affinity is left.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def agdl(
     min_affinity : float
         Merging ends when no two clusters have an affinity of at least this. It may continue beyond the point
         at which a ``cut`` of the whole tree with this ``min_affinity`` would end, if neighbour sets that were
-        built anew hold larger affinities.
+        built again hold larger affinities.
     n_jobs : int, optional
         Threads, as in `gdl_u`.
     verbose : int
@@ -163,7 +163,7 @@ def _merge_share(
     from ._merge.merge_kernel import merge_components
 
     n_target, min_affinity, k_nearest, split_graph = arguments
-    room = 2 * int(parts[:, 4].max())  # entries: two for each edge at the most
+    room = 2 * int(parts[:, 4].max())  # entries: at most two for each edge
     sums, beside, link = np.empty((room, 4)), np.empty(room, np.int32), np.empty((room, 2), np.int32)
     merge_components(
         parts,

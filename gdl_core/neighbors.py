@@ -1,7 +1,7 @@
 """The K nearest neighbours of every sample, exact or approximate, never with an n x n matrix.
 
-Neighbours are sorted by (distance, index). Where several samples share the K-th distance, those of the
-smallest index are taken. Distances are the same bits for any number of threads (`_search.exact_search`).
+Neighbours are sorted by (distance, index). If several samples share the K-th distance, those with the
+smallest indices are taken. Distances are bitwise equal for any number of threads (`_search.exact_search`).
 """
 
 import warnings
@@ -22,12 +22,12 @@ from ._search.sparse_search import METRICS as SPARSE_METRICS
 from ._search.sparse_search import search_sparse
 from .graph import KnnGraph
 
-TREE_FEATURES = 8  # with so few, search trees are exact and fast at any size
-EXACT_UP_TO = 1e11  # n^2 (d + 64), about three seconds of one processor
-OVERHEAD = 64  # what finding the smallest of n distances costs beside them, in features
+TREE_FEATURES = 8  # up to this many, search trees are exact and fast at any size
+EXACT_UP_TO = 1e11  # n^2 (d + 64), about three seconds on one processor
+OVERHEAD = 64  # extra cost of finding the smallest of n distances, in features
 BY_CELLS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_search.cell_search`
 BY_DESCENT = ("manhattan", "l1", "chebyshev", "canberra", "braycurtis", "hamming")  # by pynndescent
-WITH_PARAMETERS = ("mahalanobis", "seuclidean", "pyfunc")  # metrics of scikit-learn that can't be had by name
+WITH_PARAMETERS = ("mahalanobis", "seuclidean", "pyfunc")  # metrics of scikit-learn that need parameters
 MOST_NEIGHBORS, FEWEST_NEIGHBORS = 30, 5  # by default
 _BLOCK = 8192  # query rows at a time
 
@@ -43,18 +43,18 @@ def knn_graph(
     verbose: int = 0,
     allow_fewer: bool = False,
 ) -> KnnGraph:
-    """The K-nearest-neighbour graph of samples, of distances, or of neighbours found elsewhere.
+    """Make the K-nearest-neighbour graph from samples, distances, or neighbours found elsewhere.
 
     Parameters
     ----------
     x : array, sparse matrix or pair of arrays
         (n, d) samples, sparse ones with the euclidean or the cosine distance, which are searched exactly.
-        With ``metric="precomputed"`` one of: an (n, n) array of distances (row i: from i; it
-        need not be symmetric, its diagonal is not used); a sparse (n, n) matrix with the distances of at
-        least K others in each row, stored zeros included; a pair of arrays (indices, distances), each
-        (n, m), with the neighbours of each sample, nearest first, as faiss and cuML return them. Of such a
-        pair only the first K columns are read, or K + 1 if rows hold the sample itself, one block of rows at
-        a time, so the arrays may be mapped from files that are larger than the memory.
+        With ``metric="precomputed"`` one of: an (n, n) array of distances (row i: from i; the array need not
+        be symmetric, and its diagonal is not used); a sparse (n, n) matrix with the distances of at least K
+        others in each row, stored zeros included; a pair of arrays (indices, distances), each (n, m), with
+        the neighbours of each sample, nearest first, as faiss and cuML return them. Of such a pair only the
+        first K columns are read, or K + 1 if rows hold the sample itself, one block of rows at a time, so the
+        arrays may be mapped from files that are larger than the memory.
     n_neighbors : int
         K, in [1, n - 1]. A sample is never its own neighbour.
     metric : str or callable
@@ -137,7 +137,7 @@ def default_n_neighbors(x: Any, metric: Metric) -> int:
 
 
 def count_given_neighbors(x: Any) -> int:
-    """Count the neighbours of the sample that has the most in a given graph.
+    """Count the neighbours of the sample with the most neighbours in a given graph.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def count_given_neighbors(x: Any) -> int:
     Returns
     -------
     int
-        At least 1; without a graph n - 1.
+        The number, at least 1; n - 1 if no graph is given.
     """
     if isinstance(x, tuple):
         indices = np.asanyarray(x[0])
@@ -237,9 +237,9 @@ def _show_progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
 def _search_approximately(
     x: Array, k: int, metric: Metric, n_jobs: int | None, random_state: int, verbose: int
 ) -> KnnGraph:
-    """Candidates of the approximate search, with their distances computed again in float64.
+    """Find candidates by the approximate search, and compute their distances again in float64.
 
-    Rows for which fewer than K were found are searched exactly.
+    Rows with fewer than K candidates are searched exactly.
     """
     n, space = len(x), make_space(x, metric, n_jobs)
     if space is None:
@@ -263,7 +263,7 @@ def _search_approximately(
 def _search_by_descent(
     x: Array, k: int, metric: Metric, random_state: int, verbose: int
 ) -> tuple[Int32s, Array]:
-    """pynndescent's graph, made on one thread, because it depends on the number of threads."""
+    """Make pynndescent's graph, on one thread because it depends on the number of threads."""
     from pynndescent import NNDescent
 
     options = {"n_jobs": 1, "random_state": random_state, "verbose": bool(verbose)}

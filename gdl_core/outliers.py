@@ -1,4 +1,4 @@
-"""Which clusters are outliers: connectivity scores and their largest gap (supplement, "Outlier
+"""Tests which clusters are outliers, by the largest gap of connectivity scores (supplement, "Outlier
 Elimination").
 """
 
@@ -11,7 +11,7 @@ from .graph import AffinityGraph
 
 
 def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:
-    """The connectivity score of each cluster, sum_{i in C} [deg^-_i(C) + deg^+_i(C)].
+    """Compute the connectivity score of each cluster, sum_{i in C} [deg^-_i(C) + deg^+_i(C)].
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:
     Returns
     -------
     (n_clusters,) float64
-        By Definition 2 each is 2 / |C| times the sum of all edge weights inside C.
+        The scores; by Definition 2, each is 2 / |C| times the sum of all edge weights inside C.
     """
     labels = check_sample_labels(graph.n_samples, labels)
     n_clusters = int(labels.max(initial=-1)) + 1
@@ -35,7 +35,7 @@ def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:
 
 
 def split_at_largest_gap(scores: ArrayLike) -> Bools:
-    """Which clusters are above the largest gap between consecutive scores.
+    """Find the clusters above the largest gap between consecutive scores.
 
     Parameters
     ----------

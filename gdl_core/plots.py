@@ -1,4 +1,4 @@
-"""Figures of a fit, by matplotlib: the dendrogram, its large branches, and the scores of the clusters."""
+"""Figures of a fit, drawn with matplotlib: the dendrogram, its large branches, and the clusters' scores."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from .separation import smallest_judged
 from .tree import MergeTree
 
 HEIGHT = "1 + log10(first affinity / smallest so far)"
-PURE = 0.9  # of a branch in one cluster: it is drawn in the cluster's colour
+PURE = 0.9  # a branch with this share in one cluster has the cluster's colour
 
 
 def plot_dendrogram(model: Any, ax: Any = None, *, n_leaves: int = 30) -> Any:
@@ -28,7 +28,7 @@ def plot_dendrogram(model: Any, ax: Any = None, *, n_leaves: int = 30) -> Any:
     Returns
     -------
     matplotlib Axes
-        The height is that of `MergeTree.heights`: one unit is a factor of ten of the affinity.
+        The height is that of `MergeTree.heights`: one unit is a factor of ten in the affinity.
     """
     from scipy.cluster.hierarchy import dendrogram
 
@@ -45,8 +45,8 @@ def plot_dendrogram(model: Any, ax: Any = None, *, n_leaves: int = 30) -> Any:
 def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -> Any:
     """Draw the large branches of the hierarchy, each as wide as its number of samples.
 
-    A branch reaches from the merge that joins it to another large one down to the merge of its own two large
-    parts. It narrows where smaller branches leave it.
+    A branch extends from the merge that joins it to another large one down to the merge of its two large
+    parts. It becomes narrower where smaller branches leave it.
 
     Parameters
     ----------

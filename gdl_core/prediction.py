@@ -1,4 +1,4 @@
-"""How strongly samples, including new ones, belong to each cluster, and how good each cluster is."""
+"""Measures how strongly samples, including new ones, belong to each cluster, and how good clusters are."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from ._search.given_graph import nearest_in_rows
 from .graph import AffinityGraph
 from .tree import MergeTree, sum_below
 
-TOGETHER = 32  # clusters looked at in one walk of the hierarchy
+TOGETHER = 32  # clusters handled in one pass over the hierarchy
 
 
 def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
-    """For each sample the share of the weight of its edges, from it and to it, with each cluster.
+    """Compute, for each sample, the share of its edge weight, in both directions, that each cluster has.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
     Returns
     -------
     (n, n_clusters) float64
-        Rows add up to 1. A row without a weight to any cluster is 1 at the sample's own cluster, or 0 if it
+        Rows add up to 1. A row without weight to any cluster is 1 at the cluster of the sample, or 0 if it
         has none.
     """
     shares = np.asarray(graph.symmetric() @ _indicators(labels).astype(np.float64))
@@ -37,25 +37,25 @@ def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
 def nearest_of_new(
     X: Any, fitted: Any, n_neighbors: int, metric: Metric, n_jobs: int | None
 ) -> tuple[Ints, Floats]:
-    """The nearest of the samples that were clustered, for each new one.
+    """Find the nearest of the clustered samples for each new sample.
 
     Parameters
     ----------
     X : array or sparse matrix
-        (m, d) new samples, or an (m, n) array or CSR matrix of their distances where ``fitted`` is None.
+        (m, d) new samples, or an (m, n) array or CSR matrix of their distances if ``fitted`` is None.
     fitted : array, sparse matrix or None
         (n, d) samples that were clustered.
     n_neighbors : int
         K.
     metric : str or callable
-        Of scikit-learn.
+        A metric of scikit-learn.
     n_jobs : int or None
         Threads.
 
     Returns
     -------
     indices (m, K) int, distances (m, K) float64
-        Nearest first; -1 at distance inf beyond the last of a row of a sparse matrix.
+        Nearest first; rows of a sparse matrix are padded with -1 at distance inf.
     """
     if fitted is None:
         if scipy.sparse.issparse(X):
@@ -74,7 +74,7 @@ def nearest_of_new(
 
 
 def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: float) -> Floats:
-    """For each new sample the share of the weights (Eq. 1) to its neighbours that each cluster has.
+    """Compute, for each new sample, the share of each cluster in the weights (Eq. 1) to its neighbours.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: fl
     Returns
     -------
     (m, n_clusters) float64
-        Rows add up to 1; those of samples with neighbours of no cluster only, or without any, are 0.
+        Rows add up to 1; those of samples without neighbours in any cluster are 0.
     """
     squared = distances**2
     nearest = np.where(
         np.isfinite(squared[:, :1]), squared[:, :1], 0.0
-    )  # weights relative to the nearest: far samples have some too
+    )  # relative to the nearest, so that far samples have weights, too
     if sigma2 > 0:
         weights = exp_of_negative(((nearest - squared) / sigma2).ravel()).reshape(squared.shape)
     else:
@@ -109,7 +109,7 @@ def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: fl
 
 
 def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
-    """For each cluster the share of its edge weight that leads to others: how badly it is separated.
+    """Compute the share of each cluster's edge weight that leads to others: how badly it is separated.
 
     Parameters
     ----------
@@ -133,12 +133,12 @@ def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
 
 
 def persistences(tree: MergeTree, labels: Ints) -> Floats:
-    """How long each cluster lasts in the hierarchy, from 0 (not at all) to 1 (to the end).
+    """Compute how long each cluster lasts in the hierarchy, from 0 (not at all) to 1 (to the end).
 
     The branch of a cluster is the node of the hierarchy that agrees with it best: the node with the largest
     number of common samples divided by the number of samples in either (ties: the first one). It lasts from
-    the merge that completes it, of affinity a, to the one that joins it to others, of affinity b: 1 - b / a,
-    where a and b are the smallest affinities up to these merges, which don't rise.
+    the merge that completes it to the one that joins it to others. The value is 1 - b / a, where a and b are
+    the smallest affinities up to these merges.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def _indicators(labels: Ints) -> Array:
 
 
 def _to_shares(sums: Floats, own: Ints) -> Floats:
-    """Rows divided by their sum; those of 0 are 1 at the cluster ``own``, where there is one."""
+    """Divide rows by their sums; rows with sum 0 become 1 at the cluster ``own``, if there is one."""
     total = sums.sum(axis=1, keepdims=True)
     shares = np.where(total > 0, sums / np.where(total > 0, total, 1.0), 0.0)
     lone = np.flatnonzero((total[:, 0] == 0) & (own >= 0))

@@ -1,4 +1,4 @@
-"""Which branches of the hierarchy are clusters: those that are large and well separated."""
+"""Selects the branches of the hierarchy that are clusters: those that are large and well separated."""
 
 import numpy as np
 
@@ -9,20 +9,20 @@ from .selection import Selection
 from .separation import weights_of_branches
 from .tree import MergeTree
 
-SMALLEST_SHARE = 0.05  # of an average cluster: what is smaller is no cluster
-LARGE_SHARE = 0.25  # of an average cluster: merges of two so large are more than crumbs that join one
+SMALLEST_SHARE = 0.05  # share of an average cluster: smaller branches are not clusters
+LARGE_SHARE = 0.25  # share of an average cluster: smaller branches that join others are crumbs
 
 
 def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters: int) -> Selection:
-    """Choose the ``n_clusters`` branches of the hierarchy that are most prominent together.
+    """Choose the ``n_clusters`` branches of the hierarchy that are jointly the most prominent.
 
-    The prominence of a branch is its number of samples over its conductance, the share of its edge weight
-    that leaves it (`prominences`). Of all choices of ``n_clusters`` branches that do not contain each other
-    the one with the largest product of prominences is taken; it is found exactly, by dynamic programming.
-    Samples that are in no chosen branch, such as tiny clusters and noise between clusters, are labelled -1.
-    Branches with fewer than a twentieth of n / n_clusters samples are ignored, unless there are too few
-    others. If no merge joins a part of the graph to the rest, and it has at least that many samples, it holds
-    a cluster, even if this gives more than ``n_clusters``.
+    The prominence of a branch is its number of samples divided by its conductance, the share of its edge
+    weight that leaves it (`prominences`). Among all choices of ``n_clusters`` branches that do not contain
+    each other, dynamic programming finds the one with the largest product of prominences, exactly. Samples
+    that are in no chosen branch, such as tiny clusters and noise between clusters, are labelled -1. Branches
+    with fewer than a twentieth of n / n_clusters samples are ignored, unless there are too few others. If no
+    merge joins a part of the graph to the rest, and it has at least that many samples, it holds a cluster,
+    even if this gives more than ``n_clusters``.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
 
 
 def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
-    """The prominence of each node of the hierarchy, its size over its conductance.
+    """Compute the prominence of each node of the hierarchy, its size divided by its conductance.
 
     Let cut be the weight of the edges that leave or enter a node, and vol the weight of all edges of its
-    samples, where those inside count twice. The conductance is (cut + w) / (vol + w), where w is the largest
-    weight in the graph. This counts one more edge, so that parts without any edge to the rest differ by their
-    size.
+    samples, with those inside counted twice. The conductance is (cut + w) / (vol + w), where w is the largest
+    weight in the graph. This counts one extra edge, so that parts without any edge to the rest differ by
+    their size.
 
     Parameters
     ----------
@@ -82,21 +82,21 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
 
 
 def _count_leaves(tree: MergeTree, large: Array) -> int:
-    """How many large branches hold no other, the most clusters that there can be."""
+    """Count the large branches that contain no other one: the largest possible number of clusters."""
     inner = large[tree.children].any(axis=1)
     return int(large[: tree.n_initial].sum() + (large[tree.n_initial :] & ~inner).sum())
 
 
 class _Row:
-    """The best choices within a branch: ``best[j]`` of j nodes, together; one node is ``node``."""
+    """The best choices within a branch: ``best[j]`` is the sum for j nodes; the single node is ``node``."""
 
     def __init__(self, best: Floats, node: int, parts: "tuple[_Row, _Row] | None" = None) -> None:
         self.best, self.node, self.parts = best, node, parts
-        self.split: Array = np.empty(0, np.int32)  # of j nodes, how many are in the first part
+        self.split: Array = np.empty(0, np.int32)  # for j nodes, the number in the first part
 
 
 def _choose(tree: MergeTree, large: Array, worth: Floats, n_clusters: int) -> Ints:
-    """(k,) nodes that do not contain each other, of the largest sum of worth."""
+    """(k,) nodes that do not contain each other, with the largest sum of worth."""
     rows: dict[int, _Row] = {}
     for v in np.flatnonzero(large).tolist():  # children come first
         below = []
@@ -105,14 +105,14 @@ def _choose(tree: MergeTree, large: Array, worth: Floats, n_clusters: int) -> In
         row = _Row(np.array([0.0, -np.inf]), v) if not below else below[0]
         if len(below) == 2:
             row = _join(below[0], below[1], n_clusters)
-        if worth[v] >= row.best[1]:  # of equal ones the larger
+        if worth[v] >= row.best[1]:  # ties: the larger branch
             row.best[1], row.node = worth[v], v
         rows[v] = row
     parts = [rows[v] for v in sorted(rows)]
     if len(parts) >= n_clusters:
         return np.array([p.node for p in parts], np.int64)
     for p in parts:
-        p.best[0] = -np.inf  # each holds a cluster
+        p.best[0] = -np.inf  # each part holds a cluster
     while len(parts) > 1:
         parts = [_join(parts[0], parts[1], n_clusters), *parts[2:]]
     chosen: list[int] = []
@@ -129,7 +129,7 @@ def _choose(tree: MergeTree, large: Array, worth: Floats, n_clusters: int) -> In
 
 
 def _join(a: _Row, b: _Row, n_clusters: int) -> _Row:
-    """The row of two branches side by side; of equal choices that with the fewest in ``a``."""
+    """The row of two branches together; of equal choices, the one with the fewest nodes in ``a``."""
     if len(a.best) < len(b.best):
         a, b = b, a
     length = min(len(a.best) + len(b.best) - 2, n_clusters) + 1

@@ -1,7 +1,7 @@
-"""The paper's definitions as written (Sec. 3.3), and Algorithm 1 on top of them: short, slow, exact.
+"""The paper's definitions as written (Sec. 3.3), and Algorithm 1 based on them: short, slow, exact.
 
 W is the (n, n) weighted adjacency matrix, W[i, j] = w_ij the weight of the edge i -> j; a and b are arrays
-of vertices, the clusters C_a and C_b. These functions are the referee of the compiled ones.
+of vertices, the clusters C_a and C_b. These functions check the compiled ones.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from .graph import AffinityGraph
 from .tree import MergeTree
 
 Vertices = Sequence[int] | Ints
-Edges = list[dict[int, int]]  # of each vertex, {the other end: weight}
+Edges = list[dict[int, int]]  # for each vertex, {other end: weight}
 
 
 def indegree(w: Array, i: int, cluster: Vertices) -> float:
@@ -108,7 +108,7 @@ def affinity_matrix_form(w: Array, a: Vertices, b: Vertices) -> float:
     Returns
     -------
     float
-        The affinity, equal to `affinity` but for rounding.
+        The affinity, equal to `affinity` except for rounding.
     """
     a, b = np.asarray(a), np.asarray(b)
     ab, ba = w[np.ix_(a, b)], w[np.ix_(b, a)]
@@ -117,7 +117,7 @@ def affinity_matrix_form(w: Array, a: Vertices, b: Vertices) -> float:
 
 
 def gdl(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int = 1) -> MergeTree:
-    """Graph degree linkage, Algorithm 1, plain: the referee of `gdl_u`.
+    """Run graph degree linkage by the plain Algorithm 1, to check `gdl_u`.
 
     Affinities are computed in exact integers (a float64 is an integer times a power of two) and rounded once.
     That takes seconds for a few thousand samples, and is only useful for checking.
@@ -129,7 +129,7 @@ def gdl(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int = 1) ->
     initial_labels : (n,) array of int
         Clusters to start from, 0, 1, ... without gaps.
     n_clusters : int
-        n_T; merging stops at this number, or earlier where no pair of clusters has a positive affinity.
+        n_T; merging stops at this number, or earlier if no pair of clusters has a positive affinity.
 
     Returns
     -------
@@ -163,11 +163,11 @@ def check_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: in
     Parameters
     ----------
     graph : AffinityGraph
-        Of the samples.
+        The graph of the samples.
     initial_labels : array_like of int
         The initial cluster of each sample, 0, 1, ... without gaps.
     n_clusters : int
-        At which merging stops.
+        The number at which merging stops.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def check_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: in
 
 
 def _exact_edges(graph: AffinityGraph) -> tuple[Edges, Edges, int]:
-    """Edges {j: w_ij * 2^s} of every vertex, those into it, and 2^s, all in integers."""
+    """Edges {j: w_ij * 2^s} from every vertex, the edges into it, and 2^s, all as integers."""
     ratios = [float(w).as_integer_ratio() for w in graph.weights]
     scale = max((q for _, q in ratios), default=1)
     out_edges: Edges = [{} for _ in range(graph.n_samples)]
@@ -213,7 +213,7 @@ def _compute_affinities(
     in_edges: Edges,
     scale: int,
 ) -> dict[tuple[int, int], float]:
-    """{(smaller, larger): affinity} of cluster a and every other to which it is positive (Eqs. 3 and 4)."""
+    """{(smaller, larger): affinity} of cluster a and each other one with positive affinity (Eqs. 3 and 4)."""
     to_a: dict[int, int] = {}
     from_a: dict[int, int] = {}  # for i outside: |C_a| deg^+_i(C_a) and |C_a| deg^-_i(C_a)
     sums_ca: dict[int, int] = {}

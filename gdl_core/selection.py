@@ -1,4 +1,4 @@
-"""Where to cut the hierarchy if only clusters of some size count."""
+"""Cuts the hierarchy when only clusters above some size count."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Selection:
     n_merges : int
         Merges before the cut.
     min_cluster_size : int
-        The size that was used; it is smaller than the one asked for if no cut has enough clusters of that
+        The size that was used; it is smaller than the requested one if no cut has enough clusters of that
         size.
     """
 
@@ -42,9 +42,8 @@ def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1)
 
     A merge changes the number of such clusters by -1, 0 or +1, so the number rises and falls. Of all cuts
     with the right number, the last one before the final merges without affinity is used; if there is none,
-    the first one after them. If the number is never reached, the size is reduced to the largest one with
-    which it is. If the number never falls so low, because the merges end first, the cut is after the last
-    merge.
+    the first one after them. If the number is never reached, the size is reduced to the largest one that
+    reaches it. If the merges end before the number falls that low, the cut is after the last merge.
 
     Parameters
     ----------
@@ -76,8 +75,8 @@ def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1)
 
 
 def _find_cut(tree: MergeTree, counts: Ints, n_clusters: int) -> int:
-    """Merges before the cut where ``counts`` (m + 1,), which somewhere is ``n_clusters``, is: the last one
-    before affinity runs out, if there is one, otherwise the first after.
+    """Merges before the cut at which ``counts`` (m + 1,) is ``n_clusters``, which must occur: the last such
+    cut before affinity runs out or, if there is none, the first one after that.
     """
     cuts = np.flatnonzero(counts == n_clusters)
     by_affinity = cuts[cuts <= np.count_nonzero(tree.affinities)]
@@ -94,7 +93,7 @@ def count_large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) ->
     sizes : (n_initial + m,) int64
         Samples of each node.
     min_cluster_size : int
-        Samples of a large cluster, at least.
+        The fewest samples of a large cluster.
 
     Returns
     -------
@@ -114,7 +113,7 @@ def _drop_small(labels: Ints, min_cluster_size: int) -> Ints:
 
 
 def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: int | None) -> str:
-    """Say what a user who asked for ``n_clusters`` has to know of the choice.
+    """Say what a user who asked for ``n_clusters`` must know about the choice.
 
     Parameters
     ----------
@@ -122,12 +121,12 @@ def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: i
     chosen : Selection
     n_clusters : int
     asked : int or None
-        The min_cluster_size asked for, if one was.
+        The requested min_cluster_size, if any.
 
     Returns
     -------
     str
-        Empty where all is as asked.
+        The message; empty if all is as requested.
     """
     if chosen.n_clusters < n_clusters:
         few = f"there are only {chosen.n_clusters} to start from"
@@ -144,7 +143,7 @@ def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: i
 
 
 def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
-    """Place samples labelled -1 in the cluster that they are joined to most strongly.
+    """Put samples labelled -1 into the cluster to which they are joined most strongly.
 
     In each round every such sample i with placed neighbours j joins the cluster C with the largest sum_{j in
     C} (w_ij + w_ji) (ties: the smaller label). Rounds are repeated until no label changes.
@@ -157,7 +156,7 @@ def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     Returns
     -------
     (n,) int64
-        Samples from which no path of edges leads to a cluster keep -1.
+        The labels; samples without a path of edges to a cluster keep -1.
     """
     labels = check_sample_labels(graph.n_samples, labels)
     unplaced = labels < 0

@@ -1,4 +1,4 @@
-"""How many clusters are separate: those between which the graph has a valley."""
+"""Counts the clusters that are separate: the graph has valleys between them."""
 
 import numpy as np
 
@@ -8,24 +8,24 @@ from .graph import AffinityGraph
 from .tree import MergeTree, sum_below
 
 ALWAYS_SEPARATE, NEVER_SEPARATE = 0.015, 0.15  # crossing weights; between them the largest gap decides
-STRUCTURE = 0.05  # where less crosses in one merge, there is more than one cluster
+STRUCTURE = 0.05  # if less crosses at one merge, there is more than one cluster
 
 
 def count_separate_clusters(
     tree: MergeTree, graph: AffinityGraph, min_cluster_size: int | None = None
 ) -> int:
-    """The number of clusters, as one more than the number of merges that join separate ones.
+    """Count the clusters, as one more than the number of merges that join separate ones.
 
     Two clusters are separate if little weight crosses from one to the other, compared with the weights of the
     samples within them (`crossing_weights`). If the boundary runs through a valley, few edges cross it, and
-    these are light. If it runs through a cluster, it cuts the neighbourhoods of samples, wherever it runs and
-    however short it is. How deep the shallowest valley is depends on the data. So the merges are sorted by
-    these weights, and those below the largest gap between two successive weights join separate clusters.
-    Merges up to 0.015 always do, and merges from 0.15 on never. The gap below the first merge counts only if
-    at least 0.05 crosses there.
+    these are light. If it runs through a cluster, it always cuts the neighbourhoods of samples, even if it is
+    short. How deep the shallowest valley is depends on the data. So the merges are sorted by these weights,
+    and those below the largest gap between two successive weights join separate clusters. Merges up to 0.015
+    always do, and merges from 0.15 on never. The gap below the first merge counts only if at least 0.05
+    crosses there.
 
-    Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): no more of the
-    weight of their edges leads out than stays inside. In many dimensions the pieces of one cluster are not
+    Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): at most as much of
+    the weight of their edges leads out as stays inside. In many dimensions the pieces of one cluster are not
     communities: little of their weight leads to each of the other pieces, but most of it leads to all of them
     together.
 
@@ -68,7 +68,7 @@ def count_separate_clusters(
 
 
 def smallest_judged(graph: AffinityGraph) -> int:
-    """The smallest size at which a cluster is counted by default.
+    """Find the smallest size at which a cluster is counted by default.
 
     Parameters
     ----------
@@ -85,10 +85,10 @@ def smallest_judged(graph: AffinityGraph) -> int:
 
 
 def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
-    """For each merge, an upper estimate of the weight that crosses from a sample beside the boundary.
+    """Estimate from above, for each merge, the weight that crosses from a sample beside the boundary.
 
-    Samples beside the boundary are those with an edge to the other side. The mean over them of the weight of
-    these edges is divided by the weight of a sample within the clusters: the mean of the samples' degrees,
+    Samples beside the boundary are those with an edge to the other side. The mean weight of these edges per
+    such sample is divided by the weight of a sample within the clusters: the mean of the samples' degrees,
     each weighted by itself, in the cluster where this is smaller. With b samples the result is multiplied by
     1 + 2 / sqrt(b), which adds two standard errors if the weights of single samples are distributed
     exponentially.
@@ -101,13 +101,13 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
     Returns
     -------
     (m,) float64
-        0 where nothing crosses.
+        The estimates; 0 if nothing crosses.
     """
     from ._cut.between import sum_weights_between
 
     edges, labels, n = graph.symmetric(), tree.initial_labels, tree.n_initial
     degree = np.asarray(edges.sum(axis=1)).ravel()
-    sums = np.zeros((n + len(tree.children), 2))  # of degrees and their squares
+    sums = np.zeros((n + len(tree.children), 2))  # sums of degrees and of their squares
     sums[:n] = np.stack([np.bincount(labels, degree**power, n) for power in (1, 2)], axis=1)
     sums = sum_below(tree, sums)
     within = sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0)
@@ -120,7 +120,7 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
 
 
 def weights_of_branches(tree: MergeTree, graph: AffinityGraph) -> tuple[Floats, Floats]:
-    """The weight of all edges of each node of the hierarchy, and of the edges inside it.
+    """Compute the weight of all edges of each node of the hierarchy, and of the edges inside it.
 
     Parameters
     ----------
@@ -130,9 +130,9 @@ def weights_of_branches(tree: MergeTree, graph: AffinityGraph) -> tuple[Floats, 
     Returns
     -------
     volume : (n_initial + m,) float64
-        Of all edges, initial clusters first.
+        The weight of all edges, initial clusters first.
     inside : (n_initial + m,) float64
-        Of those that stay inside, counted twice in both.
+        The weight of the edges inside; both arrays count these edges twice.
     """
     from ._cut.between import sum_weights_between
 

@@ -1,4 +1,4 @@
-"""Boundaries redrawn by random walks on the graph."""
+"""Redraws boundaries by random walks on the graph."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,11 +21,11 @@ def smooth_labels(
 
     A walk takes ``n_steps`` steps along the edges, in either direction, with probabilities in proportion to
     w_ij + w_ji. Its sample goes to the cluster C with the largest P(it ends in C) / sqrt(vol C), where vol is
-    the sum of the weights of all edges from and to C (of equal ones the smaller label). This is a power
+    the sum of the weights of all edges from and to C (ties: the smaller label). This is a power
     iteration towards the smallest normalized cut: P^t is applied to the normalized indicators of the
     clusters, followed by the nearest partition. If a cluster would lose all of its samples, they stay for
-    that round. There are at most 50 rounds. Of the clusters that walks from a sample reach, only the eight
-    likeliest are followed.
+    that round. There are at most 50 rounds. For each sample, only the eight likeliest clusters that walks
+    reach are followed.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def smooth_labels(
 
 
 def _keep_all(found: Ints, labels: Ints, n_clusters: int) -> Ints:
-    """``found`` where the samples of clusters that it leaves empty stay as in ``labels``."""
+    """Return ``found``, but samples of clusters that it leaves empty stay as in ``labels``."""
     while True:
         empty = np.bincount(found[found >= 0], minlength=n_clusters) == 0
         if not empty.any():
@@ -72,7 +72,7 @@ def _keep_all(found: Ints, labels: Ints, n_clusters: int) -> Ints:
 
 
 class _Walk:
-    """Where walks on a graph end."""
+    """The ends of random walks on a graph."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class _Walk:
         self.rows = list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(indptr) - 1], strict=True))
 
     def ends(self, labels: Ints, n_steps: int, volume: Floats) -> Ints:
-        """(n,) labels of the clusters with the largest share over the root of their volume; -1: none."""
+        """(n,) labels of the clusters with the largest share divided by the root of the volume; -1: none."""
         from ._cut.walk import MOST_CLUSTERS, walk_step
 
         clusters = np.full((len(labels), MOST_CLUSTERS), -1, np.int32)

@@ -1,4 +1,4 @@
-"""The result of merging: the hierarchy, and the partitions that it can be cut into."""
+"""The result of merging: the hierarchy, and its partitions."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from .graph import number_by_first
 class MergeTree:
     """The merges of one run, in order.
 
-    Node numbers: 0 .. n_initial - 1 are the initial clusters, n_initial + t is what merge t made.
+    Node numbers: 0 .. n_initial - 1 are the initial clusters, n_initial + t is the node that merge t made.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ class MergeTree:
         Parameters
         ----------
         n_clusters : int
-            At least 1. With more than ``n_initial``, the result is the initial clusters; with fewer than
-            ``n_initial - m``, it is the partition after the last merge.
+            At least 1. With more than ``n_initial``, the result is the partition into initial clusters; with
+            fewer than ``n_initial - m``, it is the partition after the last merge.
         min_affinity : float
-            The partition before the first merge of a smaller affinity, if that has more clusters.
+            If the partition before the first merge with a smaller affinity has more clusters, it is returned.
 
         Returns
         -------
@@ -61,7 +61,7 @@ class MergeTree:
         n_clusters : int
             At least 1.
         min_affinity : float
-            As that of `cut`.
+            As for `cut`.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class MergeTree:
         Returns
         -------
         (n,) int64
-            Labels as those of `cut`.
+            Labels, as from `cut`.
         """
         return number_by_first(self.nodes_after(n_merges))
 
@@ -126,17 +126,18 @@ class MergeTree:
         Returns
         -------
         (r,) int64
-            In rising order.
+            In ascending order.
         """
         joined = np.zeros(self.n_initial + len(self.children), bool)
         joined[self.children] = True
         return np.flatnonzero(~joined)
 
     def heights(self) -> Floats:
-        """A rising height for each merge, for drawing.
+        """Compute an increasing height for each merge, for drawing.
 
-        1 + log10(a_1 / min(a_1, ..., a_t)): affinities rise and fall along the merges, their running minimum
-        does not rise. One unit is a factor of ten. Merges without affinity are one unit above all others.
+        1 + log10(a_1 / min(a_1, ..., a_t)): affinities rise and fall along the merges, but their running
+        minimum never rises. One unit is a factor of ten. Merges without affinity are one unit above all
+        others.
 
         Returns
         -------

@@ -186,7 +186,7 @@ class MatchConfig:
 
 
 def _describe_changes(config: Any, default: Any) -> str:
-    """The call that makes these settings from the defaults, for the settings as a whole or for one stage."""
+    """The call that makes settings from the defaults, for all settings or for one stage."""
     changed = []
     for field in fields(config):
         value, usual = getattr(config, field.name), getattr(default, field.name)

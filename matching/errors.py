@@ -1,4 +1,4 @@
-"""Bad input, as opposed to a programming error; and the exit status of an interrupt."""
+"""The error for bad input, as opposed to programming errors, and the exit status of an interrupt."""
 
 INTERRUPTED = 130
 

@@ -20,7 +20,7 @@ from matching.pictures.images import Picture, add_mask, make_picture
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The inputs of a match, without copies of pixels, from which the pictures can be read again."""
+    """The inputs of a match, from which the pictures can be read again; copies of pixels are not kept."""
 
     images: tuple[Any, Any]  # files, their contents, Pillow images, arrays or Pictures
     masks: tuple[Any, Any]
@@ -63,7 +63,7 @@ class Matches:
     xy0, xy1 : (m, 2) float64
         One row for every candidate correspondence, pixels of the original pictures as displayed, x to the
         right, y down, (0, 0) the centre of the top-left pixel. These are the best `max_matches` candidates,
-        in which the worst outliers are replaced by further candidates that joined an object.
+        but further candidates that joined an object replace the worst outliers.
     cluster : (m,) int64
         The object of each candidate, numbered by descending score; -1 for an outlier.
     score : (m,) float64
@@ -75,7 +75,7 @@ class Matches:
     config : MatchConfig, optional
         The settings; None if they are not known.
     inputs : Inputs, optional
-        What was matched; None if it is not known.
+        The inputs that were matched; None if unknown.
     things : tuple of Thing
         The things that the objects show, numbered as `thing` of the objects.
     n_features : tuple of int, optional

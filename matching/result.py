@@ -21,7 +21,7 @@ class MatchResult(Matches):
     """
 
     def draw(self, *, explain: bool = False) -> Bytes:
-        """Draw both pictures side by side, each object in its own colour.
+        """Draw both pictures side by side, each object in a different colour.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class MatchResult(Matches):
         Returns
         -------
         list of (k, 2) float64
-            One polygon for each object, pixels; (0, 0) is the centre of the top-left one.
+            One polygon for each object, pixels; (0, 0) is the centre of the top-left pixel.
         """
         from matching.output.places import outline_place
 
@@ -148,7 +148,7 @@ class MatchResult(Matches):
 
         try:
             drawn = self.draw()
-        except InputError:  # without its pictures the table is left
+        except InputError:  # without the pictures, only the table is shown
             drawn = None
         return show_result(self, drawn)
 

@@ -18,17 +18,17 @@ DECLARED = "setting"  # in the metadata of a field
 class Setting:
     """One setting."""
 
-    default: Any  # its type is that of the setting
-    least: float = -math.inf  # of a number
+    default: Any  # has the type of the setting
+    least: float = -math.inf  # least allowed number
     most: float = math.inf
-    choices: tuple[str, ...] = ()  # of a word
+    choices: tuple[str, ...] = ()  # allowed words
     kind: type | None = None  # the type, if the default is None
     symbol: str = "N"  # the value's name in the help of the command line
     text: str = ""
 
     @property
     def rule(self) -> str:
-        """What a number must be, in words."""
+        """The rule for a number, in words."""
         number = "number of seconds" if self.symbol == "SECONDS" else "number"
         return (
             f"a {'whole ' * (self._kind is int)}{number} from {_format(self.least)} to {_format(self.most)}"
@@ -90,14 +90,14 @@ def setting(default: Any, least: float = -math.inf, most: float = math.inf, **mo
 
 
 def check_settings(settings: Any) -> None:
-    """Check all settings of a frozen dataclass that are declared, as it is made."""
+    """Check all declared settings of a frozen dataclass when it is made."""
     for declared in fields(settings):
         if DECLARED in declared.metadata:
             value = declared.metadata[DECLARED].check(declared.name, getattr(settings, declared.name))
             object.__setattr__(settings, declared.name, value)
 
 
-LARGEST = 10**6  # of what is counted
+LARGEST = 10**6  # of any count
 
 MAX_PIXELS = Setting(
     170_000_000,
@@ -119,7 +119,7 @@ VIEW_SYNTHESIS = Setting(
     " different directions (takes about 13 times as long)",
 )
 EVERY = Setting(
-    1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between the frames of a video that are looked at"
+    1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between the frames of a video that are searched"
 )
 METHODS = ("agdl", "gdl-u", "gdl")
 N_CLUSTERS = Setting(None, 1, LARGEST, kind=int, text="number of clusters at which merging stops, n_T")

@@ -1,4 +1,4 @@
-"""Lists of named stages, in which single stages can be replaced."""
+"""Lists of named stages; single stages can be replaced."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,7 +3,7 @@
 Notation: both images are size x size pixels, 3 x 3 tiles of `side` pixels. Image 1 is a flat image of tiles
 warped by G (synth.warp): its pixel y shows what the flat image shows at G(y). An instance is one occurrence
 of an object in image 1; its affine map A takes pixels of image 0 to pixels of the flat image, so a
-correspondence (x0, x1) is true where A x0 and G(x1) are the same place and that place shows the instance.
+correspondence (x0, x1) is true if A x0 and G(x1) are the same place and that place shows the instance.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from synth.photographs import Photographs
 from synth.poses import Posed, hard, plain
 from synth.warp import ThinPlateWarp, random_warp, render
 
-GRID = 3  # tiles a side
+GRID = 3  # tiles per side
 TRUE_WITHIN = 3.0  # px, the paper's tolerance
 
 
@@ -32,9 +32,9 @@ class CompositePair:
     warp : ThinPlateWarp
         G, from image 1 to the flat image, pixels.
     affine : (n, 2, 3) float64
-        Of each instance, the map from image 0 to the flat image, pixels.
+        The map of each instance from image 0 to the flat image, pixels.
     object_id : (n,) int64
-        The object that an instance shows, the same for all copies of one.
+        The object that an instance shows; it is the same for all copies of an object.
     corner0 : (n, 2) float64
         Top-left pixel of the object's tile in image 0.
     instance_map : (size, size) int16
@@ -42,7 +42,7 @@ class CompositePair:
     side : int
         Side of a tile, pixels.
     settings : dict
-        The arguments that the pair was made with.
+        The arguments with which the pair was made.
     """
 
     image0: Picture
@@ -72,9 +72,9 @@ def composite_pair(
     hard_poses: bool = False,
     mirrored: bool = False,
 ) -> CompositePair:
-    """A pair of 3 x 3 composites with `n_common` (M) objects in both.
+    """Make a pair of 3 x 3 composites with `n_common` (M) objects in both.
 
-    The same arguments give the same pixels. All tiles that show no object are different photographs. No two
+    The same arguments give the same pixels. All tiles without an object are different photographs. No two
     objects touch in the same arrangement in both images (`move_as_one`).
 
     Parameters
@@ -145,10 +145,10 @@ def composite_pair(
 
 
 def true_instance(pair: CompositePair, xy0: Array, xy1: Array, tolerance: float = TRUE_WITHIN) -> Ints:
-    """The instance on which each correspondence is true.
+    """Find the instance on which each correspondence is true.
 
-    The error |A x0 - G(x1)| is measured in pixels of the flat image, divided by the instance's scale if that
-    is above 1; so it is in pixels of the coarser picture.
+    The error |A x0 - G(x1)| is measured in pixels of the flat image, divided by the scale of the instance if
+    that is above 1, so that it is in pixels of the coarser picture.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def true_instance(pair: CompositePair, xy0: Array, xy1: Array, tolerance: float 
     Returns
     -------
     (m,) int64
-        The instance, -1 where the correspondence is false.
+        The instance, or -1 if the correspondence is false.
     """
     xy0 = np.asarray(xy0, np.float64).reshape(-1, 2)
     seen = pair.warp(xy1)  # (m, 2) G(x1)
@@ -201,9 +201,9 @@ def draw_places(owner: Ints, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def move_as_one(places0: Ints, places1: Ints) -> bool:
-    """Whether two instances touch, at a side or a corner, in the same arrangement in both images.
+    """Test whether two instances touch, at a side or corner, in the same arrangement in both images.
 
-    The images can't show that such a pair is not one rigid object, so one object is as good an answer as two.
+    The images can't distinguish such a pair from one rigid object, so one object is as good an answer as two.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def move_as_one(places0: Ints, places1: Ints) -> bool:
     Returns
     -------
     bool
-        Whether any two do.
+        Whether any two instances do.
     """
     apart0, apart1 = (
         at[:, None] - at[None] for at in (np.stack(np.divmod(p, GRID), axis=1) for p in (places0, places1))
@@ -230,12 +230,12 @@ def fill_square(picture: Picture, side: int) -> Picture:
     picture : (h, w, 3) uint8
         Any picture.
     side : int
-        Side of the square that comes out, pixels.
+        Side of the resulting square, pixels.
 
     Returns
     -------
     (side, side, 3) uint8
-        The square, averaged over areas where that makes it smaller, bicubic where larger.
+        The square, by area means if it becomes smaller, bicubic if it becomes larger.
     """
     h, w = picture.shape[:2]
     factor = side / min(h, w)
@@ -263,7 +263,7 @@ def _upright(tile: Picture, others: Iterator[Picture], rng: np.random.Generator,
     if not hard_poses:
         return plain(tile)
     background = fill_square(next(others), len(tile))
-    # what covers the object is the background turned by 90 degrees: nothing of it stands in image 0
+    # the background turned by 90 degrees covers the object, because image 0 shows nothing of it
     return hard(tile, background, np.rot90(background), rng)
 
 
@@ -286,7 +286,7 @@ def _draw_instances(posed: list[Posed], places: Array, side: int) -> Int16s:
 
 
 def _between_images(posed: list[Posed], corner0: Array, corner1: Array) -> Floats:
-    """(n, 2, 3): tile to place, with the corners of both put in: A x0 = L (x0 - corner0) + t + corner1."""
+    """(n, 2, 3): maps from tile to place, including the corners: A x0 = L (x0 - corner0) + t + corner1."""
     affine = np.stack([p.affine for p in posed])
     affine[:, :, 2] += corner1 - np.einsum("nij,nj->ni", affine[:, :, :2], corner0)
     return affine

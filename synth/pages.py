@@ -1,4 +1,4 @@
-"""Single pictures that show things several times, with the box of each copy, for testing counts.
+"""Single pictures that show things several times, with the box of each copy, for tests of counts.
 
 A thing is a picture; its copies are pasted. Boxes are (x, y, width, height), pixels.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from synth._types import Picture
 
 Box = tuple[int, int, int, int]
-PRODUCT = 0.72  # width of a product of stock over its height
+PRODUCT = 0.72  # ratio of width to height of a product of stock
 
 WORDS = [
     "never",
@@ -116,9 +116,9 @@ def draw_shelf(
     n_rows : int
         Boards.
     n_places : int
-        Products on each.
+        Products on each board.
     height : int
-        Of a product, pixels.
+        Height of a product, pixels.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def draw_shelf(
 
 
 def crop_front(front: Picture) -> Picture:
-    """The part of a front that a product of `draw_stock` shows.
+    """Cut out the part of a front that a product of `draw_stock` shows.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def crop_front(front: Picture) -> Picture:
     Returns
     -------
     (h', w', 3) uint8
-        Its middle, with the proportions of a product.
+        The middle of the front, with the proportions of a product.
     """
     h, w = front.shape[:2]
     height = min(h, round(w / PRODUCT))
@@ -174,8 +174,8 @@ def draw_stock(
 ) -> tuple[Picture, tuple[int, ...]]:
     """Draw a shelf with one to `most` copies of each of three products, in any order, and siblings of them.
 
-    A sibling is another front that has the upper third of one of the three. Copies differ in light and size
-    and are turned a little; a price tag hides the lower part of every eighth.
+    A sibling is another front with the upper third of one of the three. Copies differ in light and size, and
+    are turned a little; a price tag hides the lower part of every eighth.
 
     Parameters
     ----------
@@ -185,17 +185,17 @@ def draw_stock(
     rng : numpy.random.Generator
         Source of random numbers.
     most : int
-        Copies of a product, at most.
+        The most copies of a product.
     height : int
-        Of a product, pixels, on average.
+        Mean height of a product, pixels.
 
     Returns
     -------
     picture : (h, w, 3) uint8
         RGB.
     copies : tuple of int
-        The number of copies of each front that is not a sibling: of the first three, and of the seventh and
-        later ones.
+        The number of copies of each front that is not a sibling: the first three, then the seventh and later
+        ones.
     """
     counts = rng.integers(1, most + 1, 3).tolist()
     width = round(height * PRODUCT)
@@ -213,7 +213,7 @@ def draw_stock(
         size, angle = rng.uniform(0.94, 1.0) / 4, rng.normal(0, 1.0)
         matrix = cv2.getRotationMatrix2D((2 * width - 0.5, 2 * height - 0.5), angle, size)
         matrix = matrix - np.array([[0.0, 0.0, 1.5 * width], [0.0, 0.0, 1.5 * height]])
-        small = cv2.GaussianBlur(shown[k], (0, 0), 1.4)  # of four times the size
+        small = cv2.GaussianBlur(shown[k], (0, 0), 1.4)  # drawn at four times the size
         put = [
             cv2.warpAffine(own, matrix, (width, height), flags=cv2.INTER_LINEAR)
             for own in (small, np.ones_like(small))
@@ -235,9 +235,9 @@ def draw_wallpaper(tile: Picture, n_rows: int = 6, n_columns: int = 6, side: int
     tile : (h, w, 3) uint8
         The tile.
     n_rows, n_columns : int
-        How many of them.
+        The numbers of rows and columns.
     side : int
-        Of a tile, pixels.
+        Side of a tile, pixels.
 
     Returns
     -------
@@ -262,7 +262,7 @@ def draw_icons(icon: Picture, rng: np.random.Generator, n_copies: int = 40, side
     n_copies : int
         How often it is shown.
     side : int
-        Of the icon, pixels.
+        Side of the icon, pixels.
 
     Returns
     -------

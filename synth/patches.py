@@ -1,7 +1,6 @@
-"""Photographs of which a patch is copied to another place: what hides or doubles something in them.
+"""Photographs with a patch that is copied to another place, which hides or doubles something.
 
-A copy has the light of its patch, and may be turned, larger or smaller; its edge may fade into what it lies
-on.
+A copy has the light of its patch, and may be turned, larger or smaller; its edge may fade into the ground.
 """
 
 import cv2
@@ -11,8 +10,8 @@ from synth._types import Picture
 from synth.pages import Page
 
 LIVELY = 15.0  # grey levels: standard deviation of a patch that shows something
-TRIES = 60  # places that are tried for a patch, and for its copy
-APART = 16  # pixels between a patch and its copy, at least
+TRIES = 60  # places to try for a patch, and for its copy
+APART = 16  # fewest pixels between a patch and its copy
 
 
 def copy_patch(
@@ -25,8 +24,8 @@ def copy_patch(
 ) -> Page:
     """Copy a square patch of a photograph to another place.
 
-    The patch is one that shows something: its grey levels vary by `LIVELY` or more, or, where no patch of
-    `TRIES` has so much, it is the liveliest of these.
+    The patch shows something: its grey levels vary by at least `LIVELY`, or, if none of `TRIES` patches does,
+    it is the liveliest of these.
 
     Parameters
     ----------
@@ -35,9 +34,9 @@ def copy_patch(
     rng : numpy.random.Generator
         Source of random numbers.
     side : int
-        Of the patch, pixels.
+        Side of the patch, pixels.
     angle : float
-        By which the copy is turned, degrees.
+        Angle by which the copy is turned, degrees.
     scale : float
         Side of the copy over that of the patch.
     fade : float

@@ -1,4 +1,4 @@
-"""The photographs that composites are made of, from two folders or from installed packages.
+"""The photographs in composites, from two folders or from installed packages.
 
 A picture is an (h, w, 3) uint8 array, RGB.
 """
@@ -16,7 +16,7 @@ from synth._types import Picture
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 
 # (file, x, y, side) of square crops. No photograph serves both as an object and as a background, crops do
-# not overlap, and only files inside the wheels are named, so that nothing is ever downloaded.
+# not overlap, and all files are inside the wheels, so that nothing is ever downloaded.
 _SHIPPED_MODELS = (
     ("astronaut.png", 0, 212, 300),
     ("camera.png", 40, 0, 400),
@@ -69,7 +69,7 @@ class Photographs:
 
 
 def read_picture(path: str | Path) -> Picture:
-    """Read an image file, turned as its EXIF orientation says.
+    """Read an image file, and apply its EXIF orientation.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def read_picture(path: str | Path) -> Picture:
     Raises
     ------
     ValueError
-        If the file is no image.
+        If the file is not an image.
     """
     data = np.fromfile(path, np.uint8)
     picture = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
@@ -109,7 +109,7 @@ def read_folder(folder: str | Path) -> tuple[Picture, ...]:
     Raises
     ------
     ValueError
-        If there is no such folder, or no image in it.
+        If the folder does not exist, or has no image.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -140,7 +140,7 @@ def read_folders(models: str | Path, tiles: str | Path) -> Photographs:
 
 
 def read_shipped() -> Photographs:
-    """Square crops of the photographs that scikit-image and scikit-learn ship.
+    """Read square crops of the photographs that scikit-image and scikit-learn ship.
 
     Returns
     -------

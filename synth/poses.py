@@ -1,7 +1,7 @@
-"""How an object is placed in the second image: the plain pose of the paper, and hard ones.
+"""Poses of an object in the second image: the plain pose of the paper, and hard ones.
 
-A pose is the (2, 3) affine map from pixels of the object's square tile to pixels of the place it is painted
-into, together with the painted place and the mask of the pixels that show the object.
+A pose is the (2, 3) affine map from pixels of the object's square tile to pixels of the place where it is
+painted, together with the painted place and the mask of the pixels that show the object.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Posed:
 
 
 def plain(tile: Picture) -> Posed:
-    """The object as it is: the identity, everything visible.
+    """Place the object unchanged: the identity, with everything visible.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ def plain(tile: Picture) -> Posed:
 
 
 def hard(tile: Picture, background: Picture, cover: Picture, rng: np.random.Generator) -> Posed:
-    """The object turned by any angle, scaled by 0.5 to 2, relit and partly covered.
+    """Place the object turned by any angle, scaled by 0.5 to 2, relit and partly covered.
 
     Parameters
     ----------
     tile : (side, side, 3) uint8
         The object's picture.
     background : (side, side, 3) uint8
-        What is behind the object.
+        The picture behind the object.
     cover : (side, side, 3) uint8
-        What is in front of it.
+        The picture in front of it.
     rng : numpy.random.Generator
         Source of random numbers.
 
@@ -85,7 +85,7 @@ def hard(tile: Picture, background: Picture, cover: Picture, rng: np.random.Gene
 
 
 def _turn(tile: Picture, angle: float, scale: float) -> tuple[Picture, tuple[Array, Array]]:
-    """The tile resized (area-averaged where smaller), and the maps to the place from the tile and from the
+    """The resized tile (by area means if smaller), and the maps to the place from the tile and from the
     resized tile.
     """
     side = len(tile)
@@ -102,7 +102,7 @@ def _turn(tile: Picture, angle: float, scale: float) -> tuple[Picture, tuple[Arr
 
 
 def _relight(picture: Picture, rng: np.random.Generator) -> Picture:
-    """Another gain and gamma, and light that falls off towards one side."""
+    """Apply a random gain and gamma, and light that falls off towards one side."""
     angle, light = rng.uniform(0, 2 * np.pi), rng.uniform(0, SIDE_LIGHT)
     gain, gamma = rng.uniform(*GAINS), rng.uniform(*GAMMAS)
     v, u = np.mgrid[-1 : 1 : len(picture) * 1j, -1 : 1 : len(picture) * 1j]
@@ -112,8 +112,8 @@ def _relight(picture: Picture, rng: np.random.Generator) -> Picture:
 
 
 def _cover_mask(visible: Bools, rng: np.random.Generator) -> Bools:
-    """A half-plane with a random direction that hides a random share of the visible pixels, all of it inside
-    the object's outline.
+    """A half-plane in a random direction that hides a random share of the visible pixels, inside the object's
+    outline.
     """
     angle, share = rng.uniform(0, 2 * np.pi), rng.uniform(*COVERED)
     y, x = np.indices(visible.shape)

@@ -1,8 +1,8 @@
-"""Rooms of textured planes, with boxes in them that may move: pictures with exact truth, for any camera.
+"""Rooms of textured planes with boxes that may move: pictures with exact truth, for any camera.
 
-A plane is a parallelogram in space, with a texture; it is seen from one side. Pictures are drawn by
-intersecting the ray of each pixel with each plane, so that what a pixel shows, and how deep it lies, is
-exact. Coordinates in space: x to the right, y down, z ahead, as a camera that is not turned sees them.
+A plane is a parallelogram in space, with a texture, visible from one side. Pictures are drawn by intersecting
+the ray of each pixel with each plane, so that the content and depth of each pixel are exact. Coordinates in
+space are those of a camera that is not turned: x to the right, y down, z ahead.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Plane:
     corner : (3,) float64
         Its top-left corner, as seen from its front.
     right, down : (3,) float64
-        From there to the top-right and the bottom-left corner.
+        The vectors from there to the top-right and the bottom-left corner.
     texture : (h, w, 3) uint8
-        What it shows.
+        The texture.
     body : int
         0 for the room, 1, 2, ... for boxes.
     """
@@ -50,11 +50,11 @@ class RoomCamera:
     focal : float
         Focal length, pixels.
     size : (h, w)
-        Of its pictures.
+        Height and width of the pictures.
     rotation : (3, 3) float64
-        Takes directions in space to those of the camera.
+        Takes directions in space to directions of the camera.
     centre : (3,) float64
-        Its position.
+        The position of the camera.
     """
 
     focal: float
@@ -74,7 +74,7 @@ class RoomCamera:
         Parameters
         ----------
         points : (n, 3) float64
-            Points before the camera.
+            Points in front of the camera.
 
         Returns
         -------
@@ -101,12 +101,12 @@ class RoomView:
 
 
 def render_room(planes: Sequence[Plane], camera: RoomCamera) -> RoomView:
-    """Draw a room as a camera sees it.
+    """Draw a room as seen by a camera.
 
     Parameters
     ----------
     planes : sequence of Plane
-        The room and what stands in it.
+        The room and the things in it.
     camera : RoomCamera
         The camera.
 
@@ -126,12 +126,12 @@ def render_room(planes: Sequence[Plane], camera: RoomCamera) -> RoomView:
 
 
 def cast_rays(planes: Sequence[Plane], camera: RoomCamera, xy: Floats) -> tuple[Ints, Floats]:
-    """Find what pixels show.
+    """Find the places that pixels show.
 
     Parameters
     ----------
     planes : sequence of Plane
-        The room and what stands in it.
+        The room and the things in it.
     camera : RoomCamera
         The camera.
     xy : (n, 2) float64
@@ -142,13 +142,13 @@ def cast_rays(planes: Sequence[Plane], camera: RoomCamera, xy: Floats) -> tuple[
     plane : (n,) int64
         The nearest plane, -1 for none.
     place : (n, 2) float64
-        Where on it, along its right and its down side, in [0, 1].
+        The place on it, along its sides `right` and `down`, in [0, 1].
     """
     x, y = xy.T
     nearest, shown, place = np.full(len(xy), np.inf), np.full(len(xy), -1), np.zeros((len(xy), 2))
     for k, plane in enumerate(planes):
         sides = np.column_stack([plane.right, plane.down, plane.corner - camera.centre])
-        to_pixels = camera.matrix @ camera.rotation @ sides  # of (a, b, 1), times the depth
+        to_pixels = camera.matrix @ camera.rotation @ sides  # from (a, b, 1), times the depth
         if np.linalg.det(to_pixels) <= 0:  # seen from behind
             continue
         a, b, inverse_depth = (p * x + q * y + r for p, q, r in np.linalg.inv(to_pixels))
@@ -160,7 +160,7 @@ def cast_rays(planes: Sequence[Plane], camera: RoomCamera, xy: Floats) -> tuple[
 
 
 def _shade(planes: Sequence[Plane], shown: Ints, place: Floats) -> Floats:
-    """(h, w, 3) the textures at places (h, w, 2) of planes (h, w); grey where there is none."""
+    """(h, w, 3) the textures at places (h, w, 2) of planes (h, w); grey if there is no plane."""
     colour = np.full((*shown.shape, 3), 127.0)
     for k, plane in enumerate(planes):
         own = shown == k
@@ -186,16 +186,16 @@ def find_places(
     camera : RoomCamera
         The camera.
     shown : (n,) int64
-        Their planes, all above -1.
+        The planes of the places, none of them -1.
     place : (n, 2) float64
-        Where on these.
+        The places on these planes.
 
     Returns
     -------
     xy : (n, 2) float64
         Pixels.
     is_seen : (n,) bool
-        Whether nothing hides them, and they are inside the picture.
+        Whether the places are inside the picture and nothing hides them.
     """
     corner, right, down = (
         np.array([getattr(p, name) for p in planes]) for name in ("corner", "right", "down")
@@ -219,9 +219,9 @@ def make_room(
     Parameters
     ----------
     textures : sequence of (h, w, 3) uint8
-        Of these five.
+        Textures of these five.
     width, height, depth : float
-        Of the room; its back wall is `depth` ahead of the origin.
+        Size of the room; its back wall is `depth` ahead of the origin.
 
     Returns
     -------
@@ -247,11 +247,11 @@ def make_box(textures: Sequence[Picture], size: Array, middle: Array, turn: floa
     Parameters
     ----------
     textures : sequence of (h, w, 3) uint8
-        Of these four.
+        Textures of these four.
     size : (3,) array
         Its width, height and depth.
     middle : (3,) array
-        Where its middle is.
+        The place of its middle.
     turn : float
         Radians about the vertical.
     body : int
@@ -281,13 +281,13 @@ def move_body(planes: Sequence[Plane], body: int, rotation: Floats, shift: Array
     Parameters
     ----------
     planes : sequence of Plane
-        The room and what stands in it.
+        The room and the things in it.
     body : int
         The body that moves.
     rotation : (3, 3) float64
-        Of it.
+        The rotation of the body.
     shift : (3,) array
-        Of its middle.
+        The shift of its middle.
 
     Returns
     -------
@@ -335,7 +335,7 @@ class PlaneMatches:
     xy0, xy1 : (n, 2) float64
         The points of each match in either picture.
     label : (n,) int64
-        The plane of each, 0, 1, ...; -1 for outliers.
+        The plane of each match, 0, 1, ...; -1 for outliers.
     """
 
     xy0: Floats
@@ -351,21 +351,21 @@ def match_planes(
     density: tuple[int, int] = (20, 120),
     least: int = 12,
 ) -> PlaneMatches:
-    """Make matches between two pictures of a room in which nothing moves but the camera.
+    """Make matches between two pictures of a room in which only the camera moves.
 
     Parameters
     ----------
     seed : int
-        Same arguments, same matches.
+        Seed of all random choices.
     outliers : float
-        Share of all matches, anywhere in both pictures.
+        Share of outliers, which are anywhere in both pictures.
     noise : float
         Standard deviation of a coordinate, pixels.
     density : pair of int
         The smallest and the largest number of matches that are tried on a plane; those that both pictures
         show are kept.
     least : int
-        Planes with fewer matches have none.
+        Planes with fewer matches get none.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Matches on several moving, bending surfaces, and outliers among them, with the object of each known.
+"""Matches on several moving, bending surfaces, mixed with outliers, with the true object of each match.
 
 Notation: picture k is a window of 1 x 1 (times `size`), seen by a pinhole camera of focal length 1. An object
 is a surface: a window of picture 0 and the depth of each of its points. It moves rigidly in space, bends a
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, Delaunay
 
-FIELD = 6  # waves that bends and depths are sums of
-NEAREST = 2.0  # depth at which objects stand, in focal lengths; they are up to twice as far away
+FIELD = 6  # bends and depths are sums of this many waves
+NEAREST = 2.0  # least depth of objects, in focal lengths; they are up to twice as far away
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class SurfaceMatches:
     xy0, xy1 : (n, 2) float64
         The points of each match in either picture.
     label : (n,) int64
-        The object of each, 0, 1, ...; -1 for outliers.
+        The object of each match, 0, 1, ...; -1 for outliers.
     """
 
     xy0: NDArray[np.float64]
@@ -53,9 +53,9 @@ def moving_surfaces(
     Parameters
     ----------
     seed : int
-        Same arguments, same matches.
+        Seed of all random choices.
     n_objects : int
-        Surfaces.
+        Number of surfaces.
     matches : pair of int
         The smallest and the largest number of matches of an object.
     outliers : float
@@ -64,13 +64,13 @@ def moving_surfaces(
     noise : float
         Standard deviation of a coordinate.
     size : float
-        Of either picture.
+        Side of both pictures.
     turn, tilt : float
         Radians: standard deviation of the rotation in the picture and out of it.
     zoom : float
         Largest factor by which objects come nearer or move away.
     relief : float
-        Depth of a surface, in widths of the object; half of all have a fold in it, as boxes have.
+        Depth of a surface, in widths of the object; half of the surfaces have a fold, as boxes have.
     bend : float
         Displacement of an object's points in picture 1 beyond rigid motion, in widths of the object.
 
@@ -109,10 +109,10 @@ def moving_surfaces(
 def _surface(
     rng: np.random.Generator, n: int, turn: float, tilt: float, zoom: float, relief: float, bend: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
-    """n points (n, 2) of an object in picture 0, where they are in picture 1, and its depths in both."""
+    """Points (n, 2) of an object in picture 0, their places in picture 1, and its depths in both."""
     width = rng.uniform(0.15, 0.45)
     shape = rng.uniform(0.6, 1.0, 2) * width
-    u = rng.uniform(-0.5, 0.5, (n, 2)) * shape  # from its middle
+    u = rng.uniform(-0.5, 0.5, (n, 2)) * shape  # relative to the middle
     middle0, middle1 = rng.uniform(width / 2, 1 - width / 2, (2, 2))
     depth = rng.uniform(NEAREST, 2 * NEAREST)
     # surface in space: z above the object's plane, as wide as it is deep
@@ -133,7 +133,7 @@ def _surface(
 def _seen(
     parts: list[tuple[NDArray[np.float64], NDArray[np.float64], float, float]],
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Points of the objects in either picture, without those that a nearer object hides in one of them."""
+    """Points of the objects in both pictures, without those that a nearer object hides in one of them."""
     seen = []
     for part in parts:
         hidden = np.zeros(len(part[0]), bool)
@@ -147,14 +147,14 @@ def _seen(
 
 
 def _waves(rng: np.random.Generator, u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) a smooth random field over places (n, 2) in a window of 1 x 1, of standard deviation about 1."""
+    """(n,) a smooth random field of standard deviation about 1, at places (n, 2) in a window of 1 x 1."""
     waves, phase = rng.normal(0, 4.0, (FIELD, 2)), rng.uniform(0, 2 * np.pi, FIELD)
     field: NDArray[np.float64] = np.sqrt(2 / FIELD) * np.cos(u @ waves.T + phase).sum(axis=1)
     return field
 
 
 def _rotation(tilts: NDArray[np.float64], turn: float) -> NDArray[np.float64]:
-    """(3, 3) rotation by `turn` about the line of sight after tilts about the axes of the picture."""
+    """The rotation (3, 3) by `turn` about the line of sight, after tilts about the axes of the picture."""
     a, b, c = (np.array([np.cos(t), np.sin(t)]) for t in (*tilts, turn))
     about_x = np.array([[1, 0, 0], [0, a[0], -a[1]], [0, a[1], a[0]]])
     about_y = np.array([[b[0], 0, b[1]], [0, 1, 0], [-b[1], 0, b[0]]])

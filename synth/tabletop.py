@@ -1,9 +1,9 @@
-"""Two pictures of a table on which things move, turn and bend independently, with exact truth everywhere.
+"""Two pictures of a table with things that move, turn and bend independently, with exact truth everywhere.
 
-Notation: thing k is a piece of a photograph, its own pixels u of (height, width), cut to a shape. In picture
-0 it lies flat: u -> A0 u + t0. In picture 1 it lies at u -> A1 (u - b(u)) + t1, where b, its bend, is a
-thin-plate spline that is defined backwards, as in `synth.warp`: so a place of picture 1 shows one place of
-the thing. Things lie on each other in their order, later ones on top.
+Notation: thing k is a piece of a photograph, with pixels u, cut to a shape. In picture 0 it lies flat: u ->
+A0 u + t0. In picture 1 it lies at u -> A1 (u - b(u)) + t1, where b, its bend, is a thin-plate spline that is
+defined backwards, as in `synth.warp`: so each place of picture 1 shows one place of the thing. Later things
+lie on top of earlier ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.ndimage import map_coordinates
 from synth._types import Array, Floats, Int16s, Picture
 from synth.warp import ThinPlateWarp
 
-SHADOW = 35.0  # grey levels that a thing takes from what lies beside it
+SHADOW = 35.0  # grey levels by which a thing darkens its surroundings
 GRAIN = 2.5  # standard deviation of the noise of a pixel
 
 
@@ -29,11 +29,11 @@ class Pose:
     Parameters
     ----------
     centre : pair of float
-        Where its middle is, pixels.
+        The place of its middle, pixels.
     turn : float
         Clockwise, degrees.
     scale : float
-        Pixels of the picture for each of its own pixels.
+        Pixels of the picture per pixel of the thing.
     """
 
     centre: tuple[float, float]
@@ -41,7 +41,7 @@ class Pose:
     scale: float = 1.0
 
     def matrix(self, shape: tuple[int, ...]) -> Floats:
-        """The affine map from the pixels of a thing to those of the picture.
+        """Compute the affine map from the pixels of a thing to those of the picture.
 
         Parameters
         ----------
@@ -66,11 +66,11 @@ class Thing:
     Parameters
     ----------
     picture : (h, w, 3) uint8
-        What it shows, RGB.
+        The picture of the thing, RGB.
     pose0, pose1 : Pose
-        How it lies in picture 0 and 1.
+        Its poses in picture 0 and 1.
     bend : float
-        Standard deviation of the control points of its bend, in its own pixels; 0: rigid.
+        Standard deviation of the control points of its bend, in pixels of the thing; 0: rigid.
     shape : str
         "rectangle" or "ellipse".
     """
@@ -93,7 +93,7 @@ class Tabletop:
     owner0, owner1 : (h, w) int16
         The thing that a pixel shows, -1 for the table.
     place0, place1 : (h, w, 2) float64
-        Where on that thing, in its own pixels; NaN on the table.
+        The place on that thing, in pixels of the thing; NaN on the table.
     """
 
     image0: Picture
@@ -104,20 +104,20 @@ class Tabletop:
     place1: Floats = field(repr=False)
 
     def find_true(self, xy0: Array, xy1: Array, within: float = 3.0) -> Int16s:
-        """Find the thing that correspondences belong to.
+        """Find the thing to which each correspondence belongs.
 
         Parameters
         ----------
         xy0, xy1 : (n, 2) float64
             Their points in either picture.
         within : float
-            How far apart on the thing the two places may be, in its own pixels.
+            The largest distance between the two places on the thing, in pixels of the thing.
 
         Returns
         -------
         (n,) int16
-            Number of the thing; -1 where they show the table, two things, or places that are farther apart,
-            or lie within a pixel of the edge of a thing.
+            Number of the thing; -1 if the points show the table, two things, or places that are farther
+            apart, or are within a pixel of the edge of a thing.
         """
         (owner, place), (other, other_place) = (
             (_look_up(owners, xy), _interpolate(places, xy))
@@ -138,7 +138,7 @@ def tabletop(
     ground: Picture | None = None,
     cell: float = 96.0,
 ) -> Tabletop:
-    """Lay things on a table, twice.
+    """Draw two pictures of things on a table.
 
     The same arguments give the same pixels. The table is plain, under uneven light and with independent grain
     in each picture, or shows a ground that does not move.
@@ -184,7 +184,7 @@ def tabletop(
 
 
 def _bend(thing: Thing, cell: float, rng: np.random.Generator) -> ThinPlateWarp | None:
-    """From the thing's own pixels, as they lie in picture 1, to those that are seen there."""
+    """The warp from pixels of a thing, as placed in picture 1, to the pixels that are seen there."""
     if thing.bend == 0:
         return None
     h, w = thing.picture.shape[:2]
@@ -201,7 +201,7 @@ def _draw(
     ground: Picture | None,
     rng: np.random.Generator,
 ) -> tuple[Picture, Int16s, Floats]:
-    """Picture k, the owner (h, w) of each pixel and its place (h, w, 2) on that."""
+    """Picture k, the owner (h, w) of each pixel, and the place (h, w, 2) on the owner."""
     y, x = np.mgrid[: shape[0], : shape[1]].astype(np.float64)
     if ground is None:
         slope = rng.uniform(-0.04, 0.04, 2)
@@ -228,7 +228,7 @@ def _draw(
 
 
 def _apply(warp: ThinPlateWarp, own: Floats, shape: tuple[int, ...]) -> Floats:
-    """A bend at places (h, w, 2): exact on and around the thing, which reaches beyond its pixels at most by a
+    """A bend at places (h, w, 2): exact on and around the thing, which extends beyond its pixels by at most a
     third of its side; places farther away stay.
     """
     side = np.array(shape[1::-1])
@@ -247,7 +247,7 @@ def _is_inside(own: Floats, thing: Thing) -> Array:
 
 
 def _look_up(owners: Int16s, xy: Array) -> Int16s:
-    """(n,) what the pixels nearest to points (n, 2) show."""
+    """(n,) the owners of the pixels nearest to points (n, 2)."""
     x, y = np.rint(np.asarray(xy).reshape(-1, 2)).astype(np.int64).T
     (h, w) = owners.shape
     return np.asarray(owners[np.clip(y, 0, h - 1), np.clip(x, 0, w - 1)])

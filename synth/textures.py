@@ -1,8 +1,8 @@
-"""Fine textures that repeat or carry no information, which a matcher must not take for objects.
+"""Fine textures that repeat or carry no information; a matcher must not take them for objects.
 
-A pattern that repeats does so on a screen, a square grid of some period and angle; all else is drawn from a
-random generator: phase, contrast, shades, words. Patterns are (h, w) float64 in [0, 1]; a texture is an
-(h, w, 3) uint8 picture.
+A pattern may repeat on a screen, a square grid with a period and an angle; a random generator draws the rest:
+phase, contrast, shades, words. Patterns are (h, w) float64 in [0, 1]; a texture is an (h, w, 3) uint8
+picture.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Screen:
     Parameters
     ----------
     period : float
-        Pixels.
+        The period, pixels.
     angle : float
         Radians from the x axis.
     """
@@ -38,7 +38,7 @@ class Screen:
 
 
 def random_screen(rng: np.random.Generator) -> Screen:
-    """Draw a screen of any angle, its period within PERIODS.
+    """Draw a screen with any angle and a period within PERIODS.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def texture(
     screen : Screen
         The grid on which it repeats.
     photograph : (h, w, 3) uint8, optional
-        What "halftone" prints; no other kind takes one.
+        The picture that "halftone" prints; no other kind takes one.
 
     Returns
     -------
@@ -94,12 +94,12 @@ def texture(
 
 
 def halftone(photograph: Picture, size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """A photograph as printed: round dots on a turned grid, the larger the darker it is there.
+    """Draw a photograph as printed: round dots on a turned grid, larger where it is darker.
 
     Parameters
     ----------
     photograph : (h, w, 3) uint8
-        What is printed, RGB.
+        The printed picture, RGB.
     size : tuple of int
         Height and width, pixels.
     rng : numpy.random.Generator
@@ -120,7 +120,7 @@ def halftone(photograph: Picture, size: Size, rng: np.random.Generator, screen: 
 
 
 def dots(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Round dots of one size on a square grid.
+    """Draw round dots of one size on a square grid.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def dots(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
 
 
 def hexagons(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Honeycomb: outlines where three waves at 60 degrees add up to little.
+    """Draw a honeycomb, with outlines where the sum of three waves at 60 degrees is small.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def hexagons(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
 
 
 def mesh(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Thin lines in two directions.
+    """Draw thin lines in two directions.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def mesh(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
 
 
 def tiles(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Draw tiles between joints, or bricks where every other row is shifted; each has its own shade.
+    """Draw tiles between joints, or bricks if every other row is shifted; the shades differ.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def tiles(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
 
 
 def checks(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """A chessboard.
+    """Draw a chessboard.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def checks(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
 
 
 def moire(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Two gratings of nearly the same period and direction, one over the other.
+    """Draw two gratings of nearly the same period and direction on top of each other.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def moire(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
 
 
 def weave(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Draw threads that pass over and under each other in turn.
+    """Draw threads that alternately pass over and under each other.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def weave(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
 
 
 def noise(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
-    """Gaussian noise, more or less smooth.
+    """Draw Gaussian noise with a random smoothness.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def text(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
 
 
 def numbers(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
-    """A sheet of numbers in columns.
+    """Draw a sheet of numbers in columns.
 
     Parameters
     ----------
@@ -375,14 +375,14 @@ def _write_text(size: Size, rng: np.random.Generator, word: Callable[[], str], g
 
 
 def _write(page: Picture, words: str, x: int, y: int, scale: float) -> int:
-    """Write in black from (x, y) on; where it ends."""
+    """Write in black, starting at (x, y), and return where the text ends."""
     font = cv2.FONT_HERSHEY_SIMPLEX
     cv2.putText(page, words, (x, y), font, scale, 0, max(round(1.6 * scale), 1))
     return x + cv2.getTextSize(words, font, scale, 1)[0][0]
 
 
 def _turn(size: Size, rng: np.random.Generator, screen: Screen) -> tuple[Floats, Floats]:
-    """Coordinates of the pixels on the screen's axes, from a random origin; 2 pi is a period."""
+    """Coordinates of the pixels along the axes of the screen, from a random origin; 2 pi is a period."""
     phase, step = rng.uniform(0, 2 * np.pi, 2), 2 * np.pi / screen.period
     y, x = np.ogrid[: size[0], : size[1]]
     c, s = np.cos(screen.angle) * step, np.sin(screen.angle) * step
@@ -390,7 +390,7 @@ def _turn(size: Size, rng: np.random.Generator, screen: Screen) -> tuple[Floats,
 
 
 def _edge(value: Floats, slope: float) -> Pattern:
-    """0 where a function is negative, 1 where it is positive; `slope`: its change over a pixel."""
+    """0 where a function is negative and 1 where it is positive; `slope` is its change over a pixel."""
     return np.clip(0.5 + value / slope, 0, 1)
 
 

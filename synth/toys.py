@@ -14,9 +14,9 @@ class PointSet:
     Parameters
     ----------
     points : (n, 2) float64
-        The points, of no unit.
+        The points, without a unit.
     labels : (n,) int64
-        The cluster of each: 0, 1, ...
+        The cluster of each point: 0, 1, ...
     """
 
     points: Floats
@@ -30,11 +30,11 @@ class PointSet:
 
 
 def make_crowded(seed: int = 0, gap: float = 0.21) -> PointSet:
-    """Three clusters as in the paper's multiscale figure, without noise and close to each other.
+    """Make three clusters as in the paper's multiscale figure, without noise and close to each other.
 
-    They are only `gap` apart: wider than the spacing of each, but narrower than the neighbourhood of a
-    point in the sparse one. A dense disc (250 points), a half ring around it of about a sixth of its
-    density (180), and below both a long bar (400).
+    They are a dense disc (250 points), a half ring around it with about a sixth of its density (180), and a
+    long bar below both (400). The `gap` between them is wider than the spacing of points in each, but
+    narrower than the neighbourhood of a point in the sparse one.
 
     Parameters
     ----------

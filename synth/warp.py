@@ -13,7 +13,7 @@ from scipy.interpolate import RBFInterpolator, RectBivariateSpline
 
 from synth._types import Array, Float32s, Floats, Picture
 
-_NODES = 240  # exact values a side that a rendered warp interpolates: 24 between two control points
+_NODES = 240  # exact values per side that a rendered warp interpolates: 24 between two control points
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class ThinPlateWarp:
     controls : (k, 2) float64
         Control points in the warped image, pixels.
     sources : (k, 2) float64
-        Where these are in the source image, pixels.
+        The places of the control points in the source image, pixels.
     """
 
     controls: Floats
@@ -44,10 +44,10 @@ class ThinPlateWarp:
 
 
 def random_warp(size: int, sigma: float, rng: np.random.Generator, n_cells: int = 10) -> ThinPlateWarp:
-    """The paper's deformation of a square image (Sec. 4.2).
+    """Draw the paper's deformation of a square image (Sec. 4.2).
 
-    The inner crossing points of a mesh of n_cells x n_cells squares (9 x 9 for 10) are each moved by
-    N(0, sigma^2) pixels in x and in y.
+    Each inner crossing point of a mesh of n_cells x n_cells squares (9 x 9 for 10) is moved by N(0, sigma^2)
+    pixels in x and in y.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def random_warp(size: int, sigma: float, rng: np.random.Generator, n_cells: int 
 
 
 def warp_map(warp: ThinPlateWarp, size: int) -> Float32s:
-    """G at every pixel of a square image, a cubic spline through exact values on a grid.
+    """Compute G at every pixel of a square image, by a cubic spline through exact values on a grid.
 
-    Within 0.03 px of the exact map for sigma <= 50 px on 960 px.
+    The result is within 0.03 px of the exact map for sigma <= 50 px on 960 px.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def warp_map(warp: ThinPlateWarp, size: int) -> Float32s:
     step = max(1, size // _NODES)
     nodes = np.arange(0, size + step, step, dtype=np.float64)
     grid = warp(np.stack(np.meshgrid(nodes, nodes), axis=-1)).reshape(len(nodes), len(nodes), 2)
-    # OpenCV's own bicubic interpolation does not keep straight lines straight: it is 0.2 px off here
+    # OpenCV's bicubic interpolation does not keep straight lines straight: it is 0.2 px off here
     pixels = np.arange(size)
     splines = (RectBivariateSpline(nodes, nodes, grid[..., k]) for k in (0, 1))
     return np.stack([spline(pixels, pixels) for spline in splines], axis=-1).astype(np.float32)
@@ -104,7 +104,7 @@ def render(image: Picture, warp: ThinPlateWarp) -> Picture:
     image : (size, size, 3) uint8
         The source image.
     warp : ThinPlateWarp
-        G, from the warped image to this one.
+        G, from the warped image to the source image.
 
     Returns
     -------

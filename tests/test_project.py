@@ -64,7 +64,8 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "matching/grouping": (
         "_kernels _vote_kernels _growth_kernels rejections",
-        "objects significance",
+        "objects",
+        "significance",
         "graph local_maps",
         "clustering evidence refinement",
         "merging",

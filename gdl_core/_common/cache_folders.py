@@ -1,4 +1,4 @@
-"""Where the machine code of kernels is kept: the folders, and files whose bytes are checked."""
+"""The folders that keep the machine code of kernels, in files with checksums."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-VERSIONS = 32  # of one kernel that are kept: for other types, other processors, and before it was changed
+VERSIONS = 32  # kept for each kernel: for other types, other processors, and earlier code
 
 
 def list_cache_folders(source: str, chosen: str) -> list[Path]:
@@ -18,20 +18,20 @@ def list_cache_folders(source: str, chosen: str) -> list[Path]:
     Parameters
     ----------
     source : str
-        The file that the kernel's module came from.
+        The file of the kernel's module.
     chosen : str
         The folder that ``NUMBA_CACHE_DIR`` names, or empty.
 
     Returns
     -------
     list of Path
-        That folder; else ``__pycache__`` beside the source, and the user's cache folder. The last one is
-        always a folder of the user's own among the temporary files.
+        The chosen folder or, if there is none, ``__pycache__`` beside the source and the user's cache folder;
+        then a private folder among the temporary files.
     """
     if chosen:
         folders = [Path(chosen).absolute()]
     else:
-        beside = Path(source).absolute().parent  # none for a module in a zip file
+        beside = Path(source).absolute().parent  # does not exist for a module in a zip file
         folders = [beside / "__pycache__"] if beside.is_dir() else []
         import platformdirs
 
@@ -39,17 +39,17 @@ def list_cache_folders(source: str, chosen: str) -> list[Path]:
             folders.append(Path(platformdirs.user_cache_dir("gdl-match", appauthor=False)) / "kernels")
     with suppress(OSError):
         folders.append(_make_own_temporary_folder())
-    return [folder for folder in folders if folder.is_absolute()]  # "~", where there is no home, is not
+    return [folder for folder in folders if folder.is_absolute()]  # "~" without a home folder is not
 
 
 def _make_own_temporary_folder() -> Path:
-    """A folder, made where it is missing, that no other user can write to: a cache is unpickled, and so can
-    run code. Raises OSError where what stands at its place is none.
+    """Make a folder, if it is missing, to which no other user can write, because unpickling a cache can run
+    code. Raises OSError if something else is in its place.
     """
-    user = os.getuid() if hasattr(os, "getuid") else None  # elsewhere each user has temporary files apart
+    user = os.getuid() if hasattr(os, "getuid") else None  # elsewhere each user has separate temporary files
     folder = Path(tempfile.gettempdir()) / ("gdl-numba-cache" if user is None else f"gdl-numba-cache-{user}")
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()  # of a symbolic link itself
+    found = folder.lstat()  # does not follow a symbolic link
     own = user is None or (found.st_uid == user and not found.st_mode & 0o022)
     if not (stat.S_ISDIR(found.st_mode) and own):
         raise PermissionError(f"{folder} must be a folder that its owner alone can write to, user {user}")
@@ -87,7 +87,7 @@ def read_entry(folders: Sequence[Path], stem: str, key: bytes) -> bytes | None:
 def write_entry(folders: Sequence[Path], stem: str, key: bytes, content: bytes) -> Path | None:
     """Write an entry into the first folder that takes it.
 
-    Of the entries of a kernel, the oldest beyond VERSIONS are removed.
+    If a kernel has more than VERSIONS entries, the oldest are removed.
 
     Parameters
     ----------
@@ -148,5 +148,5 @@ def _path(folder: Path, stem: str, key: bytes) -> Path:
 
 
 def _check(key: bytes, content: bytes) -> bytes:
-    """The SHA-256 at the start of an entry: of its key, too, so that no other entry can take its place."""
+    """The SHA-256 at the start of an entry; it covers the key, so that no other entry can replace it."""
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()

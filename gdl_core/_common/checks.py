@@ -11,7 +11,7 @@ from .types import Array, Ints
 
 
 def check_integer(name: str, value: Any) -> int:
-    """The value as an int, or ValueError: 2.5 is not cut off to 2."""
+    """Return the value as an int, or raise ValueError: 2.5 is not truncated to 2."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer, got {value!r}")
     return int(value)
@@ -29,7 +29,7 @@ def check_one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
 
 
 def check_weighting(bandwidth: Any, min_nearest_weight: Any) -> None:
-    """The parameters of `affinity_graph`."""
+    """Check the parameters of `affinity_graph`."""
     if not isinstance(bandwidth, Real) or not 0 < float(bandwidth) < np.inf:
         raise ValueError(f"bandwidth must be a finite number above 0, got {bandwidth!r}")
     if not isinstance(min_nearest_weight, Real) or not 0 <= float(min_nearest_weight) < 1:
@@ -37,10 +37,10 @@ def check_weighting(bandwidth: Any, min_nearest_weight: Any) -> None:
 
 
 def check_integers(name: str, values: ArrayLike) -> Array:
-    """An array of whole numbers, of any type that NumPy has for them or of float; else ValueError."""
+    """Return an array of whole numbers, of any integer type or float; otherwise raise ValueError."""
     values = np.asarray(values)
     if values.dtype.kind == "f":
-        broken = ~(np.abs(values) < 2**53) | (values != np.trunc(values))  # nan and infinity too
+        broken = ~(np.abs(values) < 2**53) | (values != np.trunc(values))  # also nan and infinity
         if broken.any():
             raise ValueError(f"{name} must be integers, got {values[broken][0]}")
         return values.astype(np.int64)
@@ -50,7 +50,7 @@ def check_integers(name: str, values: ArrayLike) -> Array:
 
 
 def check_sample_labels(n_samples: int, labels: ArrayLike, name: str = "labels") -> Ints:
-    """Labels of n samples as (n,) int64, or ValueError."""
+    """Return labels of n samples as (n,) int64, or raise ValueError."""
     labels = check_integers(name, labels)
     if labels.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), got {labels.shape}")

@@ -8,8 +8,8 @@ from .types import Array, Scalar
 
 @njit
 def find_wrong_edge(indptr: Array, indices: Array) -> Scalar:
-    """The first edge, as a position in `indices`, from a vertex to itself, or that its row holds twice; -1
-    where there is none.
+    """The position in `indices` of the first edge that leads from a vertex to itself or occurs twice in its
+    row; -1 if there is none.
     """
     last = np.full(len(indptr) - 1, -1, np.int32)  # the last row with an edge to each vertex
     for i in range(len(indptr) - 1):
@@ -26,8 +26,8 @@ def label_components(indptr: Array, indices: Array, groups: Array, n_groups: Sca
     """(n_groups,) int64: the weakly connected component of each group of vertices, numbered in the order of
     their first groups.
 
-    groups (n,) int: of each vertex; its members count as connected. By union-find: the smallest group of a
-    component is its root, to which all paths are shortened as they are walked.
+    groups (n,) int: the group of each vertex; members of a group count as connected. Union-find: the smallest
+    group of a component is the root, and each walk shortens the path to it.
     """
     root = np.arange(n_groups)
     for i in range(len(indptr) - 1):
@@ -40,7 +40,7 @@ def label_components(indptr: Array, indices: Array, groups: Array, n_groups: Sca
                 root[a] = b
                 a = b
     n_components = 0
-    for c in range(n_groups):  # a root comes before all else in its component
+    for c in range(n_groups):  # a root comes before the rest of its component
         if root[c] == c:
             root[c] = n_components
             n_components += 1

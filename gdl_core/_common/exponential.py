@@ -1,6 +1,6 @@
-"""The exponential function, the same to the bit on any processor.
+"""The exponential function, with bitwise equal results on any processor.
 
-NumPy's rounding depends on the processor's vector instructions. This one is made of products, sums and
+NumPy's rounding depends on the processor's vector instructions. This function consists of products, sums and
 quotients, which are rounded in the same way everywhere: x = k log 2 + r, and exp(r) by a rational
 approximation, as in fdlibm's e_exp.c (Sun Microsystems 1993), to one unit in the last place.
 """
@@ -17,12 +17,12 @@ P = (
     -1.65339022054652515390e-06,
     4.13813679705723846039e-08,
 )
-SMALLEST = -746.0  # of less it is 0
-BLOCK = 1 << 15  # that are in the processor's cache
+SMALLEST = -746.0  # below it, the result is 0
+BLOCK = 1 << 15  # numbers that fit into the processor's cache
 
 
 def exp_of_negative(x: Floats) -> Floats:
-    """exp(x) of numbers (n,) that are 0 or less."""
+    """Compute exp(x) for numbers (n,) that are 0 or less."""
     result = np.empty(len(x))
     for start in range(0, len(x), BLOCK):
         result[start : start + BLOCK] = _exp(np.maximum(x[start : start + BLOCK], SMALLEST))

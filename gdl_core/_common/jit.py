@@ -1,7 +1,7 @@
 """Compiling with Numba: once if a cache can be written, and otherwise in each process.
 
-Import this module only from modules that hold kernels, and those only inside the functions that call them:
-Numba takes longer to import than everything else in the package together.
+Import this module only in modules of kernels, and import those only inside the functions that call them,
+because Numba takes longer to import than all the rest of the package.
 """
 
 from collections.abc import Callable
@@ -26,9 +26,9 @@ def njit(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
 def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
     """Compile ``function`` on its first call: no GIL, no fast-math, cached on disk.
 
-    It is kept in the folder ``NUMBA_CACHE_DIR``, or beside the source file, or in the user's cache folder. If
-    none of them can be written, it is kept in a folder of the user's own among the temporary files; if that
-    fails too, each process compiles it.
+    The machine code is kept in the folder ``NUMBA_CACHE_DIR``, or beside the source file, or in the user's
+    cache folder. If none of them can be written, a private folder among the temporary files keeps it; if that
+    fails, too, each process compiles the function.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def inner(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
 
 
 def inner(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
-    """Compile ``function`` as a part of the kernels that call it; it has no cache entry of its own.
+    """Compile ``function`` as a part of the kernels that call it, without a separate cache entry.
 
     Parameters
     ----------
     function : callable
     **more
-        Options, as of `njit`.
+        Options, as for `njit`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How many threads ``n_jobs`` means."""
+"""The number of threads that ``n_jobs`` means."""
 
 import os
 from typing import Any
@@ -7,7 +7,7 @@ from .checks import check_integer
 
 
 def effective_jobs(n_jobs: Any) -> int:
-    """scikit-learn's convention: None is 1, -1 all processors, -2 all but one."""
+    """Apply scikit-learn's convention: None is 1, -1 is all processors, -2 is all but one."""
     if n_jobs is None:
         return 1
     n_jobs = check_integer("n_jobs", n_jobs)

@@ -1,11 +1,11 @@
 """A cache of compiled kernels that loads them without setting up the compiler.
 
-Numba's own cache also keeps the bitcode of a kernel, for linking with other kernels, and sets up the compiler
-before it loads anything. Here no kernel calls another one. So only the machine code is kept, and the compiler
-is set up only if a kernel has to be compiled.
+Numba's cache also keeps the bitcode of a kernel, for linking with other kernels, and sets up the compiler
+before it loads anything. Here no kernel calls another one. So this cache keeps only the machine code, and
+sets up the compiler only if a kernel has to be compiled.
 
-This uses private parts of Numba. If they are not as expected, Numba's own cache is used instead; if anything
-is wrong with an entry, it is dropped and the kernel compiled.
+This uses private parts of Numba. If they are not as expected, Numba's cache is used instead; if anything is
+wrong with an entry, it is dropped and the kernel is compiled.
 """
 
 import pickle
@@ -24,7 +24,7 @@ from llvmlite import binding
 from .cache_folders import list_cache_folders, read_entry, remove_entry, write_entry
 from .kernel_digest import CallsKernelError, digest_parts
 
-# settings of Numba that change what it makes of the same code
+# settings of Numba that change the result for the same code
 SETTINGS = "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "FULL_TRACEBACKS"
 _config: Any = numba.config
 _folder_lock = threading.RLock()
@@ -36,14 +36,14 @@ def keep_compiled(compiled: Any, options: dict[str, Any]) -> Any:
     Parameters
     ----------
     compiled : Dispatcher
-        What ``numba.njit`` returns.
+        The result of ``numba.njit``.
     options : dict
-        What it was called with.
+        The arguments of that call.
 
     Returns
     -------
     callable
-        The kernel to call: the same, or one that Numba's own cache keeps.
+        The kernel to call: the same one, or one that Numba's cache keeps.
     """
     own = KernelCache(compiled.py_func)
     with suppress(Exception):
@@ -55,8 +55,8 @@ def keep_compiled(compiled: Any, options: dict[str, Any]) -> Any:
 
 
 def _keep_by_numba(own: "KernelCache", options: dict[str, Any]) -> Any:
-    """A kernel that Numba's own cache keeps, in a folder for its digest: Numba looks at one file alone. What
-    the digest holds is known only at the first call.
+    """A kernel in Numba's cache, in a folder named by the digest, because Numba compares only one file. The
+    digest is known only at the first call.
     """
     function = own.function
 
@@ -74,7 +74,7 @@ def _keep_by_numba(own: "KernelCache", options: dict[str, Any]) -> Any:
 def _compile_with_cache(own: "KernelCache", options: dict[str, Any]) -> Any:
     if own.digest is not None:
         for folder in own.folders:
-            # no such folder, or no source file
+            # no such folder or source file
             with suppress(RuntimeError, OSError), _numba_folder(folder / own.digest[:16]):
                 return numba.njit(cache=True, **options)(own.function)
     return numba.njit(**options)(own.function)
@@ -95,13 +95,13 @@ class KernelCache:
 
     @cached_property
     def folders(self) -> list[Path]:
-        """The folders in which versions are looked for and, if possible, kept."""
+        """The folders that are searched for versions and, if possible, keep new ones."""
         source = self.function.__globals__.get("__file__")
         return list_cache_folders(source, _config.CACHE_DIR) if source else []
 
     @cached_property
     def digest(self) -> str | None:
-        """Of all that the kernel is made of; None if that is not known, so that nothing can be kept."""
+        """The digest of everything in the kernel; None if it is unknown, so that nothing can be kept."""
         try:
             return digest_parts(self.function)
         except CallsKernelError:
@@ -135,7 +135,7 @@ class KernelCache:
         sig : tuple of types
             Types of the arguments.
         target_context : CPUContext
-            What Numba compiles for.
+            The target of the compiler.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class KernelCache:
         return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
-        """Keep the version for a signature, where that is possible.
+        """Keep the version for a signature, if possible.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class KernelCache:
         return f"{name.replace('<', '').replace('>', '')}-{sys.implementation.cache_tag}"
 
     def _key(self, sig: Any, codegen: Any) -> bytes:
-        """All that a version depends on."""
+        """Everything that a version depends on."""
         versions = numba.__version__, llvmlite.__version__, sys.implementation.cache_tag
         settings = [getattr(_config, name, None) for name in SETTINGS]
         name = self.function.__module__, self.function.__qualname__
@@ -210,7 +210,7 @@ class KernelCache:
 
     @property
     def _numba_folders(self) -> Iterator[Path]:
-        """Folders of Numba's own cache for this digest: Numba looks at one file alone."""
+        """The folders of Numba's cache for this digest, because Numba compares only one file."""
         return (folder / str(self.digest)[:16] for folder in self.folders)
 
 
@@ -223,7 +223,7 @@ def _make_numba_cache(function: Callable[..., Any], folder: Path) -> Any:
 
 @contextmanager
 def _numba_folder(folder: Path) -> Iterator[None]:
-    """Let Numba's own caches that are made meanwhile use a folder."""
+    """Let caches of Numba that are made inside use a folder."""
     with _folder_lock:
         before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
         try:
@@ -233,13 +233,13 @@ def _numba_folder(folder: Path) -> Iterator[None]:
 
 
 def _is_lasting(compiled: Any) -> bool:
-    """Whether another process may run the machine code: it holds no addresses."""
+    """Whether another process may run the machine code: not if it contains addresses."""
     return not compiled.library.has_dynamic_globals and all(part.can_cache for part in compiled.lifted)
 
 
 def _reduce(compiled: Any) -> bytes:
-    """What Numba keeps of a compiled kernel, but the names that it looks up in place of the bitcode, and of
-    its environments those that hold something: others only name modules to be imported.
+    """What Numba keeps of a compiled kernel, but with the names of symbols instead of the bitcode, and
+    without empty environments, which only name modules to be imported.
     """
     from numba.core.serialize import dumps
 
@@ -266,14 +266,14 @@ def _rebuild(content: bytes, target_context: Any) -> Any:
 
 
 def _name_symbols(symbols: list[str], target_context: Any) -> None:
-    """Let machine code find what it calls: LLVM ends the process where it does not."""
+    """Let machine code find the functions that it calls, because LLVM ends the process if one is missing."""
     if any(binding.address_of_symbol(name) is None for name in symbols):
-        with suppress(Exception):  # the functions that allocate arrays, as Numba does before it compiles
+        with suppress(Exception):  # the functions that allocate arrays, as in Numba
             from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
             for name, address in _nrt_python.c_helpers.items():
                 binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
     if any(binding.address_of_symbol(name) is None for name in symbols):
-        target_context.refresh()  # sets up all that it could compile with
+        target_context.refresh()  # sets up the compiler
     if missing := [name for name in symbols if binding.address_of_symbol(name) is None]:
         raise LookupError(f"{missing[0]}: no such symbol")

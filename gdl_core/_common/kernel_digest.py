@@ -1,8 +1,8 @@
 """One digest of everything that the machine code of a kernel depends on.
 
-A kernel is compiled from its own code, the `inner` functions that it calls, and the values that these name:
-constants, default arguments, variables of an enclosing function, attributes of modules. All of them go into
-the digest. If the content of one is not known here, there is no digest.
+A kernel is compiled from its code, the `inner` functions that it calls, and the values that these name:
+constants, default arguments, variables of an enclosing function, attributes of modules. The digest covers all
+of them. If the content of one is unknown, there is no digest.
 """
 
 import hashlib
@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 FOREIGN = {"builtins", "cmath", "llvmlite", "math", "numba", "numpy", "operator", "random", "typing"}
-"""What Numba compiles, or leaves to Python, by itself: the version of Numba tells it."""
+"""Modules that Numba handles by itself; its version stands for them."""
 
 NUMBERS = bool, int, float, complex, np.generic, np.dtype
 
 
 class Declared(NamedTuple):
-    """How a function is compiled: as a kernel or a part of kernels, and with which options of Numba."""
+    """How a function is compiled: as a kernel or a part of kernels, and the options of Numba."""
 
     is_kernel: bool
     options: dict[str, Any]
 
 
-declared: dict[Any, Declared] = {}  # by function
+declared: dict[Any, Declared] = {}  # how each function is compiled
 
 
 class CallsKernelError(TypeError):
@@ -55,7 +55,7 @@ def digest_parts(kernel: Any) -> str:
     """
     digest = hashlib.sha256()
     todo, seen = [kernel], {kernel}
-    for function in todo:  # grows by what is called
+    for function in todo:  # grows during the loop
         try:
             for text in _list_contents(function, todo, seen):
                 digest.update(text)
@@ -80,7 +80,7 @@ def _list_contents(function: Any, todo: list[Any], seen: set[Any]) -> Iterator[b
         names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
         numbers = code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount, code.co_flags
         yield encode((code.co_code, code.co_exceptiontable, names, numbers, constants))
-        # a superset: names of attributes are among them
+        # a superset: it includes names of attributes
         for name in (name for name in code.co_names if name in function.__globals__):
             yield encode((name, function.__globals__[name]))
 
@@ -95,7 +95,7 @@ def _note(caller: Any, todo: list[Any], seen: set[Any], called: Any) -> None:
 
 
 def _list_codes(code: CodeType) -> Iterator[CodeType]:
-    """The code of a function, and of the comprehensions in it."""
+    """The code of a function and of its comprehensions."""
     yield code
     for value in code.co_consts:
         if isinstance(value, CodeType):
@@ -103,8 +103,8 @@ def _list_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class _Known(NamedTuple):
-    """What to encode a value of a function with: what notes functions, the names of attributes that the
-    function may look up, and the modules on the way to the value.
+    """The context for encoding a value of a function: a callable that notes functions, the names of
+    attributes that the function may look up, and the modules on the way to the value.
     """
 
     note: Callable[[Any], None]
@@ -113,7 +113,7 @@ class _Known(NamedTuple):
 
 
 def _encode(value: Any, known: _Known) -> bytes:
-    """The content of a value, of which nothing but that value could be made; a function is noted, too."""
+    """Encode a value so that no other value gives the same bytes; functions are noted, too."""
     kind = type(value).__name__
     if value is None or value is ... or isinstance(value, NUMBERS):
         return _frame(kind, repr(value).encode())
@@ -134,8 +134,8 @@ def _encode(value: Any, known: _Known) -> bytes:
 
 
 def _encode_name(value: Any, known: _Known) -> bytes:
-    """Encode a value that has a name instead of a content: a function, a class, a module and what may be
-    looked up in it.
+    """Encode a value by its name instead of its content: a function, a class, or a module and the attributes
+    that may be looked up in it.
     """
     function = getattr(value, "py_func", value)
     if isinstance(function, FunctionType) and function in declared:
@@ -163,5 +163,5 @@ def _is_foreign(module: str) -> bool:
 
 
 def _frame(kind: str, *parts: bytes) -> bytes:
-    """Join parts so that no others give the same bytes."""
+    """Join parts so that no other parts give the same bytes."""
     return b"".join([f"{kind} {' '.join(str(len(part)) for part in parts)}:".encode(), *parts])

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Scalar = Any  # in compiled code: an integer, float or bool, of Python or NumPy, which Numba takes for one
+Scalar = Any  # in compiled code: an integer, float or bool of Python or NumPy, which Numba treats alike
 Scalars = Any  # several of them
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]

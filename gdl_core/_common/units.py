@@ -7,14 +7,14 @@ import scipy
 
 from .types import Array
 
-REACH = 1e10  # squares of such magnitudes are safe in float32, and libraries take none below for 0
+REACH = 1e10  # squares down to 1 / REACH and up to it are safe in float32, and libraries round none to 0
 INHOMOGENEOUS = ("haversine",)  # metrics whose neighbours change with the unit
 
 
 def find_unit(x: Any, metric: Any) -> float:
-    """A power of two near the largest magnitude in x (n, d), dense or CSR; 1 where squares are safe anyway.
+    """A power of two near the largest magnitude in x (n, d), dense or CSR; 1 if squares are safe anyway.
 
-    Division by it is exact. Functions as metrics get their samples as they are.
+    Division by it is exact. If the metric is a function, it gets the samples unchanged.
     """
     values: Array = x.data if scipy.sparse.issparse(x) else x
     if values.size == 0 or callable(metric) or metric in INHOMOGENEOUS:

@@ -1,4 +1,4 @@
-"""Compiled: the edges between the two clusters of each merge."""
+"""Compiled sums over the edges between the two clusters of each merge."""
 
 import numpy as np
 
@@ -11,19 +11,19 @@ def sum_weights_between(
     indptr: Array, indices: Array, weights: Array, labels: Array, children: Array
 ) -> Array:
     """(m, 2) float64, for each merge: the sum of the weights of the edges between its two nodes, and the
-    number of samples beside the boundary, which have an edge to the other side.
+    number of samples beside the boundary, those with an edge to the other side.
 
     The graph, compressed rows of n vertices, is symmetric; an edge between counts once. labels (n,) are the
-    initial clusters, children (m, 2) the merges. For each merge the vertices of the smaller node are gone
-    through and join the larger one's slot.
+    initial clusters, children (m, 2) the merges. At each merge the loop visits the vertices of the smaller
+    node, and they join the slot of the larger one.
     """
     n_vertices, n_merges = len(indptr) - 1, len(children)
     n_initial = labels.max() + 1 if n_vertices else 0
-    slot = labels.copy()  # of each vertex; a cluster keeps the slot of its larger part
+    slot = labels.copy()  # slot of each vertex; a cluster keeps that of its larger part
     slot_of_node = np.arange(n_initial + n_merges)
     size = np.zeros(n_initial, np.int64)
     first, last = np.full(n_initial, -1, np.int64), np.full(n_initial, -1, np.int64)
-    following = np.full(n_vertices, -1, np.int64)  # vertices of a slot are a chain
+    following = np.full(n_vertices, -1, np.int64)  # the vertices of a slot form a chain
     for i in range(n_vertices):
         c = labels[i]
         if first[c] < 0:

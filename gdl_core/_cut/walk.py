@@ -1,11 +1,11 @@
-"""Compiled: one step of a random walk for the probabilities of clusters."""
+"""A compiled step of a random walk, for the probabilities of clusters."""
 
 import numpy as np
 
 from .._common.jit import njit
 from .._common.types import Array
 
-MOST_CLUSTERS = 8  # kept for each sample, the likeliest
+MOST_CLUSTERS = 8  # the likeliest clusters are kept for each sample
 
 
 @njit
@@ -22,10 +22,10 @@ def walk_step(
     n_clusters: int,
 ) -> None:
     """Fill rows first .. end - 1 of ``new_clusters`` and ``new_shares``: the weighted mean of the neighbours'
-    shares, of which the `MOST_CLUSTERS` largest are kept (of equal ones the smaller cluster).
+    shares, with only the `MOST_CLUSTERS` largest (ties: the smaller cluster).
 
     clusters (n, MOST_CLUSTERS) are labels, -1 beyond the last, shares their probabilities. The graph is
-    symmetric, compressed rows.
+    symmetric, in compressed rows.
     """
     total = np.zeros(n_clusters)
     met = np.empty(n_clusters, np.int64)

@@ -1,7 +1,7 @@
 """Unconnected parts of a graph: each is merged on its own, and their merges are put into one order.
 
-No pair from two such components ever has a positive affinity, so a component's merges do not depend on the
-others.
+Two clusters of different components never have a positive affinity, so the merges of a component do not
+depend on the others.
 """
 
 import heapq
@@ -15,20 +15,20 @@ from ..graph import AffinityGraph
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The vertices and clusters of a graph with its components one behind the other.
+    """The vertices and clusters of a graph, ordered by component.
 
-    The graph itself is not copied: it may be most of the memory there is.
+    The graph itself is not copied, because it may use most of the memory.
 
     Attributes
     ----------
     vertex_start, cluster_start : (p + 1,) int64
         The vertices and the clusters of component q are ``start[q] : start[q + 1]``.
     clusters : (n_initial,) int64
-        The cluster of the whole graph that each of these is; within a component in rising order.
+        The number of each of these in the whole graph; ascending within a component.
     labels : (n,) int32
         Cluster of each vertex, counted within its component.
     vertices : (n,) int64
-        The vertex of the whole graph that each of these is; within a component in rising order.
+        The number of each of these vertices in the whole graph; ascending within a component.
     rank : (n,) int32
         The number of each vertex of the whole graph, counted within its component.
     edge_start : (p + 1,) int64
@@ -48,7 +48,7 @@ class Components:
 
 
 def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
-    """The components of ``graph``, where the members of a cluster of ``labels`` count as joined."""
+    """Split ``graph`` into components; members of a cluster of ``labels`` count as joined."""
     from .._common.edges import label_components
 
     graph = _drop_zero_weights(graph)
@@ -100,7 +100,7 @@ def interleave(
     ----------
     n_merges : (p,) int64
     children : (n_initial, 2) int64
-        Those of component q from row ``cluster_start[q]`` on, node numbers counted within it.
+        Those of component q begin at row ``cluster_start[q]``; node numbers are counted within it.
     affinities : (n_initial,) float64
 
     Returns

@@ -1,14 +1,13 @@
 """Sums of edge weights between vertices and clusters, kept while clusters merge.
 
-For every vertex i and every cluster a beside it (joined to i by an edge, i not in a) one entry holds
-in_a[i] = sum_{j in a} w_ji and out_a[i] = sum_{j in a} w_ij: by Definition 2, |a| deg^-_i(a) and |a|
-deg^+_i(a). The entries of a vertex lie side by side and are searched one by one: they are few, and get
-fewer.
+For every vertex i and every cluster a beside it (joined to i by an edge, i not in a) one entry holds in_a[i]
+= sum_{j in a} w_ji and out_a[i] = sum_{j in a} w_ij: by Definition 2, |a| deg^-_i(a) and |a| deg^+_i(a). The
+entries of a vertex are contiguous and are searched one by one, because they are few and become fewer.
 
-start (n + 1,), count (n,): the entries of vertex i are start[i] : start[i] + count[i].
-beside (E,): the cluster a of each entry. sums (E, 4): in_a[i] (high, low), out_a[i] (high, low).
-link (E, 2): (vertex, next) of the lists that tell, from ``clusters[a].entry`` on, which vertices a lies
-beside; a list may still name vertices that have joined its cluster since.
+start (n + 1,), count (n,): the entries of vertex i are start[i] : start[i] + count[i]. beside (E,): the
+cluster a of each entry. sums (E, 4): in_a[i] (high, low), out_a[i] (high, low). link (E, 2): (vertex, next)
+of lists that begin at ``clusters[a].entry`` and name the vertices beside a; a list may still name vertices
+that have joined the cluster since.
 """
 
 import numpy as np
@@ -32,7 +31,7 @@ def build_degrees(
 ) -> Scalar:
     """Fill the entries of a part of the graph with clusters ``vertex.cluster``; returns their number.
 
-    w: vertices, rank, indptr, indices, weights, as ``merge_components`` takes them, the vertices those of the
+    w: vertices, rank, indptr, indices, weights, as for ``merge_components``, with only the vertices of the
     part.
     """
     vertices, rank, indptr, indices, weights = w

@@ -1,10 +1,9 @@
 """Sums and products of non-negative numbers to about 106 bits, as unevaluated pairs (high, low) of float64.
 
-Affinities are sums of products that different merging orders add up differently. In plain float64 the same
-affinity then comes out as several neighbouring numbers, and a tie is decided by rounding. Here every
-affinity is computed to twice the precision and rounded once, so that equal affinities are equal numbers
-(unless they are nearer than that precision to the middle of two numbers).
-Dekker 1971, Knuth TAOCP 4.2.2.
+Affinities are sums of products, which different merging orders add up in different orders. In plain float64
+equal affinities can then differ slightly, and rounding would decide a tie. Here every affinity is computed to
+twice the precision and rounded once, so that equal affinities are equal numbers (unless they are nearer than
+that precision to the middle of two numbers). Dekker 1971, Knuth TAOCP 4.2.2.
 """
 
 from .._common.jit import inner
@@ -50,7 +49,7 @@ def multiply(ah: float, al: float, bh: float, bl: float) -> Scalars:
 
 @inner
 def divide(ah: float, al: float, d: float) -> Scalars:
-    """(ah, al) over the float64 ``d``."""
+    """Divide (ah, al) by the float64 ``d``."""
     q = ah / d
     p, e = _two_product(q, d)
     return _renormalise(q, (((ah - p) - e) + al) / d)

@@ -1,4 +1,4 @@
-"""What makes memory answer sooner: rows of arrays asked for before they are needed, and large pages.
+"""Faster access to memory: prefetching rows of arrays, and large pages.
 
 On graphs of millions of vertices the merging loop waits for memory most of the time, because lists of
 vertices lead all over it. Nothing here changes a result.
@@ -16,22 +16,22 @@ from numba.extending import intrinsic
 from .._common.jit import inner
 from .._common.types import Array
 
-AHEAD = 16  # edges: about the time that memory takes to answer
-READ, KEEP, DATA = 0, 3, 1  # what llvm.prefetch takes
-LARGE = 2**22  # bytes, from which on it is worth a call
-IS_LINUX, PAGE, LARGE_PAGES = sys.platform == "linux", 4096, 14  # what madvise takes
+AHEAD = 16  # edges, which take about as long as memory takes to answer
+READ, KEEP, DATA = 0, 3, 1  # arguments of llvm.prefetch
+LARGE = 2**22  # bytes above which a call pays off
+IS_LINUX, PAGE, LARGE_PAGES = sys.platform == "linux", 4096, 14  # arguments of madvise
 _madvise: Any = types.ExternalFunction("madvise", types.int32(types.uintp, types.uintp, types.int32))
 
 
 @intrinsic
 def _prefetch(context: Any, array: Any, row: Any) -> Any:
-    """Ask for the first bytes of a row of an array, without waiting for them."""
+    """Request the first bytes of a row of an array without waiting for them."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type = signature.args[0]
         array = context.make_array(array_type)(context, builder, arguments[0])
         zeros = [ir.Constant(arguments[1].type, 0)] * (array_type.ndim - 1)
-        find: Any = cgutils.get_item_pointer  # has no types
+        find: Any = cgutils.get_item_pointer  # it has no type annotations
         at = find(context, builder, array_type, array, [arguments[1], *zeros])
         at = builder.bitcast(at, ir.IntType(8).as_pointer())
         number = ir.IntType(32)
@@ -48,7 +48,7 @@ prefetch: Any = _prefetch  # takes an array and a row
 
 @inner
 def use_large_pages(array: Array) -> Array:
-    """Let an array lie in large pages, where the system has them, as NumPy does for what it makes itself."""
+    """Put an array into large pages if the system has them, as NumPy does for its allocations."""
     if IS_LINUX and array.nbytes >= LARGE:
         start = (np.uint64(array.ctypes.data) // np.uint64(PAGE) + np.uint64(1)) * np.uint64(PAGE)
         _madvise(start, np.uint64(array.nbytes - PAGE), np.int32(LARGE_PAGES))

@@ -5,10 +5,10 @@ and out_a[i], ``pairs`` S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c -> 
 
 When b is merged into a, S[c][ab] = S[c][a] + S[c][b] (Eq. 9) and S[ab][c] = S[a][c] + S[b][c] + sum_{i in
 c} (in_a[i] out_b[i] + in_b[i] out_a[i]), so only b's pairs and entries are visited. b is the smaller of the
-two, hence each entry moves O(log n) times. Affinities of pairs that b does not touch can only fall, because
+two, so each entry moves O(log n) times. Affinities of pairs that b does not touch can only fall, because
 |ab| grew: the heap keeps their old keys as upper bounds, and corrects one when it comes to the top.
 
-All sums are carried in double-double, so that the order of merging leaves no trace in an affinity.
+All sums are carried in double-double, so that affinities do not depend on the order of merging.
 """
 
 import numba
@@ -42,20 +42,20 @@ from .pairs import (
 LINE = 16  # numbers of four bytes in a line of the cache
 
 if getattr(numba.config, "DISABLE_JIT", False):
-    raise RuntimeError("NUMBA_DISABLE_JIT is set, and clusters are merged by compiled code alone: unset it")
+    raise RuntimeError("NUMBA_DISABLE_JIT is set, and only compiled code merges clusters: unset it")
 
 cluster_type = np.dtype(
     [
         ("size", np.int64),
-        ("work", np.int64),  # what moving it costs: members and entries
+        ("work", np.int64),  # cost of moving it: members and entries
         ("node", np.int32),  # its number in the hierarchy
-        ("first", np.int32),  # its members, a list that goes on in ``following``
+        ("first", np.int32),  # first of its members, a list that continues in ``following``
         ("last", np.int32),
-        ("entry", np.int32),  # its entries, see degrees
-        ("pair", np.int32),  # its pairs, see pairs
+        ("entry", np.int32),  # first of its entries, see degrees
+        ("pair", np.int32),  # first of its pairs, see pairs
         ("near", np.int32),  # size of its neighbour set
         ("stamp", np.int32),  # the last merge that changed a sum of its pair with the new cluster,
-        ("touched", np.int32),  # which is this one
+        ("touched", np.int32),  # and that new cluster
     ],
     align=True,
 )
@@ -80,18 +80,17 @@ def merge_components(
     affinities: Array,
     progress: Array,
 ) -> None:
-    """Merge each component of a graph on its own, to ``n_target`` clusters or the last affinity that is
+    """Merge each component of a graph separately, down to ``n_target`` clusters or as long as affinities are
     positive and at least ``min_affinity``.
 
-    parts (p, 5) int64, a component a row: first vertex, end; first cluster, end; the number of edges, in
-    whose place the number of merges is written. Vertices of a component are consecutive, and so are its
-    clusters. k_nearest: 0 for GDL-U, else K^c of AGDL. label (n,) int32: initial clusters, counted within the
-    component. vertices (n,) int64: the row of W of each vertex. rank (n,) int32: the number of
-    each row's vertex, counted within its component. indptr (n + 1,) int64, indices int32, weights float64: W.
-    sums (E, 4) float64, beside (E,) and link (E, 2) int32: room for the entries of the largest component.
-    children (n_initial, 2) int64, affinities (n_initial,) float64: filled from the component's first cluster
-    on, with node numbers within the component. progress (2,) int64: merges so far; set the second to stop
-    early.
+    parts (p, 5) int64, one component per row: first vertex, end; first cluster, end; the number of edges,
+    which the number of merges replaces. Vertices of a component are consecutive, and so are its clusters.
+    k_nearest: 0 for GDL-U, else K^c of AGDL. label (n,) int32: initial clusters, counted within the
+    component. vertices (n,) int64: the row of W of each vertex. rank (n,) int32: the number of each row's
+    vertex, counted within its component. indptr (n + 1,) int64, indices int32, weights float64: W. sums (E,
+    4) float64, beside (E,) and link (E, 2) int32: space for the entries of the largest component. children
+    (n_initial, 2) int64, affinities (n_initial,) float64: filled from the component's first cluster on, with
+    node numbers within the component. progress (2,) int64: merges so far; set the second to stop early.
     """
     for q in range(len(parts)):
         v0, v1, c0, c1 = parts[q, 0], parts[q, 1], parts[q, 2], parts[q, 3]
@@ -140,8 +139,8 @@ def _merge(
     queue = pairs, table, heap, counts
     near = sets, union, found
     touched = np.empty(n_initial, np.int32), np.zeros(1, np.int64)
-    t = np.int64(0)  # a plain 0 would be a type of its own, for which all is compiled again
-    is_new = False  # whether no merge has come since all neighbour sets were built
+    t = np.int64(0)  # a plain 0 would have another type, for which all would be compiled again
+    is_new = False  # whether there was no merge since all neighbour sets were built
     while n_initial - t > n_target and progress[1] == 0:
         top = np.int64(heap[0]) if counts[HEAPED] else -1
         if top < 0 or not pairs[top].key > 0 or pairs[top].key < min_affinity:
@@ -152,14 +151,14 @@ def _merge(
             continue
         a, b = np.int64(pairs[top].end[0]), np.int64(pairs[top].end[1])
         low, high = min(clusters[a].node, clusters[b].node), max(clusters[a].node, clusters[b].node)
-        if pairs[top].rank[0] != low or pairs[top].rank[1] != high:  # a key from before a or b last grew
+        if pairs[top].rank[0] != low or pairs[top].rank[1] != high:  # the key is outdated
             set_key(clusters, pairs, top)
             sift(pairs, heap, counts, top)
             continue
         children[t, 0], children[t, 1], affinities[t] = low, high, pairs[top].key
         if clusters[a].work < clusters[b].work:
             a, b = b, a
-        if needs_larger_table(table, counts, clusters[b].work):  # one for each entry of b at the most
+        if needs_larger_table(table, counts, clusters[b].work):  # at most one for each entry of b
             table = make_table(pairs, counts, clusters[b].work)
             queue = pairs, table, heap, counts
         touched[1][0] = 0
@@ -209,7 +208,7 @@ def _initial_pairs(
     both = 0
     for e in range(n_entries):
         both += sums[e, 0] > 0 and sums[e, 2] > 0
-    # a pair needs an entry with both sums positive, and a new such entry uses up two others
+    # a pair needs an entry with both sums positive, and a new entry of this kind uses up two others
     pairs = use_large_pages(np.empty(both + (n_entries - both) // 2 + 1, pair_type))
     counts = np.zeros(3, np.int64)
     counts[FREE] = -1
@@ -278,9 +277,7 @@ def _move_pairs(
 
 @inner
 def _look_ahead(v: int, after: int, entries: tuple[Array, ...]) -> Scalar:
-    """Ask for what the visits of the next item of a list and of the one after it need; returns the item after
-    these.
-    """
+    """Prefetch the data for visiting the next two items of a list; returns the item after them."""
     vertex, beside, _, link = entries
     if v < 0 or after < 0:
         return np.int64(-1)

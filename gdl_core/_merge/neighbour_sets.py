@@ -1,7 +1,7 @@
 """AGDL's neighbour sets: N_c holds the pairs of c with its K^c nearest clusters (Algorithm 3).
 
-sets (n_initial, K^c): the pairs of N_c are sets[c, : clusters[c].near]. union: the pairs of N_a and N_b
-while a and b merge. chosen: the best so far of those offered, sorted. found (2,): how many are in union and
+sets (n_initial, K^c): the pairs of N_c are sets[c, : clusters[c].near]. union: the pairs of N_a and N_b while
+a and b merge. chosen: the best of those offered so far, sorted. found (2,): the numbers of pairs in union and
 in chosen.
 """
 
@@ -16,7 +16,7 @@ from .pairs import HEAPED, before, find_side, put_in_heap, set_key, take_from_he
 def all_nearest(
     clusters: Array, pairs: Array, heap: Array, counts: Array, sets: Array, chosen: Array, found: Array
 ) -> None:
-    """N_c of every cluster from all its pairs: the initial sets, and again when the sets have run out."""
+    """Build N_c of every cluster from all its pairs: at first, and again when the sets are exhausted."""
     for k in range(counts[HEAPED]):
         pairs[heap[k]].place = -1
     counts[HEAPED] = 0
@@ -83,7 +83,7 @@ def move_flags(
     side: int,
     keep: int,
 ) -> None:
-    """What the sets say of the pair p = {b, c} is said of ``keep`` = {a, c} from now on."""
+    """Transfer memberships in the sets from the pair p = {b, c} to ``keep`` = {a, c}."""
     in_b = pairs[p].flags & (1 << side)
     in_c = pairs[p].flags & (1 << (1 - side))
     if keep != p and in_c:
@@ -101,7 +101,7 @@ def move_flags(
 
 @inner
 def _replace(clusters: Array, sets: Array, c: int, p: int, q: Scalar) -> None:
-    """In N_c replace p by q, or remove it where q < 0."""
+    """Replace p by q in N_c, or remove p if q < 0."""
     for k in range(clusters[c].near):
         if sets[c, k] == p:
             if q < 0:
@@ -123,7 +123,7 @@ def choose_set(
     found: Array,
     a: int,
 ) -> None:
-    """N_ab: the K^c nearest in the union."""
+    """Set N_ab to the K^c nearest in the union."""
     for k in range(found[0]):  # before any key changes, or the heap would lose its order
         take_from_heap(pairs, heap, counts, np.int64(union[k]))
     found[1] = 0

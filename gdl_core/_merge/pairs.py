@@ -1,12 +1,12 @@
-"""Pairs of clusters with a positive affinity, and the heap that tells which to merge next.
+"""Pairs of clusters with a positive affinity, and the heap that yields the next pair to merge.
 
 The record of {a, c} holds S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c -> a} (Lemma 1) and S[c][a].
 Each record is in two doubly linked lists, those of its two clusters, which begin at ``clusters[a].pair``,
 and in a hash table.
 
-pairs (P,): the records; one that was given back has ``end[0]`` -1. table: the hash table, of record numbers,
-its length a power of two and at least twice the records ever used. heap (P,): record numbers. counts (3,):
-records ever used, heap entries, and the first of the records given back (chained by ``next[0]``), or -1.
+pairs (P,): the records; a freed one has ``end[0]`` -1. table: the hash table of record numbers; its length is
+a power of two and at least twice the number of records ever used. heap (P,): record numbers. counts (3,):
+records ever used, heap entries, and the first freed record (chained by ``next[0]``), or -1.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from .memory import use_large_pages
 pair_type = np.dtype(
     [
         ("sums", np.float64, (4,)),  # S[a][c] (high, low), S[c][a] (high, low) for the ends a, c
-        ("key", np.float64),  # affinity and node numbers, as of when they were last set
+        ("key", np.float64),  # affinity and node numbers, when they were last set
         ("rank", np.int32, (2,)),
         ("end", np.int32, (2,)),
         ("next", np.int32, (2,)),  # in the list of each end
@@ -84,13 +84,13 @@ def _leave(pairs: Array, table: Array, p: int) -> None:
 
 @inner
 def needs_larger_table(table: Array, counts: Array, more: int) -> Scalar:
-    """Whether so many more records would fill more than half of the table."""
+    """Whether this many more records would fill more than half of the table."""
     return 2 * (counts[USED] + more) > len(table)
 
 
 @inner
 def make_table(pairs: Array, counts: Array, more: int) -> Array:
-    """A hash table of all records with room for so many more, and as many again."""
+    """A hash table of all records, at most half full with ``more`` new ones."""
     slots = 16
     while slots < 2 * (counts[USED] + more):
         slots *= 2
@@ -107,7 +107,7 @@ def make_table(pairs: Array, counts: Array, more: int) -> Array:
 
 @inner
 def find_side(pairs: Array, p: int, c: int) -> Scalar:
-    """Which end of p cluster c is."""
+    """The end of p at which cluster c is."""
     return 0 if pairs[p].end[0] == c else 1
 
 
@@ -135,7 +135,7 @@ def _unlink(clusters: Array, pairs: Array, p: int, side: int) -> None:
 
 @inner
 def new_pair(clusters: Array, pairs: Array, table: Array, counts: Array, a: int, c: int) -> Scalar:
-    """The number of a new record of {a, c} with both sums 0, outside the heap."""
+    """Make a record of {a, c} with both sums 0, outside the heap, and return its number."""
     p = counts[FREE]
     if p >= 0:
         counts[FREE] = pairs[p].next[0]
@@ -164,7 +164,7 @@ def delete_pair(clusters: Array, pairs: Array, table: Array, heap: Array, counts
 
 @inner
 def rename_end(clusters: Array, pairs: Array, table: Array, p: int, side: int, a: int) -> None:
-    """Let cluster a take the place of that end of p."""
+    """Replace that end of p by cluster a."""
     _leave(pairs, table, p)
     _unlink(clusters, pairs, p, side)
     pairs[p].end[side] = a
@@ -174,7 +174,7 @@ def rename_end(clusters: Array, pairs: Array, table: Array, p: int, side: int, a
 
 @inner
 def add_sum(pairs: Array, p: int, side: int, high: float, low: float) -> None:
-    """S[end[side]][the other end] += (high, low)."""
+    """Add (high, low) to S[end[side]][the other end]."""
     k = 2 * side
     s = pairs[p].sums
     s[k], s[k + 1] = add(s[k], s[k + 1], high, low)
@@ -182,7 +182,7 @@ def add_sum(pairs: Array, p: int, side: int, high: float, low: float) -> None:
 
 @inner
 def set_key(clusters: Array, pairs: Array, p: int) -> None:
-    """The affinity (Eqs. 3 and 4) from the two sums, rounded once, and the node numbers."""
+    """Set the affinity (Eqs. 3 and 4) from the two sums, rounded once, and the node numbers."""
     a, c = pairs[p].end[0], pairs[p].end[1]
     s = pairs[p].sums
     size_a, size_c = float(clusters[a].size), float(clusters[c].size)
@@ -195,7 +195,7 @@ def set_key(clusters: Array, pairs: Array, p: int) -> None:
 
 @inner
 def before(pairs: Array, p: int, q: int) -> Scalar:
-    """The larger affinity first; of equal ones the smaller node numbers."""
+    """Whether p comes before q: by larger affinity, then by smaller node numbers."""
     if pairs[p].key != pairs[q].key:
         return pairs[p].key > pairs[q].key
     if pairs[p].rank[0] != pairs[q].rank[0]:
@@ -208,7 +208,7 @@ def before(pairs: Array, p: int, q: int) -> Scalar:
 
 @inner
 def sift(pairs: Array, heap: Array, counts: Array, p: int) -> None:
-    """Move p, which is in the heap, to where its key belongs."""
+    """Move p within the heap to the place of its key."""
     k = np.int64(pairs[p].place)
     while k > 0:
         parent = (k - 1) >> 1
@@ -236,7 +236,7 @@ def sift(pairs: Array, heap: Array, counts: Array, p: int) -> None:
 
 @inner
 def put_in_heap(pairs: Array, heap: Array, counts: Array, p: int) -> None:
-    """Put p where its key belongs, whether it was in the heap or not."""
+    """Put p at the place of its key, whether or not it was in the heap."""
     if pairs[p].place < 0:
         pairs[p].place = counts[HEAPED]
         counts[HEAPED] += 1

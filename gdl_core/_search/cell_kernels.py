@@ -1,10 +1,10 @@
 """Compiled parts of the approximate search (`cell_search`): partition, scan of cells, refinement.
 
 x (n, d) float32 holds the points, those of cell c in rows start[c] : start[c + 1]. found (n, m) int32 and
-value (n, m) float32 hold the nearest points found so far and their squared distances, nearest first; where
-fewer than m were found, the rest is -1 and infinity.
+value (n, m) float32 hold the nearest points found so far and their squared distances, nearest first; if fewer
+than m were found, the rest is -1 and infinity.
 
-Each row of ``found`` and ``value`` depends on the input alone: threads may work on ranges of rows.
+Each row of ``found`` and ``value`` depends only on the input, so threads may work on ranges of rows.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from .._common.jit import inner, njit
 from .._common.types import Array, Scalar
 
-SAMPLE = 128  # points that the direction of a split is computed from
+SAMPLE = 128  # points for computing the direction of a split
 POWER_STEPS = 4  # enough to separate the leading direction from most others
 _ANY_ORDER = {"reassoc", "contract", "nsz"}  # sums may be split into vector lanes
 
@@ -40,9 +40,10 @@ def split_in_halves(x: Array, order: Array, depth: int) -> None:
 def nearest_centroids(
     x: Array, start: Array, centroids: Array, near: Array, first: int, last: int, label: Array
 ) -> None:
-    """label[i] = the nearest of the cells ``near[c]`` for the points i of the cells c from first to last.
+    """Set label[i] to the nearest of the cells ``near[c]``, for the points i of the cells c from first to
+    last.
 
-    near (n_cells, w) int32: cells near each cell, itself first; of equal distances the first counts.
+    near (n_cells, w) int32: cells near each cell, itself first; ties: the first one.
     """
     for c in range(first, last):
         for i in range(start[c], start[c + 1]):
@@ -67,11 +68,11 @@ def scan_cells(
     found: Array,
     value: Array,
 ) -> None:
-    """The nearest points of the cells c from first to last, among those of the ``n_probes`` cells of
-    ``near[c]`` whose centroids are nearest to each point. widest: the size of the largest cell.
+    """Find the nearest points for the points of the cells c from first to last, among those of the
+    ``n_probes`` cells of ``near[c]`` with the nearest centroids. widest: the size of the largest cell.
     """
     d = x.shape[1]
-    columns = np.empty((d, widest), np.float32)  # the points of one cell, a feature a row
+    columns = np.empty((d, widest), np.float32)  # the points of one cell, one row per feature
     squares = np.empty(widest, np.float32)
     distance = np.empty((widest, near.shape[1]), np.float32)
     farthest = np.empty(widest, np.float32)  # of the centroids probed
@@ -96,7 +97,7 @@ def scan_cells(
 
 @njit(fastmath=_ANY_ORDER)
 def rank_again(x: Array, candidates: Array, first: int, last: int, found: Array, value: Array) -> None:
-    """The nearest of the candidates (n, c) of the points from first to last, by their distances in x."""
+    """Find the nearest of the candidates (n, c) of the points from first to last, by distance in x."""
     for i in range(first, last):
         _clear(found[i], value[i])
         for k in range(candidates.shape[1]):
@@ -109,8 +110,8 @@ def rank_again(x: Array, candidates: Array, first: int, last: int, found: Array,
 
 @njit
 def reverse_neighbours(found: Array, most: int) -> Array:
-    """Up to ``most`` points that hold each point among their neighbours, (n, most) int32, then -1: first
-    those that hold it as their nearest, then those that hold it as their second, and so on.
+    """Up to ``most`` points that have each point among their neighbours, (n, most) int32, padded with -1:
+    first those whose nearest neighbour it is, then those whose second it is, and so on.
     """
     n, m = found.shape
     reverse, count = np.full((n, most), -1, np.int32), np.zeros(n, np.int32)
@@ -139,10 +140,10 @@ def refine(
     """Offer the points first, first + step, ... before last the neighbours of their neighbours; returns how
     many were taken.
 
-    old (n, m) int32: the neighbours before, left as they are; found and value hold them too at the start.
-    fresh, changed (n, m) bool: which of ``old``, and in the end of ``found``, came in the last round; a
-    neighbour's neighbour is offered only when one of the two links is fresh. reverse (n, r): as from
-    `reverse_neighbours`; those of a point and of its neighbours are offered too.
+    old (n, m) int32: the previous neighbours, not changed; found and value also hold them at the start.
+    fresh, changed (n, m) bool: which of ``old``, and finally of ``found``, the last round added; a
+    neighbour's neighbour is offered only if one of the two links is fresh. reverse (n, r), from
+    `reverse_neighbours`: those of a point and of its neighbours are offered, too.
     """
     n, m = old.shape
     seen = np.full(n, -1, np.int32)
@@ -196,7 +197,7 @@ def _offers(i: int, old: Array, fresh: Array, reverse: Array, seen: Array, offer
 
 @inner
 def _insert(j: int, s: float, found: Array, value: Array) -> Scalar:
-    """Put j, at squared distance s, in its place; the last drops out. Returns the place."""
+    """Insert j by its squared distance s; the last one drops out. Returns its place."""
     k = len(value) - 1
     while k > 0 and s < value[k - 1]:
         found[k], value[k] = found[k - 1], value[k - 1]
@@ -213,7 +214,7 @@ def _clear(found: Array, value: Array) -> None:
 
 @inner
 def _last_of_smallest(values: Array, smallest: Array) -> Scalar:
-    """Fill ``smallest`` with the smallest values in rising order; returns the last."""
+    """Fill ``smallest`` with the smallest values in ascending order; returns the last one."""
     for k in range(len(smallest)):
         smallest[k] = np.inf
     for value in values:
@@ -275,7 +276,7 @@ def _dot(a: Array, b: Array) -> Scalar:
 def _principal_direction(x: Array, order: Array, points: Array, direction: Array) -> None:
     """The leading principal direction of a sample of the points ``order``, by power iteration.
 
-    points (SAMPLE, d) float32: room for the sample.
+    points (SAMPLE, d) float32: a buffer for the sample.
     """
     d, m = x.shape[1], min(len(points), len(order))
     mean, product = np.zeros(d, np.float32), np.empty(d, np.float32)
@@ -309,7 +310,7 @@ def _principal_direction(x: Array, order: Array, points: Array, direction: Array
 
 @inner
 def _select(key: Array, order: Array, first: int, last: int, middle: int) -> None:
-    """Rearrange both so that no key before ``middle`` is above any from there on (Hoare's selection)."""
+    """Rearrange both so that no key before ``middle`` exceeds any key from there on (Hoare's selection)."""
     a, b = first, last - 1
     while a < b:
         pivot = key[(a + b) >> 1]

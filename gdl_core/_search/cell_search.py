@@ -1,12 +1,12 @@
 """Approximate nearest neighbours by Euclidean distance: an inverted file, then neighbours of neighbours.
 
 The points are divided into cells, by a balanced tree and a few steps of k-means. Each point is compared with
-those of the cells whose centroids are nearest to it (an inverted file, as faiss' IVFFlat), then with the
-neighbours of its neighbours (as NN-descent) until few lists change. Points of many features are compared
+the points of the cells with the nearest centroids (an inverted file, as in faiss' IVFFlat), then with the
+neighbours of its neighbours (as in NN-descent), until few lists change. Points of many features are compared
 along their leading principal components in the cells, and along all features afterwards.
 
-There are no random numbers, and every list is computed for itself: the result does not depend on the number
-of threads. Products of matrices are computed on one thread, because their rounding may depend on it.
+There are no random numbers, and every list is computed separately, so the result does not depend on the
+number of threads. Products of matrices are computed on one thread, because their rounding may depend on it.
 """
 
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from threadpoolctl import threadpool_limits
 
 from .exact_search import run_in_parts
 
-CELL_SIZE = 200  # points a cell, at the most, before k-means
-N_NEAR = 32  # cells beside each cell that its points may move to or probe
+CELL_SIZE = 200  # most points per cell before k-means
+N_NEAR = 32  # cells near each cell to which its points may move, or which they probe
 N_PROBES = 12  # cells that each point is compared with
 KMEANS_STEPS = 3
-MAX_GROWTH = 6  # a step of k-means that makes a cell so many times the mean size is not taken
-SPARE = 4  # more neighbours than asked for, for those that float32 ranks wrongly
-VARIANCE_KEPT = 0.9  # by the principal components
-MIN_FEATURES = 32  # with so few, a projection saves nothing
+MAX_GROWTH = 6  # a step of k-means is rejected if a cell exceeds the mean size this many times
+SPARE = 4  # extra neighbours, because float32 ranks some wrongly
+VARIANCE_KEPT = 0.9  # share kept by the principal components
+MIN_FEATURES = 32  # with this many or fewer, a projection saves nothing
 PCA_SAMPLE = 1024  # points
 BLOCK = 2**20  # values converted at a time
 N_REVERSE = 10
 MAX_ROUNDS = 6
-FEW_CHANGES = 0.01  # of the neighbours of a sample: refinement ends
-SAMPLE_STEP = 50  # every so many-th point is in the sample
-BRUTE_FORCE = 2048  # centroids; of more, neighbours are found by this very search
+FEW_CHANGES = 0.01  # share of the neighbours of a sample below which refinement ends
+SAMPLE_STEP = 50  # every 50th point is in the sample
+BRUTE_FORCE = 2048  # centroids; for more, this search itself finds neighbours
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int32]
@@ -60,7 +60,7 @@ class Cells:
 
 
 def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | None = None) -> Indices:
-    """About the ``k`` nearest other points of each, and a few more.
+    """Find about the ``k`` nearest other points of each point, and a few more.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _make_lists(n: int, m: int) -> tuple[Indices, Floats]:
 
 
 def _scale(x: NDArray[np.floating]) -> Floats:
-    """Centred, and divided by a power of two so that no square overflows in float32."""
+    """Centre x and divide it by a power of two, so that no square overflows in float32."""
     mean = x.mean(axis=0, dtype=np.float64).astype(x.dtype)
     step = max(1, BLOCK // x.shape[1])
     blocks = [slice(first, first + step) for first in range(0, len(x), step)]
@@ -119,7 +119,7 @@ def _scale(x: NDArray[np.floating]) -> Floats:
 
 
 def _project(x: Floats) -> Floats:
-    """x along the principal components that hold most of its variance; x itself where those are many."""
+    """Project x on the principal components with most of its variance; x itself if those are many."""
     d = x.shape[1]
     if d <= MIN_FEATURES:
         return x
@@ -133,7 +133,7 @@ def _project(x: Floats) -> Floats:
 
 
 def _divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
-    """Cells of at most ``cell_size`` points by a tree, then changed by steps of k-means."""
+    """Divide x into cells of at most ``cell_size`` points by a tree, then improve them by k-means."""
     from .cell_kernels import split_in_halves
 
     n = len(x)
@@ -182,7 +182,7 @@ def _find_near_cells(centroids: Floats, n_jobs: int | None) -> Indices:
 
 
 def _refine(x: Floats, found: Indices, value: Floats, n_jobs: int | None) -> Indices:
-    """Rounds of refinement, until in a sample of the points few neighbours change."""
+    """Refine in rounds until few neighbours change in a sample of the points."""
     from .cell_kernels import refine, reverse_neighbours
 
     n = len(x)

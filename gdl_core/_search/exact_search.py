@@ -1,12 +1,12 @@
-"""Exact nearest neighbours among samples: found by scikit-learn, ties settled by the smaller index.
+"""Exact nearest neighbours among samples: scikit-learn finds them, and the smaller index settles ties.
 
-Euclidean, cosine and correlation distances come from matrix products there, which round one way or another
-with the number of threads. They are computed again from differences in float64: |x - y|, and |u - v|^2 / 2 of
-rows u, v of length 1. So they are the same bits for any number of threads, symmetric, and exactly 0 between
-equal rows. Other metrics are added up pair by pair there too.
+There, Euclidean, cosine and correlation distances come from matrix products, whose rounding depends on the
+number of threads. They are computed again from differences in float64: |x - y|, and |u - v|^2 / 2 of rows u,
+v of length 1. So they are bitwise equal for any number of threads, symmetric, and exactly 0 between equal
+rows. Other metrics are added up pair by pair in scikit-learn, too.
 
-Rows that are mostly zeros, such as one-hot codes, have many neighbours at the same distance. Among those all
-distances are computed from differences in the first place, over the features that are not zero.
+Rows that are mostly zeros, such as one-hot codes, have many neighbours at the same distance. For them, all
+distances are computed directly from differences, over the features that are not zero.
 """
 
 import itertools
@@ -23,26 +23,26 @@ from .._common.types import Array, Bools, Floats, Ints
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
 ANGULAR = ("cosine", "correlation")
-_NEAR_TIE = 1e-9  # relative; two sums may round one distance differently by less
+_NEAR_TIE = 1e-9  # relative; rounding of two sums may change a distance by less
 _EPS = np.finfo(np.float64).eps
 _MOST = 2_000_000  # candidates at a time
-_GROWTH = 8  # each search costs about as much as the first, however many it is asked for
-_SPARSE = 64  # with fewer than one value in so many not zero, differences cost no more than products
+_GROWTH = 8  # factor per search, because each costs about as much as the first
+_SPARSE = 64  # if fewer than one value in 64 is not zero, differences cost no more than products
 
 
 @dataclass(frozen=True, eq=False)
 class ExactSearch:
-    """Samples in which neighbours are looked up.
+    """Samples to search for neighbours.
 
     Attributes
     ----------
     searcher : NearestNeighbors
     searched : (n, d) array
-        What it was given.
+        The samples given to it.
     space : Space or None
-        Where distances are computed again; None leaves the searcher's.
+        Computes distances again; with None, the searcher's distances stay.
     rounding : float
-        How far the searcher's squared distances may be off, where they are computed again.
+        The largest error of the searcher's squared distances, if they are computed again.
     """
 
     searcher: Any
@@ -52,7 +52,7 @@ class ExactSearch:
 
     def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
         """Indices and distances (r, k) of the neighbours of the samples ``rows``."""
-        # the sample itself, and one more that tells whether others are as near as the K-th
+        # the sample itself, and one more to see whether others are as near as the K-th
         found, value, settled = self._among(rows, k, min(k + 2, len(self.searched)))
         tied = np.flatnonzero(~settled)
         if len(tied):
@@ -62,8 +62,8 @@ class ExactSearch:
         return drop_self(found, value, rows)
 
     def _among(self, rows: Ints, k: int, m: int) -> tuple[Ints, Floats, Bools]:
-        """The K + 1 nearest by (distance, index), the sample itself among them, of the m that the searcher
-        finds: indices and distances (r, k + 1), and for each row whether no other sample is as near.
+        """The K + 1 nearest by (distance, index), including the sample itself, of the m that the searcher
+        finds: indices and distances (r, k + 1), and for each row whether no further sample is as near.
         """
         value, found = self.searcher.kneighbors(self.searched[rows], m)
         if not np.isfinite(value).all():
@@ -78,7 +78,7 @@ class ExactSearch:
         return found[:, : k + 1], value[:, : k + 1], settled | (m == len(self.searched))
 
     def _among_more(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
-        """The same among as many as it takes: indices and distances (r, k + 1)."""
+        """Like `_among`, with as many candidates as needed: indices and distances (r, k + 1)."""
         found, value = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
         left, m = np.arange(len(rows)), k + 2
         while len(left):
@@ -93,7 +93,7 @@ class ExactSearch:
 
 @dataclass(frozen=True, eq=False)
 class SparseSearch:
-    """Samples that are mostly zeros, among which neighbours are looked up.
+    """Samples that are mostly zeros, to search for neighbours.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Space:
 
     @property
     def smallest(self) -> float:
-        """Differences up to this length count as none: parallel rows differ in their last digits."""
+        """Differences up to this length count as 0, because parallel rows differ in their last digits."""
         return _relative_rounding(self.points) if self.metric in ANGULAR else 0.0
 
     def from_lengths(self, length: Floats) -> Floats:
@@ -155,14 +155,14 @@ class Space:
 
 
 def make_space(x: Array, metric: Any, n_jobs: int | None) -> Space | None:
-    """Where the distances of the metric are computed from differences, or None."""
+    """Make the Space in which differences give the distances of the metric, or return None."""
     if metric in ANGULAR:
         return Space(_directions(x, metric), metric, n_jobs)
     return Space(x, metric, n_jobs) if metric in (*EUCLIDEAN, "sqeuclidean") else None
 
 
 def make_search(x: Array, metric: Any, n_jobs: int | None) -> ExactSearch | SparseSearch:
-    """What looks up neighbours among samples (n, d): it has ``k_nearest(rows, k)``."""
+    """Make the search for neighbours among samples (n, d); it has ``k_nearest(rows, k)``."""
     from sklearn.neighbors import NearestNeighbors
 
     space = make_space(x, metric, n_jobs)
@@ -174,8 +174,8 @@ def make_search(x: Array, metric: Any, n_jobs: int | None) -> ExactSearch | Spar
 
 
 def _directions(x: Array, metric: str) -> Floats:
-    """Rows of length 1, for the correlation those of what is left without their mean; a row of zeros becomes
-    a direction of its own, at right angles to all others, so that its distance to them is 1.
+    """Rows scaled to length 1, for the correlation after subtracting their means; a row of zeros becomes a
+    direction at right angles to all others, so that its distance to them is 1.
     """
     exponent = np.frexp(np.abs(x).max(axis=1, keepdims=True))[1]
     x = np.ldexp(x.astype(np.float64), -exponent)  # no square overflows, and no digit is lost
@@ -183,7 +183,7 @@ def _directions(x: Array, metric: str) -> Floats:
         constant = np.flatnonzero(x.max(axis=1) == x.min(axis=1))
         if len(constant):
             raise ValueError(
-                f'metric="correlation" needs rows that are not constant, row {constant[0]} of X is'
+                f'metric="correlation" needs rows that are not constant, but row {constant[0]} of X is'
             )
         x -= x.mean(axis=1, keepdims=True)
     length = np.sqrt((x * x).sum(axis=1, keepdims=True))
@@ -193,15 +193,15 @@ def _directions(x: Array, metric: str) -> Floats:
 
 
 def _centre(x: Array) -> Array:
-    """|x|^2 - 2 x.y + |y|^2 has no digits left far from the origin: move the mean there where it matters."""
+    """Move the mean to the origin if necessary: |x|^2 - 2 x.y + |y|^2 loses its digits far from it."""
     mean = x.mean(axis=0, dtype=np.float64)
     spread = x.var(axis=0, dtype=np.float64).sum()
     return x - mean if (mean**2).sum() > 1e4 * spread else x
 
 
 def _rounding(x: Array) -> float:
-    """How far |x|^2 - 2 x.y + |y|^2, summed over the features, may be off: it counts for clusters that are
-    tight and far apart.
+    """The largest rounding error of |x|^2 - 2 x.y + |y|^2, summed over the features, which matters for
+    clusters that are tight and far apart.
     """
     largest = float(np.einsum("ij,ij->i", x, x, dtype=np.float64).max(initial=0))
     return _relative_rounding(x) * largest
@@ -212,7 +212,7 @@ def _relative_rounding(x: Array) -> float:
 
 
 def candidate_lengths(x: Array, rows: Ints, candidates: Array, n_jobs: int | None = 1) -> Floats:
-    """|x[rows[r]] - x[candidates[r, k]]|, from differences in float64. (r, m) float64."""
+    """Compute |x[rows[r]] - x[candidates[r, k]]| from differences in float64 -> (r, m)."""
     from .knn_kernel import candidate_distances
 
     out = np.empty(candidates.shape)
@@ -227,7 +227,7 @@ def run_in_parts(
     n_jobs: int | None,
     least: int = 256,
 ) -> None:
-    """``work(span)`` for spans that make up all rows, in threads, each of about ``least`` rows or more."""
+    """Call ``work(span)`` in threads for spans that cover all rows, each of about ``least`` rows or more."""
     n_parts = min(effective_jobs(n_jobs), 1 + n_rows // least)
     if n_parts == 1:
         work(slice(0, n_rows))
@@ -238,20 +238,20 @@ def run_in_parts(
 
 
 def _find_distinct(x: Array) -> tuple[Ints, Ints]:
-    """Which rows to take so that each value is there once, and for each row which of them is its equal."""
+    """Rows that hold each distinct value once, and for each row the position of its equal among them."""
     x = np.ascontiguousarray(x)
     whole = x.view(np.dtype((np.void, x.shape[1] * x.itemsize))).ravel()
     return np.unique(whole, return_index=True, return_inverse=True)[1:]
 
 
 def sort_by_distance(indices: Array, distances: Array) -> tuple[Array, Array]:
-    """Each row sorted by (distance, index)."""
+    """Sort each row by (distance, index)."""
     order = np.lexsort((indices, distances), axis=-1)
     return np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1)
 
 
 def drop_self(indices: Array, distances: Array, rows: Ints) -> tuple[Array, Array]:
-    """One column fewer: without the row's own sample, or the last where equal ones pushed it out."""
+    """Remove one column: each row's sample itself, or the last one if equal samples displaced it."""
     own = indices == rows[:, None]
     own[~own.any(axis=1), -1] = True
     shape = (len(rows), indices.shape[1] - 1)

@@ -1,4 +1,4 @@
-"""Neighbour graphs from distances that are given: dense, sparse, or as found by another program."""
+"""Neighbour graphs from given distances: dense, sparse, or from another program."""
 
 import warnings
 from typing import Any
@@ -12,8 +12,8 @@ from ..graph import KnnGraph
 from .exact_search import drop_self, sort_by_distance
 
 BLOCK = 8192  # rows at a time
-BLOCK_VALUES = 50_000_000  # and distances
-ROUNDING = 1e-6  # of the largest distance: what is so little below zero was zero
+BLOCK_VALUES = 50_000_000  # distances at a time
+ROUNDING = 1e-6  # share of the largest distance: values this little below zero count as zero
 
 
 def check_n_neighbors(n_neighbors: int, n: int) -> None:
@@ -23,11 +23,11 @@ def check_n_neighbors(n_neighbors: int, n: int) -> None:
 
 
 def clear_rounding(distances: Array, stacklevel: int) -> Array:
-    """The distances with 0 for those that are a rounding below it, which is told; not changed in place."""
+    """Replace distances that are a rounding error below 0 by 0, in a copy, with a warning."""
     least = distances.min(initial=0)
     if not -ROUNDING * distances.max(initial=0) <= least < 0:
         return distances
-    warnings.warn(f"distances a rounding below zero, {least:g}, are taken as 0", stacklevel=stacklevel + 1)
+    warnings.warn(f"distances below zero by rounding, {least:g}, are taken as 0", stacklevel=stacklevel + 1)
     return np.maximum(distances, 0)
 
 
@@ -74,9 +74,9 @@ def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
 def nearest_in_rows(
     rows: Ints, indices: Ints, distances: Floats, count: Ints, k: int
 ) -> tuple[Array, Floats]:
-    """(m, k) indices and distances, the nearest first, of m rows that have ``count`` (m,) entries each.
+    """Indices and distances (m, k), the nearest first, of m rows with ``count`` (m,) entries each.
 
-    The entries are sorted by row, and their indices rise within each; -1 at distance inf beyond the last.
+    The entries are sorted by row, and by index within each; rows are padded with -1 at distance inf.
     """
     order = np.lexsort((distances, rows))  # stable
     rank = np.arange(len(rows)) - (np.cumsum(count) - count)[rows]
@@ -87,8 +87,8 @@ def nearest_in_rows(
 
 
 def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: bool = False) -> KnnGraph:
-    """Read the neighbours of each sample, nearest first, the sample itself among them or not."""
-    indices, distances = np.asanyarray(indices), np.asanyarray(distances)  # a memmap stays one
+    """Read the neighbours of each sample, nearest first, with or without the sample itself."""
+    indices, distances = np.asanyarray(indices), np.asanyarray(distances)  # a memmap stays a memmap
     if indices.ndim != 2 or indices.shape != distances.shape:
         raise ValueError(
             f"indices and distances must have one shape (n, m), got {indices.shape}, {distances.shape}"
@@ -108,7 +108,7 @@ def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: b
 
 
 def _drop_self_and_fill(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
-    """The first k columns without the samples themselves; -1 at distance inf beyond the last."""
+    """The first k columns without the samples themselves, padded with -1 at distance inf."""
     _check_rise(np.where(indices < 0, np.inf, distances), rows)
     _check_below(indices, n)
     out = (indices < 0) | (indices == rows[:, None])
@@ -117,9 +117,9 @@ def _drop_self_and_fill(indices: Array, distances: Array, rows: Ints, k: int, n:
 
 
 def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
-    """The first k columns without the samples themselves, or one clear error."""
+    """The first k columns without the samples themselves; raises ValueError if there are too few."""
     own = indices == rows[:, None]
-    missing = (indices < 0) & (np.cumsum(~own, axis=1) <= k)  # how faiss fills rows up
+    missing = (indices < 0) & (np.cumsum(~own, axis=1) <= k)  # faiss pads rows with -1
     short = missing.any(axis=1) | ((~own).sum(axis=1) < k)
     if short.any():
         i = int(short.argmax())
@@ -136,13 +136,13 @@ def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> 
 
 
 def _check_rise(distances: Array, rows: Ints) -> None:
-    """Raise ValueError if the distances of a row fall."""
+    """Raise ValueError if distances decrease within a row."""
     falls = (distances[:, 1:] < distances[:, :-1]).any(axis=1)
     if falls.any():
-        raise ValueError(f"distances of each row must rise, those of row {rows[falls.argmax()]} do not")
+        raise ValueError(f"distances of each row must rise; those of row {rows[falls.argmax()]} do not")
 
 
 def _check_below(indices: Array, n: int) -> None:
-    """Raise ValueError where an index names no sample."""
+    """Raise ValueError if an index is out of range."""
     if indices.max() >= n:
         raise ValueError(f"indices must be in [0, {n - 1}], got {indices.max()}")

@@ -8,7 +8,7 @@ from .._common.types import Array
 
 @njit
 def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) -> None:
-    """out[r, k] = |x[rows[r]] - x[candidates[r, k]]|, added up in one fixed order whatever the machine."""
+    """Set out[r, k] to |x[rows[r]] - x[candidates[r, k]]|, added up in the same order on any machine."""
     d = x.shape[1]
     whole = d - d % 4
     for r in range(len(rows)):
@@ -16,7 +16,7 @@ def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) ->
         for k in range(candidates.shape[1]):
             j = candidates[r, k]
             s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            for f in range(0, whole, 4):  # four sums, so that one addition need not wait for the last
+            for f in range(0, whole, 4):  # four sums, so that additions need not wait for each other
                 d0 = np.float64(x[i, f]) - np.float64(x[j, f])
                 d1 = np.float64(x[i, f + 1]) - np.float64(x[j, f + 1])
                 d2 = np.float64(x[i, f + 2]) - np.float64(x[j, f + 2])
@@ -42,11 +42,11 @@ def nearest_of_sparse(
     found: Array,
     value: Array,
 ) -> None:
-    """The nearest of all samples to each of ``rows``, from the features that are not zero alone.
+    """Find the nearest of all samples to each of ``rows``, using only the features that are not zero.
 
-    indptr, indices, data: samples in compressed rows, features rising within a row; d features in all. found
-    (r, m) int64, value (r, m) float64: filled, sorted by (distance, index), the sample itself among them.
-    Distances are the same bits as those of `candidate_distances`, which adds the zeros; those of at most
+    indptr, indices, data: samples in compressed rows, with ascending features; d features in total. found (r,
+    m) int64, value (r, m) float64: filled, sorted by (distance, index), including the sample itself.
+    Distances are bitwise equal to those of `candidate_distances`, which adds the zeros; those up to
     ``smallest`` count as 0.
     """
     whole, m = d - d % 4, value.shape[1]
@@ -85,7 +85,7 @@ def nearest_of_sparse(
 
 @inner
 def _insert(j: int, length: float, found: Array, value: Array) -> None:
-    """Put j, larger than all indices so far, in its place among the nearest; the last of them drops out."""
+    """Insert j, which is larger than all indices so far, among the nearest; the last one drops out."""
     k = len(value) - 1
     while k > 0 and length < value[k - 1]:
         found[k], value[k] = found[k - 1], value[k - 1]

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours among sparse rows, such as counts of words, which are never made dense."""
+"""Exact nearest neighbours among sparse rows, such as word counts, without making them dense."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from .exact_search import sort_by_distance
 
 METRICS = ("euclidean", "l2", "cosine")
 BLOCK_VALUES = 20_000_000  # products at a time
-MORE = 8  # candidates besides the K: products round, differences order them
+MORE = 8  # extra candidates: products are inexact, differences decide the order
 
 
 def search_sparse(x: Any, k: int, metric: str) -> KnnGraph:
-    """The K nearest of each row of a CSR matrix (n, d), by "euclidean" or "cosine" distance.
+    """Find the K nearest of each row of a CSR matrix (n, d), by "euclidean" or "cosine" distance.
 
     Candidates come from products of rows; their distances are computed again from differences in float64, so
     that equal rows are at distance 0.
@@ -48,7 +48,7 @@ def search_sparse(x: Any, k: int, metric: str) -> KnnGraph:
 
 
 def _distances(points: Any, rows: Ints, found: Array) -> Floats:
-    """(r, m) float64: |x_i - x_j| of rows i and those found for them."""
+    """(r, m) float64: |x_i - x_j| of rows i and the rows j found for them."""
     difference = points[np.repeat(rows, found.shape[1])] - points[found.ravel()]
     squared = np.asarray(difference.multiply(difference).sum(axis=1)).reshape(found.shape)
     root: Floats = np.sqrt(squared)

@@ -1,4 +1,4 @@
-"""Aligned arrays and small matrices, many times faster than with NumPy's general functions."""
+"""Operations on aligned arrays and small matrices, many times faster than NumPy's general functions."""
 
 from dataclasses import fields
 from typing import Any, TypeVar

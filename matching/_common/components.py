@@ -7,11 +7,11 @@ from matching._common.types import Array, Ints
 
 
 def find_components(n: int, pairs: Array) -> Ints:
-    """Number the connected components of n things, of which pairs (k, 2) are linked -> (n,)."""
+    """Number the connected components of n things with linked pairs (k, 2) -> (n,)."""
     ends = np.asarray(pairs, np.int64).reshape(-1, 2).T
     if not ends.size:
         return np.arange(n)
-    # SciPy loads these with their first use: a pair of pictures with nothing to link does without them.
+    # imported on first use: pictures with nothing to link don't need them
     links = scipy.sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n, n))
     labels: Ints = scipy.sparse.csgraph.connected_components(links, directed=False)[1]
     return labels

@@ -19,7 +19,7 @@ Point = Sequence[float] | Array  # (2,) x, y
 
 
 def cpu_features() -> str:
-    """The instruction sets that OpenCV has code for."""
+    """The instruction sets for which OpenCV has code."""
     return cv2.getCPUFeaturesLine()
 
 
@@ -43,7 +43,7 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
 @contextmanager
 def _silence() -> Iterator[None]:
     """Keep OpenCV from reporting damage on standard error, in several lines."""
-    log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, and before
+    log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, or before
     level = log.getLogLevel()
     log.setLogLevel(0)
     try:
@@ -53,7 +53,7 @@ def _silence() -> Iterator[None]:
 
 
 def read_deep(file: Path | bytes) -> Array | None:
-    """Read a picture at its own bit depth -> (h, w, 3 or 4) or None; only TIFFs are turned upright."""
+    """Read a picture at its full bit depth -> (h, w, 3 or 4) or None; only TIFFs are turned upright."""
     try:
         with _silence():
             image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
@@ -70,11 +70,11 @@ def read_deep(file: Path | bytes) -> Array | None:
 
 
 class VideoReader:
-    """A video file, read upright by FFmpeg; `n_frames` and `rate` (per second) are as its header claims."""
+    """A video file, read upright by FFmpeg; `n_frames` and `rate` (per second) come from the header."""
 
     def __init__(self, path: Path) -> None:
         os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet: otherwise it reports damage
-        with _silence():  # absolute, so that FFmpeg takes no name for a protocol
+        with _silence():  # absolute, so that FFmpeg takes no name as a protocol
             self._capture = cv2.VideoCapture(str(path.absolute()), cv2.CAP_FFMPEG)
         self.is_open = bool(self._capture.isOpened())
         properties = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_COUNT)
@@ -83,13 +83,13 @@ class VideoReader:
         self.rate = rate if math.isfinite(rate) and rate > 0 else 0.0
 
     def skip(self) -> float | None:
-        """Go to the next frame; its time in seconds, or None if there is none."""
+        """Go to the next frame and return its time in seconds, or None if there is none."""
         if not self._capture.grab():
             return None
         return float(self._capture.get(cv2.CAP_PROP_POS_MSEC)) / 1000
 
     def decode(self) -> Array | None:
-        """(h, w, 3) uint8 RGB: the frame that `skip` has come to."""
+        """Decode the frame at which `skip` stopped: (h, w, 3) uint8 RGB."""
         ok, image = self._capture.retrieve()
         return image[:, :, ::-1] if ok and image is not None and image.ndim == 3 else None
 
@@ -105,10 +105,10 @@ def read_storage(path: Path) -> dict[str, Array] | None:
         root = storage.root() if storage.isOpened() else None
         if root is None:
             return None
-        nodes = [(name, root.getNode(name)) for name in root.keys()]  # noqa: SIM118 - it is no dictionary
+        nodes = [(name, root.getNode(name)) for name in root.keys()]  # noqa: SIM118 - not a dictionary
         matrices = [(name, node.mat()) for name, node in nodes if node.isMap()]
         return {name: np.asarray(matrix) for name, matrix in matrices if matrix is not None}
-    except (cv2.error, SystemError):  # each kind of damage has its own
+    except (cv2.error, SystemError):  # kinds of damage raise different ones
         return None
 
 
@@ -118,7 +118,7 @@ def luma(rgb: Array) -> Array:
 
 
 def histogram(grey: Array, mask: Bools | None = None) -> Floats:
-    """(256,) float64: how many pixels have each grey value, of those in the mask: grey (h, w) uint8."""
+    """Count the pixels of each grey value, within the mask: grey (h, w) uint8 -> (256,) float64."""
     shown = None if mask is None else mask.astype(np.uint8)
     return np.asarray(cv2.calcHist([grey], [0], shown, [256], [0, 256]).ravel(), np.float64)
 
@@ -150,14 +150,14 @@ def tilt(image: Array, tilt: float, angle: float, antialiasing: float) -> tuple[
     turned = corners @ np.array([[c, s], [-s, c]])
     low = turned.min(axis=0)
     long, high = (np.ceil(turned.max(axis=0) - low).astype(int) + 1).tolist()
-    # Most of the squeezing by means of whole pixels, so that the blur is of few pixels and quick.
+    # Means of whole pixels do most of the squeezing, so that the blur spans few pixels and is fast.
     whole = max(int(tilt / 2), 1)
     columns = -(-long // whole)
     turn = np.array([[c, -s, -low[0]], [s, c, -low[1]], [0, 0, 1]])
     view = cv2.warpAffine(image, turn[:2], (columns * whole, high), borderMode=cv2.BORDER_REPLICATE)
     if whole > 1:
         view = cv2.resize(view, (columns, high), interpolation=cv2.INTER_AREA)
-    variance = antialiasing**2 * (tilt**2 - 1) - (whole**2 - 1) / 12  # the mean of n pixels blurs already
+    variance = antialiasing**2 * (tilt**2 - 1) - (whole**2 - 1) / 12  # a mean of n pixels blurs, too
     if variance > 0:
         sigma = np.sqrt(variance) / whole
         view = cv2.GaussianBlur(view, (0, 1), sigmaX=sigma, sigmaY=1, borderType=cv2.BORDER_REPLICATE)
@@ -197,7 +197,7 @@ def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
 
 
 def _unit(tolerance: float) -> float:
-    """One pixel in the units of OpenCV's fits, whose default threshold is 3; they are worse far from it."""
+    """One pixel in the units of OpenCV's fits, which work best near their default threshold of 3."""
     return tolerance / 3
 
 
@@ -209,7 +209,7 @@ def fit_fundamental(
         return None, 0.0
     try:
         matrix, inlier = cv2.findFundamentalMat(xy0, xy1, cv2.USAC_MAGSAC, tolerance, 0.999, trials)
-    except cv2.error:  # where no sample gives a matrix
+    except cv2.error:  # no sample gives a matrix
         return None, 0.0
     if matrix is None or matrix.shape != (3, 3):
         return None, 0.0

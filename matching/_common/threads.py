@@ -1,4 +1,4 @@
-"""The number of threads, and compiled loops, which release the GIL, run over ranges on several threads."""
+"""The number of threads, and compiled loops that release the GIL and run over ranges on several threads."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ from matching._common import opencv
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
-_most: int | None = None  # threads, where `limit_threads` says so
+_most: int | None = None  # threads, as `limit_threads` sets it
 _blas_lock, _blas_users = threading.Lock(), 0
 _blas_limits: Any = None
 
@@ -29,7 +29,7 @@ def default_threads() -> int:
 
 @contextmanager
 def limit_threads(n: int) -> Iterator[None]:
-    """Limit the threads of this process (own loops, OpenCV, BLAS), for use in many processes side by side."""
+    """Limit the threads of this process (compiled loops, OpenCV, BLAS), for many processes side by side."""
     global _most
     before, _most = _most, n
     opencv_before = opencv.set_threads(n)
@@ -43,7 +43,7 @@ def limit_threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Limit the BLAS of this process to one thread while any of our threads is in such a block."""
+    """Limit the BLAS of this process to one thread while any thread is inside the block."""
     global _blas_users, _blas_limits
     with _blas_lock:
         if _blas_users == 0:
@@ -60,7 +60,7 @@ def single_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """The thread pools of the libraries that are loaded, which takes milliseconds to find out."""
+    """Find the thread pools of the loaded libraries, which takes milliseconds."""
     return ThreadpoolController()
 
 
@@ -69,7 +69,7 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
     starts = iter(range(0, n, block))
 
     def run() -> None:
-        for start in starts:  # each goes to the thread that comes first
+        for start in starts:  # a free thread takes the next range
             function(start, min(start + block, n))
 
     n_threads = min(n_threads, -(-n // block))
@@ -78,7 +78,7 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
         run()
     finally:
         for helper in helpers:
-            if not helper.cancel():  # of those that have begun
+            if not helper.cancel():  # it has begun
                 helper.result()
 
 
@@ -95,12 +95,12 @@ def map_in_threads(function: Callable[[Item], Found], items: Sequence[Item], n_t
 
 @cache
 def _helpers() -> ThreadPoolExecutor:
-    """Threads kept between calls and shared by callers: starting one takes as long as many a loop."""
+    """Threads kept between calls and shared by callers, because starting one takes as long as many loops."""
     return ThreadPoolExecutor(os.cpu_count() or 1)
 
 
 def _begin_anew() -> None:
-    """Reset after a fork: the child has only the thread that forked, and a lock may be held for ever."""
+    """Reset after a fork: the child has only the thread that forked, and a lock may be held forever."""
     global _blas_lock, _blas_users
     _helpers.cache_clear()
     _blas_lock, _blas_users = threading.Lock(), 0

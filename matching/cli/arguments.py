@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matching.grouping.clustering import ClusteringConfig
 
 Group = argparse._ActionsContainer
-MOST = 10**9  # of what options count
+MOST = 10**9  # of any count
 
 DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
@@ -42,7 +42,7 @@ and contact-sheet.jpg.
 
 
 class LineParser(argparse.ArgumentParser):
-    """A parser whose errors are InputErrors of one line, which may suggest what was meant."""
+    """A parser whose errors are InputErrors of one line, with suggestions for misspelt options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
@@ -57,7 +57,7 @@ class LineParser(argparse.ArgumentParser):
 
 
 def name_after_dashes(argv: Sequence[str]) -> list[str]:
-    """Make the names after `--` look unlike options, because parse_intermixed_args ignores `--`."""
+    """Change names after `--` so that they don't look like options: parse_intermixed_args ignores `--`."""
     if "--" not in argv:
         return list(argv)
     end = argv.index("--")
@@ -81,7 +81,7 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
 
 
 def _add_input_and_output(group: Group) -> None:
-    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, a folder in it for each"
+    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, one in it for each"
     add_path(group, "out", "DIR", text)
     for k, which in enumerate(("first", "second")):
         add_path(
@@ -149,7 +149,7 @@ def add_version(group: Group) -> None:
 
 
 def add_setting(group: Group, name: str, setting: settings.Setting, default: str | None = None) -> None:
-    """Add the option of a setting, by its declaration; `default` describes one that is None."""
+    """Add the option of a setting, from its declaration; `default` describes a default of None."""
     if isinstance(setting.default, bool):
         add_flag(group, name, setting.text)
         return
@@ -194,7 +194,7 @@ def add_choice(group: Group, name: str, words: Sequence[str]) -> None:
 
 
 def check_settings(arguments: argparse.Namespace) -> None:
-    """Check that the options of `add_settings` go together."""
+    """Check that the options of `add_settings` can be combined."""
     if arguments.view_synthesis and arguments.paper:
         raise InputError("--view-synthesis can't be combined with --paper: the paper has no simulated views")
     if arguments.max_nfa != settings.MAX_NFA.default and arguments.paper:
@@ -242,7 +242,7 @@ def make_clustering(arguments: argparse.Namespace, clustering: ClusteringConfig)
 
 
 def parse_path(text: str) -> Path:
-    """The value of an option that names a file or folder."""
+    """Parse the value of an option that names a file or folder."""
     try:
         check_name(text)
     except InputError as error:
@@ -251,7 +251,7 @@ def parse_path(text: str) -> Path:
 
 
 def _parse_regions(text: str) -> tuple[str, ...]:
-    if "matching.features.detectors" not in sys.modules:  # which takes its time to load
+    if "matching.features.detectors" not in sys.modules:  # slow to load
         return _parse_names(settings.REGIONS, text, "mser, sift or mser,sift")
     from matching.features.detectors import list_detectors
 

@@ -1,4 +1,4 @@
-"""The first run, in which the program is compiled: a message, and a second process that helps."""
+"""The first run, which compiles the kernels: prints a message and starts a second process that helps."""
 
 import os
 import subprocess
@@ -13,8 +13,8 @@ TEXT = "compiling inner loops that are needed for the first time: up to a minute
 def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
     """Report the first compilation of a kernel; report nothing if all kernels are in the cache.
 
-    Numba compiles in one thread. So another process compiles the kernels that are needed last, and this one
-    finds them in the cache.
+    Numba compiles in one thread. So another process compiles the kernels that are needed last, and this
+    process finds them in the cache.
     """
     from numba.core import event
 
@@ -47,20 +47,20 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
 
 
 def _start(code: str) -> subprocess.Popen[bytes]:
-    """A Python that runs this code, and ends with this process, even if that is killed."""
+    """Start a Python process that runs this code, and ends with this process, even if this is killed."""
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
         f"from matching._common.parent_watchdog import end_with; end_with({os.getpid()}, 0.2)\n"
         f"{code}"
     )
     silent = subprocess.DEVNULL
-    return subprocess.Popen(  # in a session of its own, where no Ctrl-C of the terminal reaches it
+    return subprocess.Popen(  # in a new session, so that Ctrl-C does not reach it
         [sys.executable, "-c", code], stdin=silent, stdout=silent, stderr=silent, start_new_session=True
     )
 
 
 def compile_grouping() -> int:
-    """Compile the kernels of grouping, last ones first: the other process starts from the first."""
+    """Compile the kernels of grouping, the last ones first: the other process begins with the first."""
     import numpy as np
 
     import gdl_core

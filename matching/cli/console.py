@@ -1,4 +1,4 @@
-"""What matching commands print on standard error, open in the browser, and silence."""
+"""Helpers of matching commands that print on standard error, open reports, and silence libraries."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def open_report(report: Path) -> None:
 
 @contextmanager
 def print_short_warnings() -> Iterator[None]:
-    """Print warnings as errors are printed, in one line without the place in the sources."""
+    """Print each warning like an error, in one line, without the place in the sources."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
         yield
 
 
 def read_pictures(images: Sequence[Path | Picture], masks: Sequence[Path | None] = ()) -> list[Picture]:
-    """Read pictures with their masks, without what decoders print."""
+    """Read pictures with their masks, without the output of decoders."""
     from matching.pictures.images import add_mask, make_picture
 
     given = zip_longest(images, masks[: len(images)])
@@ -55,7 +55,7 @@ def read_pictures(images: Sequence[Path | Picture], masks: Sequence[Path | None]
 
 @contextmanager
 def silence_decoders() -> Iterator[None]:
-    """Suppress what libtiff itself writes to standard error about damage, several lines."""
+    """Suppress the lines that libtiff writes to standard error about damaged files."""
     try:
         kept = os.dup(2)
     except OSError:  # there is none

@@ -29,7 +29,7 @@ def name_pair_folder(image0: Path, image1: Path) -> str:
 def check_output(
     folder: Path, arguments: argparse.Namespace, images: Sequence[Path], others: Iterable[str] = ()
 ) -> None:
-    """Check that the results can be written, and that they replace neither a picture nor a foreign file."""
+    """Check that the results can be written, and that they replace no picture and no foreign file."""
     from matching.output.figures.warping import FILES
     from matching.output.files import list_file_names
     from matching.output.folders import check_replaceable

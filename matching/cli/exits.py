@@ -19,9 +19,9 @@ FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, NOT_READ = 0, 1, 2, 3, 141
 
 CLEANING = 5.0  # seconds after which a further Ctrl-C ends an interrupted process at once
 
-STOPPED = "interrupted; run the same command again to continue"  # for commands that can
+STOPPED = "interrupted; run the same command again to continue"  # for commands that can continue
 
-FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows has not the last
+FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows lacks the last
 
 Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C may end the process
 
@@ -35,11 +35,11 @@ def exit_status(
         return _exit_status(command, work, stopped, owns_process)
     finally:
         if owns_process:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the result stands
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the result is final
 
 
 def _interrupt_once() -> None:
-    """Let only the first Ctrl-C interrupt the work; ignore further ones during cleaning up, up to a limit."""
+    """Let only the first Ctrl-C interrupt the work; further ones are ignored for a time, for cleaning up."""
     began: list[float] = []
 
     def interrupt(*_: object) -> None:
@@ -53,7 +53,7 @@ def _interrupt_once() -> None:
 
 
 def _exit_status(command: str, work: Callable[[], int], stopped: str, owns_process: bool) -> int:
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a console may lack letters of a picture's name
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a console may be unable to print a picture's name
         sys.stdout.reconfigure(errors="replace")
     try:
         try:
@@ -61,7 +61,7 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str, owns_proce
                 _interrupt_once()
             return work()
         finally:
-            if sys.stdout is not None:  # it may be closed
+            if sys.stdout is not None:  # standard output may be closed
                 sys.stdout.flush()
     except InputError as error:
         print(f"{command}: error: {' '.join(str(error).split())}", file=sys.stderr)
@@ -94,8 +94,8 @@ def _has_working_folder() -> bool:
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:
     """Run a command and end the process at once: Python's clean-up takes a fifth of a small match."""
-    status: list[int] = []  # none where `main` raises
-    atexit.register(_end_at_once, status)  # first, and so called last
+    status: list[int] = []  # empty if `main` raises
+    atexit.register(_end_at_once, status)  # registered first, so called last
     status.append(main())
     sys.exit(status[0])
 
@@ -108,7 +108,7 @@ def _end_at_once(status: list[int]) -> None:
             if stream is not None:
                 stream.flush()
         except OSError:
-            return  # to where Python reports it
+            return  # Python reports the error
     os._exit(status[0])
 
 
@@ -129,7 +129,7 @@ def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[Non
 
     terminal: int | None = None
     with suppress(OSError):  # there may be none
-        terminal = os.dup(2)  # 2 itself leads elsewhere while decoders are kept silent
+        terminal = os.dup(2)  # 2 is redirected while decoders are silenced
 
     def end(*_: object) -> None:
         if terminal is not None:

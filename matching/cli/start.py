@@ -19,7 +19,7 @@ def _end(*_: object) -> None:
 
 
 def run() -> None:
-    """Run the command as a process of its own: `gdl-match`."""
+    """Run the command `gdl-match` as a process."""
     tell_interrupts()
     from matching.cli.exits import run_as_process
     from matching.cli.main import main

@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 
-SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
+SUBCOMMANDS = {  # name: the module with main, arguments, what it does
     "group": ("matching.cli.commands.group", "FILE", "group the matches of another program into objects"),
     "collection": ("matching.cli.commands.collection", "...", "match many pictures into one database"),
     "index": ("matching.cli.commands.index", "...", "keep an index of many pictures, and query it"),
@@ -20,7 +20,7 @@ def find_meant(name: str) -> str | None:
 
 def subcommands() -> str:
     """Describe the subcommands for the help."""
-    lines = ["Subcommands, each with a --help of its own (a picture of the same name is ./group):"]
+    lines = ["Subcommands, each with its own --help (for a picture of the same name, write ./group):"]
     for name, (_, arguments, text) in SUBCOMMANDS.items():
         usage = f"gdl-match {name} {arguments}".rstrip()
         lines.append(f"  {usage:<25}  {text}")

@@ -1,8 +1,8 @@
 """Backends that run tasks: processes of this machine (joblib), or an existing Dask cluster.
 
 A backend is called with a function of `matching.collection.work` and an iterable of tasks: tuples of
-arguments, the task's number first. It yields the results as they arrive, and a Lost for each task whose
-worker died every time.
+arguments, with the task's number first. It yields the results as they arrive, and a Lost for each task whose
+worker died at every attempt.
 """
 
 import atexit
@@ -32,14 +32,14 @@ from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import differences, programs
 
-Function = Callable[..., Any]  # of a task, returns what is sent back
-Task = tuple[Any, ...]  # arguments, the first one a number
+Function = Callable[..., Any]  # takes a task, returns what is sent back
+Task = tuple[Any, ...]  # arguments; the first one is a number
 Run = Callable[[Function, Iterable[Task]], Iterable[Any]]
 Progress = Callable[..., Iterable[Any]]  # like tqdm
 
-TOGETHER = 1000  # tasks taken at a time, perhaps from a database
-AHEAD = 4  # tasks per thread of the cluster out at a time: bounds the results that wait to be written
-CONNECT = 30  # seconds
+TOGETHER = 1000  # tasks fetched at a time, perhaps from a database
+AHEAD = 4  # tasks in flight per thread of the cluster: bounds the results that wait to be written
+CONNECT = 30  # seconds to wait for a connection
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Lost:
 
 
 class Working(NamedTuple):
-    """What runs tasks, what they share, and what shows their progress."""
+    """The backend of tasks, their shared data, and the display of their progress."""
 
     run: Run
     settings: Settings
@@ -77,7 +77,7 @@ def start_working(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Working]:
-    """Start processes on this machine, one a processor where `jobs` is None, or connect to a scheduler."""
+    """Start processes on this machine, one per processor if `jobs` is None, or connect to a scheduler."""
     backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
     with backend as run:
         yield Working(run, Settings(config, cache), progress or (lambda items, **_: items))
@@ -95,7 +95,7 @@ def local_backend(jobs: int) -> Iterator[Run]:
 
 
 def _end_pool() -> None:
-    """End the processes at once, and release what they share now: loky warns about what is left later."""
+    """End the processes at once and release shared resources, about which loky would warn later."""
     from joblib.externals.loky import reusable_executor
 
     executor = getattr(reusable_executor, "_executor", None)
@@ -107,9 +107,7 @@ def _end_pool() -> None:
 
 @contextmanager
 def _no_imports_from_current_folder() -> Iterator[None]:
-    """Keep Python processes started inside, now or later in the run, from importing from the current
-    folder.
-    """
+    """Keep Python processes that are started inside, now or later, from importing from the current folder."""
     name = "PYTHONSAFEPATH"
     before = os.environ.get(name)
     os.environ[name] = "1"
@@ -136,8 +134,8 @@ def _run_some(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
                 del waiting[record.id]
                 yield record
         except TerminatedWorkerError:
-            # Killed for memory, or a decoder crashed: those that were out, at most twice as many as jobs,
-            # run again, each in a process of its own.
+            # One was killed for memory, or a decoder crashed: run the tasks in flight again, at most twice as
+            # many as jobs, each in a new process.
             for task in list(waiting.values())[: 2 * jobs]:
                 del waiting[task[0]]
                 yield _run_alone(function, task)
@@ -161,16 +159,16 @@ def _parallel(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
 def _begin_worker(parent: int) -> None:
     """Prepare a process of this machine before its first task."""
     end_with(parent)
-    atexit.register(os._exit, 0)  # Python would take down all modules first, and the parent waits for it
+    atexit.register(os._exit, 0)  # Python would clean up all modules first, while the parent waits
 
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C, which a terminal sends to all: this one ends them."""
+    """Let processes started inside ignore Ctrl-C, which a terminal sends to all: this process ends them."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only that one may say what a signal does
+        yield  # only the main thread may set handlers
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # they inherit it
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the processes inherit it
     try:
         yield
     finally:
@@ -192,7 +190,7 @@ def _run_alone(function: Function, task: Task) -> Any:
 @contextmanager
 def dask_backend(address: str) -> Iterator[Run]:
     """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others."""
-    if not is_address(address):  # Dask would look for one for a minute
+    if not is_address(address):  # Dask would search for a minute
         raise InputError(f"--scheduler must be host:port or tcp://host:port, got {address!r}")
     if find_spec("distributed") is None:
         raise InputError("--scheduler needs dask.distributed: pip install 'gdl-match[dask]'")
@@ -202,7 +200,7 @@ def dask_backend(address: str) -> Iterator[Run]:
         client: Any = Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"--scheduler {address}: no Dask scheduler answers there ({reason})") from None
+        raise InputError(f"--scheduler {address}: no Dask scheduler answers ({reason})") from None
     with _silent("distributed", "distributed.client", "tornado.application"), client:
         _check_workers(client, address)
         yield partial(_run_on_cluster, client)
@@ -264,7 +262,7 @@ def _run_on_cluster(client: Any, function: Function, tasks: Iterable[Task]) -> I
             record = future.result()
         except KilledWorker:
             record = Lost(number, "every worker that worked on it died, perhaps for lack of memory")
-        except (ImportError, AttributeError) as error:  # the function itself names all others
+        except (ImportError, AttributeError) as error:  # the function reports all others
             raise InputError(f"this program is not installed on a worker of the cluster ({error})") from None
         future.release()
         for new in send():

@@ -1,9 +1,10 @@
 """Described pictures on disk, so that each picture is described once.
 
-An entry's key is made of the file's content, the settings, the programs and the kind of processor. Entries
-are written beside their place and renamed, and hold a checksum over key and content: a damaged or foreign one
-counts as missing. Each process counts the entries when it adds its first one, and again whenever it has added
-a fiftieth of the limit; if they exceed the limit, the least recently used ones are removed.
+The key of an entry is made from the file's content, the settings, the program versions and the kind of
+processor. Entries are written under another name and renamed, and hold a checksum over key and content: a
+damaged or foreign entry counts as missing. Each process counts the entries when it adds the first one, and
+again each time it has added a fiftieth of the limit; if they exceed the limit, the least recently used ones
+are removed.
 """
 
 import hashlib
@@ -43,7 +44,7 @@ def compute_digest(path: str | Path) -> str | None:
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
-    """The key of a file's features, as this process's programs compute them on this kind of processor."""
+    """The key of a file's features, as this process computes them on this kind of processor."""
     described_by: tuple[object, ...] = (
         content,
         config.features,
@@ -52,7 +53,7 @@ def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> s
         machine(),
     )
     known = list_detectors()
-    for name in config.features.regions:  # a registered one has a number that this process gave it
+    for name in config.features.regions:  # numbers of registered detectors are local to this process
         described_by += (known.index(name), get_detector(name, config.features).version)
     if has_details:
         described_by += ("details", config.max_pixels)
@@ -68,7 +69,7 @@ class FeatureCache:
     folder : Path
         The folder.
     limit : int
-        Bytes that the entries may take together.
+        Largest total size of the entries, in bytes.
     """
 
     folder: Path
@@ -79,25 +80,25 @@ class FeatureCache:
         path = self._path(key)
         try:
             entry = _read(path, key)
-        except OSError:  # there is none, or it can't be read now: too many open files, a network's disk
+        except OSError:  # missing, or can't be read now: too many open files, a network disk
             return None
         except DAMAGED:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             return None
-        with suppress(OSError):  # another user's, of a cache that several share
-            os.utime(path)  # used now
+        with suppress(OSError):  # another user's file in a shared cache
+            os.utime(path)  # marks it as used now
         return entry
 
     def put(self, key: str, entry: DescribedPicture) -> None:
-        """Keep an entry; it is no error if the disk is full or can't be written."""
+        """Keep an entry, unless the disk is full or can't be written, which is not an error."""
         path = self._path(key)
         part = self._unfinished / f"{uuid4().hex}.part"
-        with suppress(OSError):  # it is described again when needed
+        with suppress(OSError):  # the picture is described again when needed
             path.parent.mkdir(exist_ok=True)
             self._unfinished.mkdir(exist_ok=True)
             try:
-                with part.open("xb") as file:  # tempfile's would be for this user alone
+                with part.open("xb") as file:  # other users could not read tempfile's files
                     arrays = _arrays(entry)
                     columns: dict[str, Any] = {**arrays, "checksum": _checksum(key, arrays)}
                     np.savez(file, **columns)
@@ -120,7 +121,7 @@ class FeatureCache:
 
     def _make_room(self) -> None:
         """Count the entries; remove those used least recently if they exceed the limit."""
-        entries = sorted(self._entries(), key=lambda entry: entry[0])  # used least recently first
+        entries = sorted(self._entries(), key=lambda entry: entry[0])  # least recently used first
         taken = sum(size for _, size, _ in entries)
         for _, size, path in entries if taken > self.limit else ():
             if taken <= FULL * self.limit:
@@ -131,9 +132,9 @@ class FeatureCache:
         _left[self] = min(self.limit - taken, UNCOUNTED * self.limit)
 
     def _entries(self) -> Iterator[tuple[int, int, Path]]:
-        """(time of last use, bytes, path) of each entry."""
+        """The time of last use, size in bytes and path of each entry."""
         for path in self.folder.glob(f"??/*{SUFFIX}"):
-            with suppress(OSError):  # another process removed it, or it is another user's
+            with suppress(OSError):  # another process removed it, or another user owns it
                 status = path.stat()
                 yield status.st_mtime_ns, status.st_size, path
 
@@ -146,7 +147,7 @@ class FeatureCache:
 
 def _arrays(entry: DescribedPicture) -> dict[str, Array]:
     features = {f.name: getattr(entry.features, f.name) for f in fields(Features)}
-    # whole numbers up to DESCRIPTOR_NORM: half the size of float32, and the same values
+    # whole numbers up to DESCRIPTOR_NORM: the same values in half the size of float32
     features["descriptors"] = features["descriptors"].astype(np.uint16)
     return {
         **features,
@@ -167,7 +168,7 @@ def _checksum(key: str, arrays: Mapping[str, Array]) -> Array:
 
 
 def _read(path: Path, key: str) -> DescribedPicture:
-    # opened here: np.load leaves a file open that it finds damaged
+    # opened here, because np.load leaves a damaged file open
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         arrays = {name: data[name] for name in data.files}
     if not np.array_equal(arrays.pop("checksum"), _checksum(key, arrays)):

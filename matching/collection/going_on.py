@@ -10,7 +10,7 @@ from matching.errors import InputError
 from matching.output.provenance import differences, machine, programs
 from matching.output.words import count
 
-COMPARED = 3  # pairs
+COMPARED = 3  # pairs that are matched again
 OF_SOURCES = "its sources"
 
 
@@ -26,7 +26,7 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
         return ""
     difference = differences(known[0], here)
     compared = 0
-    if store.machines() in ((), (machine(),)):  # other processors round in other ways
+    if store.machines() in ((), (machine(),)):  # other processors round differently
         for number, first, second in _choose_pairs(store):
             record = match_files(number, first, second, settings)
             if record.error is None and not store.holds_result(record):
@@ -42,7 +42,7 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
 
 
 def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:
-    """Programs without the digest of this program's text: the numbers of its stages stand for its results."""
+    """Versions without the digest of this program's sources, for which the numbers of stages stand."""
     return {name: version for name, version in made_by.items() if name != OF_SOURCES}
 
 

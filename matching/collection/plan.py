@@ -1,4 +1,4 @@
-"""Which pairs of pictures a collection has: from a list, all of a folder, or queries against a gallery."""
+"""The pairs of a collection: from a list, all pairs in a folder, or queries against a gallery."""
 
 import csv
 import os
@@ -16,9 +16,9 @@ from matching.errors import InputError
 from matching.pictures.formats import readable_formats
 from matching.pictures.names import exists, is_file, is_folder, make_absolute
 
-READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # pictures that Pillow itself does not read
+READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # suffixes that Pillow does not read
 BLANKS = " \t\r"  # between the names of a list
-BAD_NAME = "\\udc"  # in a name with bytes that are not UTF-8, as a plan has it
+BAD_NAME = "\\udc"  # marks bytes that are not UTF-8 in the names of a plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Plan:
     queries, gallery : tuple of int
         Rows of `paths`; empty if the pairs are listed.
     is_mutual : bool
-        Whether queries and gallery are the same pictures, and each pair is wanted once, the picture of the
+        Whether queries and gallery are the same pictures; then each pair is listed once, the picture with the
         smaller row first.
     """
 
@@ -45,7 +45,7 @@ class Plan:
     is_mutual: bool = False
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Go through all pairs one by one: a large folder has more than fit a list."""
+        """Iterate over all pairs: a large folder has too many for a list."""
         yield from self.listed
         if self.is_mutual:
             yield from combinations(self.queries, 2)
@@ -61,7 +61,7 @@ def plan_list(path: str | Path) -> Plan:
     Parameters
     ----------
     path : path
-        The list. Relative paths in it start from its folder if found there, else from the current folder.
+        The list. Relative paths in it are looked up in the folder of the list, then in the current folder.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def plan_list(path: str | Path) -> Plan:
     """
     path = Path(path)
     try:
-        # not splitlines, which ends a line at characters that names may hold
+        # not splitlines, which splits at characters that names may contain
         lines = [line.removesuffix("\r") for line in path.read_bytes().decode("utf-8-sig").split("\n")]
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a UTF-8 text"
@@ -159,8 +159,8 @@ def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
 
 @cache
 def find_picture_suffixes() -> frozenset[str]:
-    """The suffixes of readable picture files, and HEIC's in any case, so that such a file gives an error."""
-    kinds = {*readable_formats(), "MPO"}  # which Pillow opens as JPEG
+    """The suffixes of readable pictures, and always those of HEIC, so that such a file gives an error."""
+    kinds = {*readable_formats(), "MPO"}  # Pillow opens MPO as JPEG
     known = Image.registered_extensions().items()
     return READ_OTHERWISE.union(suffix for suffix, kind in known if kind in kinds)
 
@@ -171,7 +171,7 @@ def _names(line: str) -> list[str]:
     if "," in line:
         try:
             names = next(csv.reader([line], skipinitialspace=True))
-        except csv.Error:  # a carriage return in a name
+        except csv.Error:  # a name has a carriage return
             names = line.split(",")
         return [name.strip(BLANKS) for name in names if name.strip(BLANKS)]
     lexer = shlex.shlex(line, posix=True)
@@ -190,11 +190,11 @@ def _located(name: str, folder: Path) -> str:
 
 
 def _absolute(path: str | Path) -> str:
-    return make_absolute(path).encode("utf-8", "backslashreplace").decode()  # what a database can hold
+    return make_absolute(path).encode("utf-8", "backslashreplace").decode()  # so that a database can hold it
 
 
 def _plan(named: Iterable[tuple[str, str]]) -> Plan:
-    """The plan of pairs of paths, rows numbered as the paths come first."""
+    """The plan of pairs of paths, with rows in the order in which the paths first occur."""
     rows: dict[str, int] = {}
     pairs: dict[tuple[int, int], None] = {}
     for path0, path1 in named:

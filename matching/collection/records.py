@@ -1,4 +1,4 @@
-"""Results for one picture and for one pair: what a worker sends and the database keeps."""
+"""Results for one picture and for one pair, which a worker sends and the database keeps."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,7 +52,7 @@ class IndexedRecord:
     content: str | None = None  # SHA-256 of the file; None if it can't be read
     bytes: int | None = None  # size and time of the file; None if it can't be read
     modified: int | None = None
-    entries: Array | None = None  # (n,) ENTRY, its descriptors as the index keeps them; None if it failed
+    entries: Array | None = None  # (n,) ENTRY, the descriptors as the index stores them; None if it failed
     error: str | None = None  # why it failed
     origin: Origin | None = None
 
@@ -65,7 +65,7 @@ def make_pair_record(number: int, contents: tuple[str | None, str | None], resul
 
 
 def check_origin(record: Any) -> None:
-    """Check that a record comes from a process with the same programs: with others, results may differ."""
+    """Check that a record comes from a process with the same versions; with others, results may differ."""
     made_with = {} if record.origin is None else record.origin.programs
     if made_with != programs():
         difference = differences(made_with, programs())

@@ -81,7 +81,7 @@ def match_collection(
     cache : FeatureCache
         The cache for features.
     jobs : int, optional
-        Processes; as many as there are processors unless given.
+        Number of processes; by default, as many as there are processors.
     scheduler : str, optional
         Address of a Dask scheduler, which runs the work instead.
     shortlist : int, optional
@@ -120,7 +120,7 @@ def match_collection(
 
 
 def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
-    """Picture number -> content of its file now, for pictures that an earlier run has dealt with."""
+    """Picture number -> digest of its file now, for pictures that an earlier run processed."""
     rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
     with ThreadPoolExecutor(4) as pool:
         contents = pool.map(compute_digest, (path for _, path in rows))
@@ -144,7 +144,7 @@ def _describe(store: Store, working: Working) -> int:
 
 def _match(store: Store, working: Working) -> int:
     sources = _sources(store)  # shared: there may be millions of pairs
-    # another run may have found just now that a picture has changed: its pairs are that run's
+    # if another run has just found that a picture changed, that run matches its pairs
     rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
 
     def lost(task: Lost) -> PairRecord:

@@ -15,13 +15,13 @@ from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.pictures.names import is_file, is_folder, make_absolute
 
-QUIET = 1600  # milliseconds in which several changes are taken together
+QUIET = 1600  # milliseconds within which changes are handled together
 ALIVE = 500  # milliseconds after which a watch without any event counts as begun
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A picture that arrived, matched with the thing that is looked for."""
+    """A picture that arrived, matched with the wanted thing."""
 
     path: str
     pair: PairRecord
@@ -45,7 +45,7 @@ def watch_folder(
     recursive: bool = False,
     **running: Any,
 ) -> Iterator[Update]:
-    """Add the pictures of a folder to an index, then any that arrive or change, without end."""
+    """Add the pictures of a folder to an index, then, without end, those that arrive or change."""
     watchfiles = _import_watchfiles()
     if not is_folder(folder):
         raise InputError(f"{folder}: is not a folder")

@@ -29,10 +29,10 @@ from matching.pipelines.description import (
 from matching.pipelines.mirrored import may_be_mirrored
 from matching.pipelines.pair import match_described
 
-INTERNAL = "internal error: "  # begins the reason where the program is to blame
-KEPT_IN_MEMORY = 8  # described pictures a process; of at most about 20 MB each
-DETAILS_IN_MEMORY = 2  # pictures whose details are kept, a process; of 40 MB for 6 megapixels
-VIEWS_IN_MEMORY = 2  # pictures whose simulated views are kept, a process; of at most about 60 MB each
+INTERNAL = "internal error: "  # begins the reason if the program itself failed
+KEPT_IN_MEMORY = 8  # described pictures per process, each at most about 20 MB
+DETAILS_IN_MEMORY = 2  # pictures per process whose details are kept, each 40 MB for 6 megapixels
+VIEWS_IN_MEMORY = 2  # pictures per process whose simulated views are kept, each at most about 60 MB
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Source:
     """The file of a picture."""
 
     path: str
-    content: str | None  # its `compute_digest` when it was described
+    content: str | None  # the `compute_digest` of the file when it was described
 
 
 def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
@@ -90,8 +90,8 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
             sources = source0, source1
             first, second = (get_described(source, settings) for source in sources)
             views = [partial(_read_view, source, settings.config) for source in sources]
-            # Of two large pictures no details are matched: most pairs of a collection have nothing in common,
-            # and each would cost ten times as much.
+            # Details of two large pictures are not matched: most pairs of a collection share nothing,
+            # and each pair would take ten times as long.
             one_is_small = is_larger(first, settings.config) != is_larger(second, settings.config)
             get_details = partial(_describe_details_or_load, config=settings.config, cache=settings.cache)
             details = [partial(get_details, source) for source in sources] if one_is_small else None
@@ -135,7 +135,7 @@ def _check_unchanged(source: Source) -> None:
 
 @lru_cache(maxsize=DETAILS_IN_MEMORY)
 def _describe_details_or_load(source: Source, config: MatchConfig, cache: FeatureCache) -> DescribedPicture:
-    """What `describe_details` makes of a picture, from memory, from the cache or made now."""
+    """The result of `describe_details`, taken from memory or the cache, or computed."""
     described = _describe_or_load(source, config, cache)
     key = entry_key(str(source.content), config, has_details=True)
     entry = cache.get(key)

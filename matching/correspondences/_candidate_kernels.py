@@ -12,7 +12,7 @@ RUN = 32  # distances that are compared at a time
 
 @njit
 def pass_over_near(similarity: Array, xy0: Array, clearance0: Array, xy1: Array, clearance1: Array) -> None:
-    """-inf into `similarity` (b, c) where two points are nearer than either clearance."""
+    """Write -inf into `similarity` (b, c) where two points are nearer than either clearance."""
     for r in range(similarity.shape[0]):
         x, y, own = xy0[r, 0], xy0[r, 1], clearance0[r]
         for j in range(similarity.shape[1]):
@@ -27,7 +27,7 @@ def enter_nearest(
 ) -> None:
     """Enter the columns of `similarity` (b, c) into the lists of the nearest, by norm - 2 similarity.
 
-    The columns stand for `members` (c,), the lists, found and score (n, width), for `rows` (b,).
+    The columns are `members` (c,); the lists of `rows` (b,) are in found and score (n, width).
     """
     distance = np.empty(len(members), np.float32)
     for b in range(similarity.shape[0]):
@@ -60,8 +60,8 @@ def enter_within(
 ) -> None:
     """Enter members (c, d) int16, numbered from `first`, into the lists of the nearest of rows (b, d) int16.
 
-    The lists are found and score (b, width), by norm - 2 similarity. A member enters if the product of their
-    projections less the member's half is at least the row's `least`.
+    The lists are found and score (b, width), by norm - 2 similarity. A member enters if the product of the
+    projections minus the member's `halves` is at least the row's `least`.
     """
     for b in range(products.shape[0]):
         index, value, product, own = found[b], score[b], products[b], rows[b]
@@ -83,7 +83,7 @@ def enter_within(
 
 @inner
 def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
-    """Put j at its place by value, behind its equals; the last drops out."""
+    """Insert j by value, behind equal values; the last one drops out."""
     k = len(value) - 1
     while k > 0 and value[k - 1] > d:
         value[k], index[k] = value[k - 1], index[k - 1]
@@ -95,7 +95,7 @@ def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
 def bound_smallest(row: Array, k: Scalar) -> Scalar:
     """Return an upper bound of the k smallest values of `row`, found by halving an interval.
 
-    It is a value that k of about 2 k minima do not exceed, each minimum that of an interleaved subset.
+    At least k of about 2 k minima, each of an interleaved subset, do not exceed it.
     """
     width = (2 * k + 15) // 16 * 16  # so that vectors are full
     if width > len(row):
@@ -166,8 +166,8 @@ def drop_same_regions(
     """Mask of the pairs, in order of preference, that do not repeat a kept one in another view; at most
     `most`.
 
-    A pair repeats another one if it is within `radius` at both ends; or within `reach` times that one's
-    region, at most `farthest`, if their sizes are alike.
+    A pair repeats another one if both ends are within `radius` of it, or, if the sizes are alike, within
+    `reach` times its region, at most `farthest`.
     """
     keep = np.zeros(len(xy0), np.bool_)
     buckets = 65536  # of squares

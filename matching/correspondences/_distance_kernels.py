@@ -39,7 +39,7 @@ def acc_nearest_among(
     nearest: Array,
     distance: Array,
 ) -> None:
-    """`acc_nearest` among the correspondences in a row of among (m, c), which rise; k is c at most."""
+    """`acc_nearest` among the correspondences in each row of among (m, c), ascending; k is at most c."""
     c = among.shape[1]
     own, row, chosen = np.empty((12, c + 1), np.float32), _make_row(c + 1), np.empty(k, np.int64)
     for i in range(start, stop):
@@ -56,13 +56,13 @@ def acc_nearest_among(
 
 @inner
 def _make_row(m: Scalar) -> Array:
-    """Room for m distances; infinite up to the next multiple of 8."""
+    """An array for m distances, padded with infinity to a multiple of 8."""
     return np.full((m + 7) // 8 * 8, np.inf, np.float32)
 
 
 @inner
 def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
-    """The first m of `row`: the distances of `acc_nearest` between i and all of the table (12, m)."""
+    """Fill the first m of `row` with the distances of `acc_nearest` between i and the table (12, m)."""
     quarter, half_slope = np.float32(0.25), np.float32(slope / 2)
     x0, y0, x1, y1 = table[0], table[1], table[2], table[3]
     f00, f01, f10, f11 = table[4], table[5], table[6], table[7]
@@ -85,13 +85,13 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     """Find the k smallest of `row` and their indices, by (value, index); -1 and infinity pad the result.
 
     `row` is non-negative, of a length divisible by 8. Candidates within a bound are found eight at a time,
-    and each goes to its rank directly: nearly no branch depends on the values.
+    and each goes directly to its rank, so that hardly any branch depends on the values.
     """
     bound, n, most = min(bound_smallest(row, k), LARGEST), 0, 4 * k
     within, keys = np.empty(len(row), np.uint8), np.empty(most + 24, np.int64)
     for j in range(len(row)):  # vector instructions
         within[j] = np.uint8(row[j] <= bound)
-    bits, eights = row.view(np.int32), within.view(np.uint64)  # bits are ordered as numbers are
+    bits, eights = row.view(np.int32), within.view(np.uint64)  # the bits have the same order as the numbers
     for e in range(len(eights)):
         if eights[e] > 0:
             for j in range(8 * e, 8 * e + 8):
@@ -107,7 +107,7 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
 
 @inner
 def _sort_smallest(keys: Array, n: Scalar, k: Scalar) -> Scalar:
-    """Sort the k smallest of the first n keys, all different, and count them; overwrites 16 more."""
+    """Sort the k smallest of the first n keys, which all differ, and count them; overwrites 16 more."""
     keys[n : n + 16] = np.iinfo(np.int64).max  # so that vectors are full
     padded = keys[: (n + 15) // 16 * 16].copy()
     for key in padded[:n]:
@@ -132,7 +132,7 @@ def agreeing_shares(
     slope: Scalar,
     out: Array,
 ) -> None:
-    """out (q,): the share of near[r], (q, k), padded with -1, that rows[r] agrees with.
+    """out (q,): the share of near[r], (q, k) padded with -1, with which rows[r] agrees.
 
     x0, x1 (m, 2) are points, forth and back (m, 2, 2) maps and inverse maps.
     """

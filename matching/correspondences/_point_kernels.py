@@ -15,8 +15,8 @@ def nearest_points(
 ) -> None:
     """Fill index and distance (q, k) with the k points (n, 2) nearest to each row of `at` (q, 2).
 
-    Order: (distance, number), without own[q]; -1 and inf if fewer are nearer than `reach`. Rings of square
-    cells around a place are searched until no point beyond them can be nearer.
+    They are in the order (distance, number), without own[q]; -1 and inf if fewer are nearer than `reach`.
+    Rings of square cells around a place are searched until no point beyond them can be nearer.
     """
     for q in range(len(at)):
         for e in range(index.shape[1]):
@@ -41,8 +41,8 @@ def renew_nearest(
 ) -> None:
     """Update rows `at` (q,) of near and square (m, k): the members (n,) nearest to each of points (m, 2).
 
-    Rows that are `known` and name no member that is gone, gone (m,) bool, can only change by those that
-    `come` (c,). Rows of fewer than k members are unknown. renewed (q,) tells which rows have changed.
+    A row that is `known` and contains no member that is gone, gone (m,) bool, can change only through members
+    that come, come (c,). Rows of fewer than k members are unknown. renewed (q,) says which rows changed.
     """
     k, n_new, new = near.shape[1], 0, np.empty(len(at), np.int64)
     for q in range(len(at)):
@@ -74,7 +74,7 @@ def renew_nearest(
 
 @inner
 def _enter_others(points: Array, others: Array, i: Scalar, numbers: Array, values: Array) -> Scalar:
-    """Put the others (c,) but point i at their places among the nearest of it; whether any has one."""
+    """Insert the others (c,), except point i, among its nearest; returns whether any was inserted."""
     x, y, end, is_any = points[i, 0], points[i, 1], len(values) - 1, False
     for j in others:
         a, b = points[j, 0] - x, points[j, 1] - y
@@ -93,7 +93,7 @@ def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, square:
     distance.
     """
     (low0, low1, wide, high, side, columns, n_rows), start, order, sorted_ = grid
-    rounding = 4e-16 * (abs(low0) + abs(low1) + wide + high)  # of the places of borders
+    rounding = 4e-16 * (abs(low0) + abs(low1) + wide + high)  # error of the places of borders
     k = index.shape[1]
     for q in rows:
         x, y = at[q, 0], at[q, 1]
@@ -105,7 +105,7 @@ def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, square:
         while True:
             left, right = max(column - ring, 0), min(column + ring, columns - 1)
             for r in range(max(row - ring, 0), min(row + ring, n_rows - 1) + 1):
-                if abs(r - row) == ring:  # a whole row of cells, one behind the other
+                if abs(r - row) == ring:  # a whole row of cells, contiguous in memory
                     first, last = start[r * columns + left], start[r * columns + right + 1]
                     _enter_run(first, last, sorted_, order, x, y, own[q], numbers, values)
                     continue
@@ -126,7 +126,7 @@ def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, square:
 
 @inner
 def _sort_into_cells(points: Array) -> tuple[tuple[Scalar, ...], Array, Array, Array]:
-    """Sort points into square cells of two on average: box and cells, starts, numbers, sorted points.
+    """Sort points into square cells, two per cell on average: box and cells, starts, numbers, sorted points.
 
     Numbers are in the order of the cells and ascending in each.
     """
@@ -167,7 +167,7 @@ def _cell(offset: Scalar, side: Scalar, n: Scalar) -> Scalar:
 
 @inner
 def _gap_beyond(offset: Scalar, cell: Scalar, ring: Scalar, side: Scalar, n: Scalar) -> Scalar:
-    """How far the cells beyond a ring are along one axis; inf if there are none."""
+    """The distance to the cells beyond a ring along one axis; inf if there are none."""
     below = offset - (cell - ring) * side if cell - ring > 0 else np.inf
     above = (cell + ring + 1) * side - offset if cell + ring < n - 1 else np.inf
     return min(below, above)
@@ -185,7 +185,7 @@ def _enter_run(
     numbers: Array,
     values: Array,
 ) -> None:
-    """Put the points first..last of sorted_ at their places by (distance, number); others drop out."""
+    """Insert the points first..last of sorted_ by (distance, number); those beyond the end drop out."""
     end = len(values) - 1
     for e in range(first, last):
         a, b = sorted_[e, 0] - x, sorted_[e, 1] - y
@@ -200,7 +200,7 @@ def _enter_run(
 
 @inner
 def _insert(j: Scalar, value: Scalar, numbers: Array, values: Array) -> None:
-    """Put j at its place by (value, number); the last drops out."""
+    """Insert j by (value, number); the last one drops out."""
     k = len(values) - 1
     while k > 0 and (values[k - 1] > value or (values[k - 1] == value and numbers[k - 1] > j)):
         values[k], numbers[k] = values[k - 1], numbers[k - 1]

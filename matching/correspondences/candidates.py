@@ -30,15 +30,15 @@ class CandidateConfig:
     max_matches : int
         Number of candidates that are clustered.
     reserve : float
-        Number of further candidates, which only guided matching uses, as a share of `max_matches`.
+        Number of further candidates as a share of `max_matches`; only guided matching uses them.
     per_feature : int
         Nearest descriptors of a feature that are considered.
     max_distance : float
         Largest distance of unit descriptors.
     duplicate_radius : float
-        A pair this close to a better one at both ends is dropped, pixels; 0: no pair is.
+        Distance in pixels: a pair this close to a better one at both ends is dropped; 0: no pair is.
     per_polarity : bool
-        Bright regions are matched with bright ones only, dark ones with dark ones.
+        Whether bright regions are matched only with bright ones, and dark ones with dark ones.
     """
 
     max_matches: int = MAX_MATCHES.field()
@@ -54,7 +54,7 @@ class CandidateConfig:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidate correspondences, aligned arrays, by rising score in each kind of region."""
+    """Candidate correspondences, as aligned arrays, by ascending score within each kind of region."""
 
     xy0: Array  # (m, 2) float64, centres, pixels
     xy1: Array
@@ -129,7 +129,7 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
 def _share_out_found(
     find: Callable[[int, int], Candidates], kinds: Sequence[int], config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
-    """Share out the candidates of `find(kind, most)`, at most as many of each kind as the list can hold."""
+    """Share out the candidates of `find(kind, most)`, which finds at most as many as the list can hold."""
     parts: list[Candidates] = []
     for kind in kinds:
         parts.append(find(kind, _count_wanted(parts, len(kinds), config)))
@@ -138,13 +138,13 @@ def _share_out_found(
 
 def _count_wanted(parts: Sequence[Candidates], n_kinds: int, config: CandidateConfig) -> int:
     """The number of candidates of a further kind that can be used, given the `parts` of the kinds before."""
-    share = config.max_matches // n_kinds  # of each kind that has so many
+    share = config.max_matches // n_kinds  # for each kind that has enough
     taken = sum(min(len(part), share) for part in parts)
     return int((config.max_matches - taken) * (1 + config.reserve))
 
 
 def _equal_shares(available: Sequence[int], total: int) -> Ints:
-    """How many to take of each kind: equal numbers; if one kind has fewer, the others get more."""
+    """How many to take of each kind: equal numbers, but if one kind has fewer, the others get more."""
     shares = np.zeros(len(available), int)
     while shares.sum() < min(total, sum(available)):
         open_ = np.flatnonzero(shares < available)
@@ -190,7 +190,7 @@ def _find_best_within(
 
     pairs = [pairs_of(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    # the feature further left first, so that a pair and its reverse are one, and so are near duplicates
+    # the left feature comes first, so that a pair and its reverse are equal, and near duplicates are, too
     place = np.empty(len(features), np.int64)
     place[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
     i, j = np.where(place[i] < place[j], i, j), np.where(place[i] < place[j], j, i)
@@ -211,7 +211,7 @@ def choose_best(
     order = order_by(squared)
     if config.duplicate_radius:
         places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
-        sizes = np.zeros((2, len(order)))  # of regions: places alone count
+        sizes = np.zeros((2, len(order)))  # regions of size 0: only places count
         how = config.duplicate_radius, 0.0, 0.0, most
         order = order[_candidate_kernels.drop_same_regions(*places, *sizes, *how)]
     best = order[:most]
@@ -219,7 +219,7 @@ def choose_best(
 
 
 def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, squared: Array) -> Candidates:
-    """Make candidates of pairs of features: i, j (p,); squared (p,)."""
+    """Make candidates from pairs of features: i, j (p,); squared (p,)."""
     return Candidates(
         features0.xy.take(i, axis=0), features1.xy.take(j, axis=0),
         features0.frames.take(i, axis=0), features1.frames.take(j, axis=0),
@@ -252,7 +252,7 @@ def _near_pairs(
     n_threads: int,
     **limits: Any,
 ) -> tuple[Ints, Ints, Array]:
-    """Pairs of rows (p,) with near descriptors, squared distance; limits as for `nearest_descriptors`."""
+    """Pairs of rows (p,) with near descriptors, squared distances; limits are for `nearest_descriptors`."""
     found, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, n_threads, **limits)
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(ok)

@@ -33,7 +33,7 @@ class Correspondences:
 
     @cached_property
     def growth(self) -> Floats:
-        """(m,) float64: pixels of image 1 a pixel of image 0, the square root of the maps' determinant."""
+        """(m,) float64: pixels of image 1 per pixel of image 0, the square root of the maps' determinant."""
         return np.asarray(np.sqrt(np.abs(self._determinant)))
 
     @cached_property

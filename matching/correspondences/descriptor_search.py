@@ -1,4 +1,4 @@
-"""The nearest descriptors: by comparing all, within a bound, and among very many.
+"""Search for the nearest descriptors: by comparing all, within a bound, or among very many.
 
 A projection never lengthens a difference: if the first principal components of two descriptors differ by more
 than a bound, so do the descriptors. A quarter of the components rules out nearly all distant pairs, exactly.
@@ -19,15 +19,15 @@ from matching.correspondences import _candidate_kernels
 Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of two sets of features
 
 COMPONENTS = 48  # of 128
-STEP = 32  # of a sample: every 32nd descriptor
-SURPLUS = 3  # times the pairs wanted are within a bound, since some are near duplicates of others
-WORTH = 0.002  # share of all pairs: where as many are within the bound, too few are passed over
+STEP = 32  # a sample has every 32nd descriptor
+SURPLUS = 3  # a bound admits three times the pairs wanted, since some are near duplicates
+WORTH = 0.002  # share of all pairs: if this many are within the bound, it saves too little
 PER_CELL = 256  # descriptors, on average
 PROBES = 8  # cells that a descriptor is compared with
-LEAST_CELLS = 24  # with fewer, there is not much to be gained
-SAMPLE = 64  # descriptors a cell that its centre is found from
-ROUNDS = 6  # of k-means
-BLOCK = 4096  # descriptors looked up at a time
+LEAST_CELLS = 24  # fewer save little time
+SAMPLE = 64  # descriptors per cell from which the centres are found
+ROUNDS = 6  # iterations of k-means
+BLOCK = 4096  # descriptors searched at a time
 
 
 def nearest_descriptors(
@@ -83,14 +83,14 @@ def _search_within(
     found: Ints,
     score: Float32s,
 ) -> None:
-    """Enter what is within the bound, plus float32's rounding, into found and score (n0, width)."""
+    """Enter rows within the bound, plus float32's rounding, into found and score (n0, width)."""
     sample = np.concatenate([descriptors0[::STEP], descriptors1[::STEP]])
     _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
     basis = axes[:, -COMPONENTS:]  # the directions in which most of the descriptors' length lies
     projected = [np.asarray(own @ basis, np.float32) for own in (descriptors0, descriptors1)]
     half0, half1 = (np.einsum("ij,ij->i", own, own) / 2 for own in projected)
     rounding = basis.shape[0] * np.finfo(np.float32).eps * norm1.max(initial=bound)
-    least = half0 - np.float32((bound + rounding) / 2)  # of a product less the other's half
+    least = half0 - np.float32((bound + rounding) / 2)  # least product minus the half of the other descriptor
     whole = descriptors0.astype(np.int16), descriptors1.astype(np.int16)
 
     def search(start: int, stop: int) -> None:
@@ -116,7 +116,7 @@ def _search_within(
 def estimate_bound(
     parts: Sequence[tuple[Array, Array]], width: int, wanted: int, n_threads: int = 1
 ) -> float:
-    """Estimate from a sample a squared distance that more pairs than wanted are within."""
+    """Estimate from a sample a squared distance below which there are more pairs than wanted."""
     within = SURPLUS * wanted
     if within >= WORTH * sum(len(a) * len(b) for a, b in parts):
         return np.inf
@@ -128,7 +128,7 @@ def estimate_bound(
 def search_by_cells(
     descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
 ) -> tuple[Ints, Float32s]:
-    """Find about `width` nearest of descriptors1 (n1, 128) for descriptors0 (n0, 128) -> indices, squared."""
+    """Find about `width` nearest of descriptors1 (n1, 128) to descriptors0 (n0, 128): indices, squared."""
     n_cells = len(descriptors1) // PER_CELL
     if n_cells < LEAST_CELLS:
         return nearest_descriptors(descriptors0, descriptors1, width, n_threads)

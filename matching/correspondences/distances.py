@@ -46,7 +46,7 @@ def acc_neighbors(
 def find_agreeing_shares(
     correspondences: Correspondences, rows: Array, near: Array, scale: float, slope: float, n_threads: int = 1
 ) -> Floats:
-    """Find the share (q,) of the neighbours near (q, k) that each of `rows` (q,) agrees with.
+    """Find the share (q,) of the neighbours near (q, k) with which each of `rows` (q,) agrees.
 
     Two agree if d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, in pixels of the image in which the
     object is smaller; gap_ij is their separation in the image where it is larger.
@@ -65,7 +65,7 @@ def find_agreeing_shares(
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
     """Find the nearest by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k)."""
     places = np.hstack([correspondences.xy0, correspondences.xy1])
-    order = scipy.spatial.cKDTree(places).indices  # near ones together in memory: half of the time
+    order = scipy.spatial.cKDTree(places).indices  # neighbours are close in memory: half of the time
     near = np.empty((len(places), min(k, len(places) - 1)), np.int64)
     near[order] = order[find_nearest_others(places[order], near.shape[1], n_threads=n_threads)]
     return near
@@ -79,7 +79,7 @@ def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Int
 
 
 def find_others(near: Ints, own: Ints) -> Bools:
-    """Mask of near (n, k + 1) without the point itself, own (n,), or without the last if it is missing."""
+    """Mask of near (n, k + 1) that excludes the point itself, own (n,), or the last if it is missing."""
     others: Bools = near != own[:, None]
     others[others.all(axis=1), -1] = False
     return others

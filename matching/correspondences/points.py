@@ -12,7 +12,7 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _point_kernels
 
-NEIGHBORS = 8  # of a point: it covers as far as these are
+NEIGHBORS = 8  # a point covers the distance to this many neighbours
 
 
 def nearest_points(
@@ -39,7 +39,7 @@ class NearestMembers:
     """The k members nearest to each of `points` (m, 2), updated as members join and leave.
 
     `index` (m, k) int64 holds them, nearest first, without the point itself and padded with -1, for the
-    points queried last; `square` (m, k) float64 holds their squared distances, padded with infinity.
+    points of the last query; `square` (m, k) float64 holds the squared distances, padded with infinity.
     """
 
     points: Floats
@@ -69,7 +69,7 @@ class NearestMembers:
 
 
 def as_numbers(points: Array) -> Array:
-    """Points (n, 2) as complex numbers (n,), which have an order and can be looked up."""
+    """Points (n, 2) as complex numbers (n,), which can be sorted and searched."""
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
 
 
@@ -90,8 +90,8 @@ def is_in_box(points: Array, others: Array, reach: float) -> Bools:
 
 
 def is_amid(points: Array, others: Array) -> Bools:
-    """Test which points (n, 2) lie inside others (k, 2), within the average distance of neighbours of one of
-    them.
+    """Test which points (n, 2) lie inside others (k, 2), at most as far from one as its neighbours on
+    average.
     """
     pixels = np.unique(as_numbers(np.rint(others)))[:, None].view(np.float64)
     k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself

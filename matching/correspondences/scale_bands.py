@@ -25,8 +25,8 @@ from matching.correspondences.candidates import (
 from matching.correspondences.descriptor_search import nearest_descriptors
 from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds
 
-HALF_BAND = 0.5  # octaves: bands are twice as wide, and begin as far apart
-PER_OCTAVE = 3  # nearest descriptors of a feature among those of an octave of the other picture
+HALF_BAND = 0.5  # octaves; bands are twice as wide, and begin this far apart
+PER_OCTAVE = 3  # nearest descriptors of a feature in each octave of the other picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +92,6 @@ def _find_pairs(
 
 
 def _split_octaves(sizes: Floats, rows: Ints) -> Sequence[tuple[int, Ints]]:
-    """Each octave of the sizes of some rows, and those of the rows that are in it."""
+    """The octaves of the sizes of some rows, and the rows in each."""
     octave = np.floor(sizes[rows]).astype(int)
     return [(int(o), rows[octave == o]) for o in np.unique(octave)]

@@ -1,7 +1,7 @@
 """Candidate correspondences among the features of many views.
 
 With dozens of views of each picture, some of the many thousand features have near descriptors by chance.
-Right and wrong candidates differ in how much nearer a descriptor is than the nearest one of another place
+Right and wrong candidates differ in how much nearer a descriptor is than the nearest one at another place
 (Lowe, IJCV 2004; Mishkin, Matas and Perdoch, CVIU 2015); candidates are ordered by this ratio.
 """
 
@@ -24,8 +24,8 @@ from matching.features.detectors import measure_by_kind
 from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, Features, list_kinds
 from matching.settings import check_settings, setting
 
-FARTHEST = 12.0  # pixels: within so many a centre is known, however large the region
-LONGEST = 40  # times the pool that is looked through for duplicates, so that the time is bounded
+FARTHEST = 12.0  # pixels: the greatest error of a centre, however large the region
+LONGEST = 40  # times the pool: the most that are checked for duplicates, to bound the time
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ViewCandidatesConfig:
         Number of further candidates from which objects gain matches, as a multiple of `max_matches`. On
         extreme pairs one candidate in a hundred is right, and most of the right ones come late in the order.
     same_place : float
-        Places closer than this count as the same place, pixels.
+        Places closer than this, in pixels, count as the same place.
     """
 
     pool: float = setting(3.0, 0, 100)
@@ -72,7 +72,7 @@ def _find_best(
     views: ViewCandidatesConfig,
     n_threads: int,
 ) -> Candidates:
-    """Candidates of one kind, one for each pair of places, by rising ratio."""
+    """Candidates of one kind, one for each pair of places, by ascending ratio."""
     pairs = [
         _nearest_pairs(features0, features1, *rows, config, views, n_threads)
         for rows in find_comparable_rows(features0, features1, kind, config.per_polarity)

@@ -8,7 +8,7 @@ from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 PATCH = 20
-SIDE = PATCH + 2  # of the samples whose differences are the gradients; all in one row, for the vector unit
+SIDE = PATCH + 2  # samples, whose differences are the gradients; all in one row, for vector instructions
 BINS = 36  # of the orientation histogram
 ATAN = tuple(
     np.float32(c) for c in (1.273210539, -0.423508528, 0.246423205, -0.148238672, 0.067032558, -0.014921218)
@@ -28,15 +28,15 @@ def _sample_patch(
 ) -> None:
     """Fill `patch` (SIDE * SIDE,) with bilinear samples of a pyramid level on A u + centre, u in [-1, 1]^2.
 
-    The grid is one sample wider on each side; the image's border extends outwards. index (SIDE * SIDE,)
-    int32, part (2, SIDE * SIDE) float32: the pixel of each sample, and how far beyond it the sample is.
+    The grid is one sample wider on each side; the image's border extends outwards. index (SIDE * SIDE,) int32
+    is the pixel of each sample; part (2, SIDE * SIDE) float32 is the offset beyond it.
     """
     offset, height, width = np.int32(level[0]), level[1], np.int32(level[2])
     step, zero = level[3], np.float32(0)
     a, b, x0 = np.float32(window[0, 0] / step), np.float32(window[0, 1] / step), np.float32(xy[0] / step)
     c, d, y0 = np.float32(window[1, 0] / step), np.float32(window[1, 1] / step), np.float32(xy[1] / step)
     right, low = np.float32(width - 1.001), np.float32(height - 1.001)
-    for t in range(SIDE * SIDE):  # vector instructions, as the next loop's gathers are not
+    for t in range(SIDE * SIDE):  # separate, for vector instructions: the next loop gathers
         x = min(max(x0 + a * grid[0, t] + b * grid[1, t], zero), right)
         y = min(max(y0 + c * grid[0, t] + d * grid[1, t], zero), low)
         column, row = np.int32(x), np.int32(y)
@@ -53,7 +53,7 @@ def _sample_patch(
 def _gradients(patch: Array, weight: Array, magnitude: Array, direction: Array) -> None:
     """Gradients (PATCH * SIDE,) of a patch: weighted magnitudes, and directions in eighths of a turn.
 
-    Directions are in [-4, 4], accurate to 3e-6. The last two of a row, which lie across its end, are left
+    Directions are in [-4, 4], accurate to 3e-6. The last two of a row, which extend over its end, are left
     out.
     """
     for t in range(PATCH * SIDE - 2):
@@ -87,7 +87,7 @@ def dominant_orientations(
     """Fill rows start..stop of angles (n, most) with peaks of the gradient-orientation histograms."""
     grid, patch, index, part = _patch_buffers()
     weight, magnitude, direction = _gradient_buffers(0.5)
-    turns = np.empty((2, BINS + 2), np.float32)  # from -pi to pi and one bin more; every other gradient's
+    turns = np.empty((2, BINS + 2), np.float32)  # from -pi to pi plus one bin; gradients alternate
     even, odd = turns[0, :BINS], turns[1, :BINS]
     raw, smooth = np.empty(BINS), np.empty(BINS)
     for f in range(start, stop):
@@ -149,11 +149,11 @@ def describe(
     stop: Scalar,
     out: Array,
 ) -> None:
-    """SIFT or RootSIFT of windows start..stop into out (n, 128): whole numbers, Euclidean norm about 2048."""
+    """Write SIFT or RootSIFT of windows start..stop to out (n, 128): whole numbers of norm about 2048."""
     grid, patch, index, part = _patch_buffers()
     weight, magnitude, direction = _gradient_buffers(0.8)
-    # A sample's share in the 4 x 4 spatial bins never changes: two neighbouring bins along each axis, of six,
-    # the outer ones beyond the window.
+    # The share of a sample in the 4 x 4 spatial bins is constant: two adjacent bins of six along each axis,
+    # of which the outer ones are outside the window.
     place, share = np.empty(PATCH, np.int64), np.empty((PATCH, 2), np.float32)
     for i in range(PATCH):
         v = (i + 0.5) * 5 / PATCH
@@ -183,7 +183,7 @@ def describe(
 
 @inner
 def _add_direction(row: Array, place: Scalar, share: Array, magnitude: Scalar, direction: Scalar) -> None:
-    """Share a gradient among the two spatial bins of a row and the two directions that it lies between."""
+    """Divide a gradient among two spatial bins of a row and the two directions between which it lies."""
     turn = direction + np.float32(4)
     o = np.int32(turn)
     high = magnitude * (turn - np.float32(o))

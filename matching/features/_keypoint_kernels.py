@@ -1,6 +1,6 @@
 """Compiled loops over differences of Gaussians, documented where they are called.
 
-Notation: dog (l, h, w) float32 are the differences of an octave, s, y, x a layer and the grid's half pixels.
+Notation: dog (l, h, w) float32 are the differences of an octave; s is a layer; y, x are half pixels.
 """
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's, between two pixels
-MARGIN = 4  # pixels at the border, where none is looked for: as far as the taps of a key point's own reach
+TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's, midway
+MARGIN = 4  # pixels at the border without key points: the reach of a key point's taps
 STEPS = 8  # half pixels or layers, from the extremum among pixels to the one among half pixels
 
 
@@ -17,8 +17,8 @@ STEPS = 8  # half pixels or layers, from the extremum among pixels to the one am
 def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Array:
     """(n, 2): y, x of the layer's pixels whose absolute value is above `least` and an extremum.
 
-    It must be at least that of the eight neighbours, and `slack` times that of the nine in each adjacent
-    layer.
+    The value must be at least that of its eight neighbours, and `slack` times that of the nine in each
+    adjacent layer.
     """
     at, n = np.empty((1024, 2), np.int64), 0
     height, width = dog.shape[1:]
@@ -113,7 +113,7 @@ def refine(
 @inner
 def _highest(dog: Array, s: Scalar, y: Scalar, x: Scalar, sign: Scalar, cube: Array) -> tuple[int, int, int]:
     """Steps in layer, y and x from a half pixel to its highest neighbour, or 0; fills cube (3, 3, 3)."""
-    first = (y - 1 >> 1) - 2  # row of those that the taps reach
+    first = (y - 1 >> 1) - 2  # first row that the taps reach
     column = np.empty(7, np.float32)
     for a in range(3):
         for c in range(3):
@@ -133,7 +133,7 @@ def _highest(dog: Array, s: Scalar, y: Scalar, x: Scalar, sign: Scalar, cube: Ar
 
 @inner
 def _sample_column(image: Array, first: Scalar, n: Scalar, x: Scalar, column: Array) -> None:
-    """The image at x / 2 in n rows from the first on, into column (n,)."""
+    """Write the image at x / 2, in n rows from `first` on, to column (n,)."""
     for k in range(n):
         column[k] = _half_way(image[first + k], x)
 
@@ -154,8 +154,8 @@ def _half_way(values: Array, x: Scalar) -> Scalar:
 def _vertex(cube: Array, edge: Scalar, peak: Array) -> Scalar:
     """Fit a quadric to a cube (3, 3, 3) of layers, rows and columns: x, y, layer of its vertex, and value.
 
-    Returns whether the vertex is near and no edge: curvatures of one sign in the layer, neither `edge` times
-    the other.
+    Returns whether the vertex is near and not on an edge: the curvatures in the layer have one sign, and
+    neither is `edge` times the other.
     """
     middle = 2.0 * cube[1, 1, 1]
     gx = (cube[1, 1, 2] - cube[1, 1, 0]) / 2.0

@@ -1,6 +1,6 @@
 """Compiled loops over the regions of a grey image, documented where they are called.
 
-A region is a connected set of pixels (4 neighbours) up to a level, without darker pixels around it. Regions
+A region is a connected set of pixels (4 neighbours) up to a level, surrounded by brighter pixels. Regions
 form a tree, built in one pass like flooding (Nister and Stewenius, Linear time MSER, ECCV 2008).
 """
 
@@ -11,10 +11,10 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-SUMS = 6  # of a region: pixels, x, y, x x, x y, y y
-# Pixels and levels are unsigned: the compiler would test signed indices for negative ones.
+SUMS = 6  # sums over a region: pixels, x, y, x x, x y, y y
+# Pixels and levels are unsigned, because the compiler would test whether signed indices are negative.
 ZERO, ONE, BYTE = np.uint32(0), np.uint32(1), np.uint32(8)
-SEEN, ALL_ASKED = np.uint32(1 << 8), np.uint32(5 << 8)  # of a pixel's state, above its level
+SEEN, ALL_ASKED = np.uint32(1 << 8), np.uint32(5 << 8)  # flags in a pixel's state, above the level
 END = np.uint32(256)  # above all levels
 
 
@@ -28,11 +28,11 @@ def stable_regions(
     variation is the growth from `delta` levels below, along the largest parts, to `delta` levels above, over
     the area.
     """
-    if min(grey.shape) < 3:  # all of it is edge
+    if min(grey.shape) < 3:  # every pixel is at the edge
         return np.empty((0, 5))
     level, parent, largest, first, sums, ended = _tree_of_regions(grey, flip)
     n, shift = len(ended), _row_shift(grey)
-    variation, least = np.full(n, np.inf, np.float32), np.full(n, np.inf, np.float32)  # least: of its parts
+    variation, least = np.full(n, np.inf, np.float32), np.full(n, np.inf, np.float32)  # least: of parts
     for r in range(n):
         if sums[r, 0] < min_area:
             continue
@@ -58,7 +58,7 @@ def stable_regions(
 
 @inner
 def _moments(sums: Array, x0: Scalar, y0: Scalar, out: Array) -> None:
-    """Mean and central second moments from sums over pixels, of which x0, y0 is one."""
+    """Mean and central second moments from sums over pixels; x0, y0 is one of them."""
     n, sx, sy = sums[0], sums[1] - sums[0] * x0, sums[2] - sums[0] * y0
     mx, my = sx / n, sy / n
     out[0], out[1] = x0 + mx, y0 + my
@@ -69,7 +69,7 @@ def _moments(sums: Array, x0: Scalar, y0: Scalar, out: Array) -> None:
 
 @inner
 def _row_shift(grey: Array) -> Scalar:
-    """Pixels are numbered in rows whose length is a power of two: its exponent."""
+    """The exponent of the length of rows, a power of two, in which pixels are numbered."""
     return np.uint32(math.ceil(math.log2(grey.shape[1])))
 
 
@@ -81,10 +81,10 @@ def _place(pixel: Scalar, shift: Scalar) -> tuple[Scalar, Scalar]:
 
 @inner
 def _unseen(grey: Array, flip: Scalar, shift: Scalar) -> tuple[Array, Array]:
-    """Initial state of each pixel, and where each level's stack begins in an array of all pixels.
+    """The initial state of each pixel, and the start of each level's stack in an array of all pixels.
 
-    The state holds the level and, above it, the number of neighbours asked plus one, 0 if not seen; pixels at
-    the edges stay unseen.
+    The state holds the level and, in higher bits, one plus the number of neighbours visited, or 0 if not
+    seen; pixels at the edges stay unseen.
     """
     height, width = grey.shape
     state = np.full(height << shift, ALL_ASKED, np.uint16)
@@ -105,10 +105,10 @@ def _tree_of_regions(grey: Array, flip: Scalar) -> tuple[Array, Array, Array, Ar
     shift, size = _row_shift(grey), grey.size
     state, top = _unseen(grey, flip, shift)
     bottom = top.copy()
-    shore = np.empty(size, np.uint32)  # pixels seen but not yet under water, a stack a level
+    shore = np.empty(size, np.uint32)  # pixels seen but not yet under water, one stack per level
     level, first, sums = np.empty(size, np.uint8), np.empty(size, np.uint32), np.empty((size, SUMS), np.int64)
     parent, largest, n = np.empty(size, np.int32), np.empty(size, np.int32), 0
-    filling, depth = np.empty(END, np.int32), -1  # regions that are not complete, their levels falling
+    filling, depth = np.empty(END, np.int32), -1  # incomplete regions, by descending level
     ended, n_ended = np.empty(size, np.int32), 0
     row = ONE << shift
     step = np.array([ZERO, ONE, row, ZERO - ONE, ZERO - row], np.uint32)  # right, down, left, up
@@ -167,7 +167,7 @@ def _put(pixel: Scalar, own: Scalar, shore: Array, top: Array) -> None:
 
 @inner
 def _begin(r: Scalar, own: Scalar, level: Array, parent: Array, largest: Array, sums: Array) -> Scalar:
-    """Begin region r, empty; the number of the next one."""
+    """Begin region r, which is empty; returns the number of the next one."""
     level[r], parent[r], largest[r] = own, -1, -1
     for k in range(SUMS):
         sums[r, k] = 0
@@ -191,7 +191,7 @@ def _fill(pixel: Scalar, shift: Scalar, region: Scalar, first: Array, sums: Arra
 
 @inner
 def _join(region: Scalar, into: Scalar, parent: Array, largest: Array, first: Array, sums: Array) -> None:
-    """Make a region that is complete a part of the one that it has run into."""
+    """Make a complete region part of the region into which it has grown."""
     parent[region] = into
     if largest[into] < 0 or sums[region, 0] >= sums[largest[into], 0]:
         largest[into] = region

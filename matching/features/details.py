@@ -23,8 +23,8 @@ from matching.settings import LARGEST
 GRID = int(BLOCK)  # pixels: tiles begin at multiples of it, so that the pixels of their octaves, and the
 # squares in which features are chosen, are those of the whole picture
 TILE = 2048  # pixels: the longest side of a tile
-# Contrast of a key point of a tile. (Fainter ones find no more of 18 prints of 45 and 60 px with two fifths
-# or one fifth of their contrast, all of which are found; without those below CLEAR, two are not.)
+# Contrast of a key point of a tile. (Fainter ones find no more of 18 prints of 45 and 60 px at two fifths
+# or one fifth of their contrast: all are found; without key points below CLEAR, two are missed.)
 FAINTEST = CLEAR / 2
 
 
@@ -40,7 +40,7 @@ def extract_details(
     kinds = ("sift",) if "sift" in config.regions else config.regions
     config = replace(
         config, regions=kinds, sift_contrast=max(config.sift_contrast, FAINTEST), sift_orientations=1
-    )  # one direction is enough: the other picture's key points have two
+    )  # one direction is enough, because key points of the other picture have two
     detectors = [get_detector(kind, config) for kind in kinds]
     least = {detector.name: detector.coarsest * float(step.max()) for detector in detectors}
     reach = GRID * int(np.ceil(max(detector.reach for detector in detectors) * step.max() / GRID))
@@ -54,19 +54,19 @@ def extract_details(
             own[top - y : bottom - y, left - x : right - x] = True
             if mask is not None:
                 own &= mask[around]
-            share = (bottom - top) * (right - left) * step.prod() / grey.size  # of the working pixels
+            share = (bottom - top) * (right - left) * step.prod() / grey.size  # share of the working pixels
             most = min(max(int(config.max_features * share), 1), LARGEST)
             how = replace(config, max_features=most)
             found = extract_features(tile, how, own, n_threads, below=least)
             parts.append(replace(found, xy=found.xy + np.array([x, y])))
     scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
     bounds = np.array([least.get(kind, 0.0) for kind in list_detectors()])[scaled.kind]
-    is_large = np.sqrt(np.abs(np.linalg.det(scaled.frames))) >= bounds  # as the working size shows them
+    is_large = np.sqrt(np.abs(np.linalg.det(scaled.frames))) >= bounds  # those seen at the working size
     return join_features([*parts, scaled[is_large]])
 
 
 def _cut(size: int) -> list[tuple[int, int]]:
-    """Begin and end of about equal parts of a side, of about TILE at most."""
+    """Begin and end of nearly equal parts of a side, each of at most about TILE."""
     edges = np.linspace(0, size, -(-size // TILE) + 1)
     edges[1:-1] = GRID * np.round(edges[1:-1] / GRID)
     return list(pairwise(edges.astype(int).tolist()))

@@ -25,7 +25,7 @@ class Detection:
     Parameters
     ----------
     xy : (n, 2) float64
-        Centres, pixels; (0, 0) is the centre of the top-left one.
+        Centres, pixels; (0, 0) is the centre of the top-left pixel.
     frames : (n, 2, 2) float64
         Maps from the unit circle to the region, the first column along the direction of the feature:
         ``[[r, 0], [0, r]]`` for a circle of radius r without a direction.
@@ -155,7 +155,7 @@ def register_detector(detector: Detector) -> None:
 
 
 def add_built_in(name: str, make: Make) -> None:
-    """Register one of the program's own detectors, made from the settings of features."""
+    """Register a built-in detector, made from the settings of features."""
     _BUILT_IN[name] = make
 
 
@@ -165,12 +165,12 @@ def list_detectors() -> tuple[str, ...]:
 
 
 def list_registered() -> tuple[Detector, ...]:
-    """The detectors that were registered, in their order."""
+    """The detectors that were registered, in that order."""
     return tuple(_REGISTERED.values())
 
 
 def get_detector(name: str, config: Any, n_threads: int = 1) -> Detector:
-    """The detector of a name, with settings of features."""
+    """Find a detector by its name, with the settings of features."""
     return _BUILT_IN[name](config, n_threads) if name in _BUILT_IN else _REGISTERED[name]
 
 

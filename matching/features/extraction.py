@@ -1,8 +1,8 @@
 """Local features: MSER regions and SIFT key points, one record for both.
 
-Notation: a feature has a centre x (2,) and a frame A (2, 2); A takes the unit circle to the feature's
-region, its first column pointing along the dominant orientation. Pixels, x to the right, y down, (0, 0) the
-centre of the top-left pixel.
+Notation: a feature has a centre x (2,) and a frame A (2, 2); A takes the unit circle to the feature's region,
+and its first column points along the dominant orientation. Coordinates are pixels, x to the right, y down,
+with (0, 0) the centre of the top-left pixel.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from matching.settings import LARGEST, REGIONS, check_settings, setting
 
 KINDS = REGIONS
 DESCRIPTORS = ("rootsift", "sift")
-ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
-DESCRIBED = 0.8  # of a window that descriptors are of
-DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
+ORIENTATION_WINDOW = 4.5  # half the side of the window that determines the orientation, in units of sigma
+DESCRIBED = 0.8  # share of a window that is described
+DESCRIPTOR_NORM = 2048  # descriptors are whole numbers, so that all products are exact in float32
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class FeatureConfig:
         Side of a spatial bin, in radii: nested regions of similar size whose centres are in one bin count
         once. 0: all count.
     sift_contrast : float
-        Smallest response of a key point, as a share of the grey levels, as OpenCV counts it.
+        Smallest response of a key point, as a share of the grey levels, defined as in OpenCV.
     sift_fill : int
         In squares of 64 pixels with fewer key points than this, key points fainter than OpenCV's 0.04 are
         kept, too, the strongest first. So nearly plain areas have some, and rich ones take no more time.
@@ -98,7 +98,7 @@ class FeatureConfig:
         known = list_detectors()
         if not regions or any(kind not in known for kind in regions) or len(set(regions)) < len(regions):
             raise InputError(f"regions must be some of {known}, got {self.regions!r}")
-        object.__setattr__(self, "regions", regions)  # a list given is kept as a tuple, which can be hashed
+        object.__setattr__(self, "regions", regions)  # as a tuple, which can be hashed
         check_settings(self)
 
 
@@ -120,7 +120,7 @@ class Features:
 
 
 def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Floats, Floats]:
-    """Ellipses of MSER regions of grey (h, w) uint8 -> xy, frames, twice the roots of the moment matrices."""
+    """Find MSER ellipses in grey (h, w) uint8 -> xy, frames, which are twice the roots of moment matrices."""
     moments = _region_kernels.stable_regions(
         grey,
         np.uint8(255 if bright else 0),
@@ -142,8 +142,8 @@ def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Flo
 
 
 def _distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
-    """Rows of the first region in each cell of size and of position relative to it, so that nested ones count
-    once.
+    """Rows of the first region in each cell of size and position relative to size, so that nested regions
+    count once.
     """
     if len(xy) == 0:
         return np.empty(0, np.int64)
@@ -171,7 +171,7 @@ class Pyramid:
 
 
 def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
-    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels, each second level at half size."""
+    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels, every second one at half the size."""
     images: list[Array] = []
     levels, blur = [], []
     image, step, offset = grey.astype(np.float32), 1, 0
@@ -260,7 +260,7 @@ add_built_in("sift", _make_sift)
 
 
 def list_kinds(features0: Features, features1: Features) -> list[int]:
-    """The kinds of the features of two pictures; the first one where there are none."""
+    """The kinds of the features of two pictures; the first kind if there are none."""
     return np.union1d(features0.kind, features1.kind).tolist() or [0]
 
 

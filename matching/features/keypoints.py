@@ -2,7 +2,7 @@
 2004).
 
 Lowe doubles the image first, because extrema among pixels are unstable at its finest scales. Here only the
-surroundings of such an extremum are doubled, by interpolation, which is as stable for a fraction of the work.
+surroundings of each extremum are doubled, by interpolation, which is as stable for a fraction of the work.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from matching._common.threads import map_in_threads
 from matching._common.types import Array, Float32s, Floats, Ints
 from matching.features import _keypoint_kernels
 
-CLEAR = 0.04  # contrast of a key point, as Lowe and OpenCV have it
-LAYERS = 3  # an octave
-FIRST_BLUR = 0.8  # of an octave's first image, its own pixels
-CAMERA_BLUR = 0.5  # that the picture comes with, pixels
-EDGE = 10.0  # curvature across an edge over that along it, from which its place is unsure
-# An extremum between pixels may not show in full among them: what of it is enough to look closer, and by how
+CLEAR = 0.04  # contrast of a key point, as in Lowe's paper and OpenCV
+LAYERS = 3  # per octave
+FIRST_BLUR = 0.8  # of an octave's first image, in pixels of that image
+CAMERA_BLUR = 0.5  # of the picture itself, pixels
+EDGE = 10.0  # ratio of curvatures across and along an edge above which the place is unsure
+# An extremum between pixels may be weaker at the pixels: the share that is enough to look closer, and by how
 # much the layers beside it may exceed it.
 LEAST_SHARE, SLACK = np.float32(0.6), np.float32(1.05)
 
@@ -29,14 +29,14 @@ LEAST_SHARE, SLACK = np.float32(0.6), np.float32(1.05)
 class Keypoints:
     """Key points of one image, octave by octave, aligned arrays."""
 
-    xy: Array  # (n, 2) float64, pixels, (0, 0) the centre of the top-left one
+    xy: Array  # (n, 2) float64, pixels, (0, 0) the centre of the top-left pixel
     sigma: Array  # (n,) float64, the scale, pixels
     # (n,) float64, difference of Gaussians, grey levels; negative if brighter than its surroundings
     response: Array
 
     @property
     def contrast(self) -> Floats:
-        """(n,) the response as a share of the grey levels, as OpenCV counts it."""
+        """(n,) the response as a share of the grey levels, as in OpenCV."""
         return np.asarray(np.abs(self.response) * LAYERS / 255)
 
 
@@ -72,7 +72,7 @@ def octave_extrema(dog: Float32s, least: float, n_threads: int = 1) -> Floats:
     """Find the extrema of the differences of Gaussians of one octave: dog (l, h, w) float32 -> (n, 4).
 
     Extrema are sought among half pixels, interpolated by Lagrange's formula for six; place and value are the
-    vertex of the quadric through the 27 half pixels around (Brown and Lowe, BMVC 2002).
+    vertex of the quadric through the 27 surrounding half pixels (Brown and Lowe, BMVC 2002).
     """
 
     def of_layer(layer: int) -> tuple[Ints, Floats]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from matching._common.types import Array, Bools, Ints
 
-BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
+BLOCK = 64.0  # pixels: the side of the squares that get equal shares
 
 
 def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
@@ -25,7 +25,7 @@ def choose_clear(xy: Array, clearness: Array, fill: int) -> Bools:
 
 
 def _rank_in_square(xy: Array, strength: Array) -> Ints:
-    """(n,) int64: how many points of a point's square are stronger, or as strong and of smaller index."""
+    """(n,) int64: how many points in a point's square are stronger, or equal with a smaller index."""
     if len(xy) == 0:
         return np.empty(0, np.int64)
     column, row = np.floor(xy / BLOCK).astype(np.int64).T

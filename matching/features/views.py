@@ -19,8 +19,8 @@ from matching._common.types import Array, Bools
 from matching.features.detectors import measure_by_kind
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
 
-ANTIALIASING = 0.8  # pixels of blur a unit of sqrt(tilt^2 - 1) before squeezing, as ASIFT has it
-SHARE = 0.25  # of max_features, a unit of area: up to 60,000 in all views, which take seconds to match
+ANTIALIASING = 0.8  # pixels of blur per unit of sqrt(tilt^2 - 1) before squeezing, as in ASIFT
+SHARE = 0.25  # of max_features per unit of area: up to 60,000 in all views, which take seconds to match
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
     """List the views to simulate, first a few, then many more.
 
     A view at tilt t has 1 / t of the pixels and needs t times as many angles, so each tilt costs the same.
-    Steps of 90 degrees over the tilt suffice for tilts 2 and 4; half of that step, and tilt 8, yields about
-    four times as many correct matches on extreme pairs. One in seven of these comes from MSER, at half of the
+    Steps of 90 degrees divided by the tilt suffice for tilts 2 and 4; half that step, and tilt 8, yield about
+    four times as many correct matches on extreme pairs. One in seven of them comes from MSER, at half of the
     cost, so if both kinds are wanted, dense angles are used only for key points.
     """
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
@@ -73,7 +73,7 @@ class ViewedPicture:
 def extract_from_view(
     grey: Array, view: View, config: FeatureConfig = FeatureConfig(), mask: Bools | None = None
 ) -> Features:
-    """Extract features of a view, none across its border, mapped to grey (h, w) uint8; mask (h, w) bool."""
+    """Extract features inside a view, mapped back to grey (h, w) uint8; mask (h, w) bool."""
     image, matrix = opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
     most = max(int(SHARE * config.max_features / view.tilt), 1)
     inside = opencv.warp_mask(np.ones(grey.shape, bool) if mask is None else mask, matrix, image.shape)

@@ -1,9 +1,9 @@
 """Compiled loops that grow an object from two matches and weigh it against chance.
 
-Notation: x0, x1 (n, 2) are the points of all matches, `seed` and `second` the two; S is the similarity that
-takes the one pair of points to the other. At displacements u and w from the seed, the deviation of an object
-from S has the covariance noise^2 + (strain |S|)^2 u.w + (bend |S|)^2 (|u| + |w| - |u - w|) / 2: the seed's
-own noise, an affine map and a Brownian bend.
+Notation: x0, x1 (n, 2) are the points of all matches; `seed` and `second` are the two matches; S is the
+similarity that takes their points in one picture to those in the other. At displacements u and w from the
+seed, the deviation of an object from S has the covariance noise^2 + (strain |S|)^2 u.w + (bend |S|)^2 (|u| +
+|w| - |u - w|) / 2: the noise of the seed, an affine map and a Brownian bend.
 """
 
 import math
@@ -13,9 +13,8 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-BEYOND = 40.0  # squared deviations at which a normal density is none
-MEMORY = 0.97  # the share of matches that agree is that of the last 30 or so
-STOP = 5.0  # logarithm of how far the ratio may fall below its largest before growing ends
+BEYOND = 40.0  # squared deviations beyond which a normal density counts as 0
+MEMORY = 0.97  # the share of agreeing matches is taken over the last 30 or so
 
 
 @njit
@@ -44,8 +43,8 @@ def grow_from(
     """Rows start..stop of ratio (s,): the largest log likelihood ratio while growing outwards from seeds (s,
     2).
 
-    It is taken at one of the noises and bends, `enough` at most; chosen (s,): at which noise; accepted (s,
-    limit): the matches that agree up to there, those of the seed first, padded with -1.
+    It is the largest over the noises and bends, and at most `enough`; chosen (s,): the noise; accepted (s,
+    limit): the matches that agree up to that point, the seed's first, padded with -1.
 
     by_first (n,): rows by the first coordinate in x1. scale (n,), angle (2, n): logarithm and direction of
     the maps of matches, for a plain and a mirrored S; maps that differ from S by more than `most` (2,) do not
@@ -79,7 +78,7 @@ def grow_from(
 
 @inner
 def _agree(scale: Array, angle: Array, most: Array, own: Scalar, turn: Scalar, order: Array) -> Array:
-    """Those of the rows `order` whose maps are like a similarity of a scale and a turn."""
+    """The rows of `order` whose maps are close to a similarity with this scale and turn."""
     kept, size = np.empty(len(order), np.int64), 0
     for i in order:
         difference = abs(angle[i] - turn)
@@ -126,7 +125,7 @@ def _grow(
         done[t] = True
         i = rows[t]
         k = _find_near(x0, x1, i, accepted, size, apart * max(growth, 1.0), near, distance)
-        if k == 0:  # tells nothing new
+        if k == 0:  # adds nothing new
             continue
         spread = model[0] * max(growth, 1.0), model[1] * growth, model[2] * growth
         variance = _krige(x0, x1, seed, i, near[:k], a, b, mirrored, spread, cov, weights, predicted)
@@ -143,10 +142,10 @@ def _grow(
             for s in range(len(rows)):
                 away = _apart(x0, rows[s], i)
                 gap[s] = min(gap[s], away)
-                done[s] = done[s] or away < apart  # would tell nothing new
+                done[s] = done[s] or away < apart  # would add nothing new
             if total > largest:
                 largest, n_largest = total, size
-        if total < largest - STOP or largest >= enough:
+        if largest >= enough:
             break
     accepted[n_largest:] = -1
     return min(largest, enough)
@@ -163,7 +162,7 @@ def _similarity(x0: Array, x1: Array, i: Scalar, j: Scalar, mirrored: Scalar) ->
 
 @inner
 def _find_next(gap: Array, done: Array) -> Scalar:
-    """The first of the nearest that are not done; -1 where all are."""
+    """The nearest one that is not done, the first of several; -1 if all are done."""
     t, least = -1, np.inf
     for s in range(len(gap)):
         if not done[s] and gap[s] < least:
@@ -184,7 +183,7 @@ def _find_near(
 ) -> Scalar:
     """Find the accepted matches nearest to i in picture 0, by ascending distance, and count them.
 
-    None if i coincides with one of them in picture 1.
+    The count is 0 if i coincides with one of them in picture 1.
     """
     k = 0
     for s in range(size):
@@ -221,7 +220,7 @@ def _krige(
     weights: Array,
     predicted: Array,
 ) -> Scalar:
-    """The variance of the end of i, given those near; predicted (2,): where it is."""
+    """The variance of the end of i, given those near it; predicted (2,) is its expected place."""
     k, own, sign = len(near), spread[0] * spread[0], -1.0 if mirrored else 1.0
     px, py = x0[i, 0] - x0[seed, 0], x0[i, 1] - x0[seed, 1]
     variance = _covariance(px, py, px, py, spread) + own
@@ -260,7 +259,7 @@ def _covariance(ux: Scalar, uy: Scalar, wx: Scalar, wy: Scalar, spread: Array) -
 
 @inner
 def _over_chance(ends: Array, x: Scalar, y: Scalar, qx: Scalar, qy: Scalar, variance: Scalar) -> Scalar:
-    """The normal density around q at an end (x, y) over its mean at the ends of all matches."""
+    """The normal density around q at an end (x, y), divided by its mean over the ends of all matches."""
     own = ((x - qx) * (x - qx) + (y - qy) * (y - qy)) / variance
     if own >= BEYOND:
         return 0.0
@@ -283,14 +282,14 @@ def _apart(x: Array, i: Scalar, j: Scalar) -> Scalar:
 
 @inner
 def _find_around(gap: Array, around: Scalar, radius: Scalar) -> Array:
-    """The indices of gap (n,) below a radius, or of the `around` smallest where these are more."""
+    """Indices of the values of gap (n,) below a radius, but of at least the `around` smallest."""
     within: Array = np.flatnonzero(gap < radius)
     return within if len(within) > around else _nearest(gap, around)
 
 
 @inner
 def _nearest(gap: Array, around: Scalar) -> Array:
-    """Indices of the `around` smallest of gap (n,), by (gap, index); NumPy's own takes seconds to compile."""
+    """Indices of the `around` smallest of gap (n,), by (gap, index); NumPy's sort compiles for seconds."""
     chosen, n = np.empty(min(around, len(gap)), np.int64), 0
     for t in range(len(gap)):
         if n == len(chosen) and not gap[t] < gap[chosen[n - 1]]:

@@ -7,10 +7,10 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-# Variance of a plane's level and slopes, in units of the bends: as good as free. The level drops out; slopes
-# are open across points in one line.
+# Variance of a plane's level and slopes, in units of the bends: practically free. The level cancels; slopes
+# are undetermined across a line of points.
 FREE = 1e6
-ROUNDED = 1e-14 * FREE  # least smoothing: rounding errors of FREE are as large, and near points would be one
+ROUNDED = 1e-14 * FREE  # least smoothing, as large as rounding errors of FREE, which would merge near points
 
 
 @njit
@@ -81,7 +81,7 @@ def local_maps(
             j = near[i, n]
             for c in range(2):
                 u[n, c] = (x0[j, c] - x0[i, c]) / unit0
-            for c in range(2):  # what the own map leaves over
+            for c in range(2):  # the residual of the map of the match
                 there = own[c, 0] * u[n, 0] + own[c, 1] * u[n, 1]
                 v[n, c] = (x1[j, c] - x1[i, c]) / unit1 - there
         robust[:] = 1.0
@@ -122,7 +122,7 @@ def _normal_equations(
 
 @inner
 def _offsets(points: Array, rows: Array, origin: Array, out: Array) -> Scalar:
-    """out (k, 2): those rows of the points as seen from the origin (2,); the sum of their squares."""
+    """out (k, 2): rows of the points relative to the origin (2,); returns the sum of their squares."""
     total = 0.0
     for n in range(len(rows)):
         for c in range(2):
@@ -150,7 +150,7 @@ def _solve_symmetric(m: Array, right: Array, out: Array) -> None:
 
 @njit
 def drop_small_degrees(indptr: Array, indices: Array, weights: Array, least: Scalar, labels: Array) -> None:
-    """Set labels (m,) to -1, until nothing changes, where the degree in the own cluster is below `least`.
+    """Set labels (m,) to -1 where the degree within the cluster is below `least`, until nothing changes.
 
     The degree is the product of the sums of weights to and from vertices of the same label.
     """
@@ -205,7 +205,7 @@ def spline_residuals(
 
 @inner
 def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, shares: Array) -> Scalar:
-    """shares (k,) of the values at u (k, 2) in the value at 0, which sum to 1; returns its variance.
+    """shares (k,), with sum 1, of the values at u (k, 2) in the value at 0; returns the variance at 0.
 
     The covariance is that of any plane with bends: C_ij = phi(|u_i - u_j|) + FREE (1 + u_i u_j) + smoothing
     [i = j] and c_i = phi(|u_i|) + FREE; C shares = c + multiplier. With the plane C is positive definite: C =

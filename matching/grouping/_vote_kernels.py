@@ -9,7 +9,7 @@ def voted_similarities(x0: Array, x1: Array, near: Array, slope: Scalar, out: Ar
     """out (m, 2, 2): the similarity through a match and one of near (m, k) that explains most of the
     neighbours.
 
-    The identity if no neighbour is at another place in both pictures.
+    It is the identity if no neighbour is at another place in both pictures.
     """
     k = near.shape[1]
     for i in range(len(near)):

@@ -42,14 +42,14 @@ class ClusteringConfig:
     n_initial_neighbors : int
         K0, the neighbours that form initial clusters.
     bandwidth : float
-        a of Eq. 1; only the paper's own graph uses it.
+        a of Eq. 1; only the graph of the paper uses it.
     n_neighbor_clusters : int
         Kc, the number of clusters among which AGDL looks for the best partner of a cluster.
     min_affinity : float
-        Clusters of less affinity (Eq. 4) are not joined, as a share of K^2. Where two halves of an object
-        meet, of n matches each, about sqrt(n) matches have a degree of K / 4 across the seam. So their
-        affinity is n^(-3/2) (K / 4)^2, or half of that if only half of the seam agrees: 5.5e-7 K^2 for the
-        largest object that 3,000 candidates can hold. Parts that are still separate are merged later
+        Clusters with an affinity (Eq. 4) below this share of K^2 are not joined. Where two halves of an
+        object with n matches each meet, about sqrt(n) matches have a degree of K / 4 across the seam. So
+        their affinity is n^(-3/2) (K / 4)^2, or half of that if only half of the seam agrees: 5.5e-7 K^2 for
+        the largest object that 3,000 candidates can hold. Parts that are still separate are merged later
         (`matching.grouping.merging`).
     min_degree : float
         A member is an outlier if the geometric mean of its indegree and outdegree within its cluster is
@@ -76,7 +76,7 @@ def link_graph(
     """Merge the vertices of a graph by graph degree linkage, from mutual K0 neighbours unless `initial` is
     given.
     """
-    if config.method not in METHODS:  # not before: a method from elsewhere may take the place of this one
+    if config.method not in METHODS:  # checked only here: another function may replace this stage
         raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
     if initial is None:
         k0 = min(config.n_initial_neighbors, knn.n_neighbors)
@@ -135,7 +135,5 @@ def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int
 
 
 def find_above_largest_gap(scores: Array) -> Bools:
-    """Mask (n_clusters,) of the scores (n_clusters,) above the largest gap, where 0 counts as one more
-    score.
-    """
+    """Mask (n_clusters,) of the scores (n_clusters,) above the largest gap; 0 counts as one more score."""
     return gdl_core.split_at_largest_gap(np.append(scores, 0.0))[:-1]

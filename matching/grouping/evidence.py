@@ -1,8 +1,8 @@
 """A cheap test, before clustering, of whether correspondences can contain an object at all.
 
 Most pairs of a collection have nothing in common: few of their mutual correspondences (neither point is in a
-better one) agree. Clustering is worthwhile only if some mutual correspondences, compared only by the maps of
-their features, have a share of the degree that members of a cluster need later. Their graph is small and its
+better one) agree. Clustering is worthwhile only if some mutual correspondences, compared by the maps of their
+features alone, reach a share of the degree that members of a cluster need later. This graph is small and its
 weights are strict.
 """
 
@@ -37,7 +37,7 @@ def find_supported(
 
 
 def find_mutual(correspondences: Correspondences) -> Ints:
-    """Find the correspondences neither point of which is in a better one of the same handedness -> (n,)."""
+    """Find correspondences with no point in a better one of the same handedness -> (n,)."""
     is_mutual = np.zeros(len(correspondences), bool)
     for rows in (np.flatnonzero(~correspondences.mirrored), np.flatnonzero(correspondences.mirrored)):
         is_mutual[rows] = _is_first(correspondences.xy0[rows]) & _is_first(correspondences.xy1[rows])
@@ -45,7 +45,7 @@ def find_mutual(correspondences: Correspondences) -> Ints:
 
 
 def _is_first(points: Array) -> Bools:
-    """(m,) bool: whether a point (m, 2) has not come before."""
+    """(m,) bool: whether each point (m, 2) occurs for the first time."""
     first = np.zeros(len(points), bool)
     first[np.unique(as_numbers(points), return_index=True)[1]] = True
     return first

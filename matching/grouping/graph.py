@@ -32,7 +32,7 @@ from matching.correspondences.distances import (
 from matching.grouping import _kernels
 from matching.settings import LARGEST, check_settings, setting
 
-CONFIRMED = 4  # matches, at least, that an affine map is fitted to and confirmed by
+CONFIRMED = 4  # fewest matches that fit and confirm an affine map
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class GraphConfig:
     Parameters
     ----------
     scale : float
-        s, pixels: how far the points of two matches of one object are from where the other's map takes them.
+        s, in pixels: how far a match is from where the map of another match of the same object takes it.
     slope : float
-        Added to the scale for each pixel of separation, pixels.
+        Pixels added to the scale for each pixel of separation.
     coarseness : float
-        How many times less accurate the maps of single features are. Fitted maps are shrunk towards these by
+        How many times less accurate the maps of single features are. Fitted maps are drawn towards these by
         a ridge of (scale / (slope coarseness))^2, the variance of points over that of the features' maps.
     nearness : float
         Pixels added to d_ij per pixel of separation when neighbours are chosen: on a rigid object all d_ij
@@ -77,7 +77,7 @@ def build_graph(
     n_threads: int = 1,
     reach: float = np.inf,
 ) -> tuple[KnnGraph, AffinityGraph]:
-    """Build the graph of correspondences, all of them, by maps that are fitted in a first graph."""
+    """Build the graph of all correspondences, with maps that are fitted in a first graph."""
     _, fitted = fit_maps(correspondences, n_neighbors, config, n_threads)
     return build_second_graph(fitted, n_neighbors, config, n_threads, reach)
 
@@ -108,7 +108,7 @@ def build_second_graph(
 ) -> tuple[KnnGraph, AffinityGraph]:
     """Build the graph of correspondences whose maps are fitted."""
     knn = _find_neighbors(fitted, n_neighbors, config, n_threads)
-    coarseness = config.coarseness if config.rounds == 0 else 1.0  # not fitted: the features' own maps
+    coarseness = config.coarseness if config.rounds == 0 else 1.0  # not fitted: maps of features
     accuracy = config.scale * coarseness, config.slope * coarseness
     weights = edge_weights(fitted, knn, *accuracy, reach, n_threads)
     m, k = knn.indices.shape
@@ -157,8 +157,8 @@ def fit_local_maps(
     (n,).
 
     The map and an offset for the accuracy of the point are fitted by weighted least squares, drawn towards
-    the correspondence's own map, which stays if the neighbours have no weight or the fit is singular or
-    mirrored.
+    the map of the correspondence itself, which stays if the neighbours have no weight or the fit is singular
+    or mirrored.
     """
     c, own = correspondences, np.ascontiguousarray(correspondences.maps)
     rows = np.arange(len(c)) if rows is None else np.asarray(rows)

@@ -1,7 +1,7 @@
-"""Maps around matches of plain points, from the matches nearest in both images.
+"""Maps around matches of points without scale or direction, from the matches nearest in both images.
 
-A match and its neighbour define a similarity from one image to the other. Of these, one for each neighbour,
-the neighbours choose the one that explains most of them, whatever the turn between the images.
+A match and its neighbour define a similarity from one image to the other. Each neighbour gives one; the
+neighbours choose the one that explains most of them, whatever the rotation between the images.
 
 Notation: the map M_i of match i explains its neighbour j by 1 / (1 + r^2 / sigma^2), r = |(x1_j - x1_i) - M_i
 (x0_j - x0_i)|, sigma = slope gap_ij.
@@ -22,7 +22,7 @@ class LocalMaps:
     """Maps around m matches, and how well they explain the k neighbours of each."""
 
     maps: Floats  # (m, 2, 2)
-    support: Floats  # (m,), share of the neighbours that it explains, in [0, 1]
+    support: Floats  # (m,), share of the neighbours that each map explains, in [0, 1]
     near: Ints  # (m, k)
 
     @property

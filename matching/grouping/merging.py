@@ -11,8 +11,8 @@ grows with the gap and the bends; for two objects, any motion is as likely. Part
 explains it better. (Patterson and Thompson 1971 for REML; Wahba, Spline Models for Observational Data, 1990;
 Kass and Raftery 1995 for Bayes factors.)
 
-Notation: x, y (n, 2) are landmarks in the two images, in pixels of the one where the object is smaller, y in
-that one; T = [1, x] spans the affine maps; K_ij = b^2 phi(|x_i - x_j|) + s^2 [i = j] is the covariance of
+Notation: x, y (n, 2) are landmarks in the two images, in pixels of the image where the object is smaller; y
+lies in it; T = [1, x] spans the affine maps; K_ij = b^2 phi(|x_i - x_j|) + s^2 [i = j] is the covariance of
 each coordinate of y, phi(r) = r^2 log r, b the bend and s the accuracy.
 """
 
@@ -30,10 +30,10 @@ from matching.grouping.graph import CONFIRMED
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.settings import check_settings, setting
 
-RATIOS = 0.25 ** np.arange(14)  # of b^2 to s^2 that are tried
-ROUNDS = 6  # of the robust fit
-FREEDOM = 4.0  # degrees of freedom, of the t distribution of residuals and of what is known of s before
-LEAST = CONFIRMED + 2  # landmarks of a part that can be merged
+RATIOS = 0.25 ** np.arange(14)  # ratios of b^2 to s^2 to try
+ROUNDS = 6  # iterations of the robust fit
+FREEDOM = 4.0  # degrees of freedom of the t distribution of residuals, and of the prior of s
+LEAST = CONFIRMED + 2  # fewest landmarks of a part that can be merged
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class MergingConfig:
         Matches of a part that are compared, chosen to lie far from each other.
     inflation : float
         How many times more an object may bend between its parts than within them, because real bends are
-        stronger at creases and over long distances. The density of a motion is the mean over 1, 2, 4, ...
-        times as much.
+        stronger at creases and over long distances. The density of a motion is averaged over bends 1, 2, 4,
+        ... times as strong.
     seam : float
-        Branches that graph degree linkage has joined with less affinity (Eq. 4) than this share of K^2 are
+        Branches that graph degree linkage joined with an affinity (Eq. 4) below this share of K^2 are
         compared in the same way as parts.
     decisive : float
-        Logarithm of how many times likelier two motions must be than one for such branches to be separated.
+        Logarithm of the likelihood ratio, of two motions to one, from which such branches are separated.
     """
 
     n_landmarks: int = setting(24, 8, 500)
@@ -106,7 +106,7 @@ def merge_parts(
     smooth_map: SmoothMapConfig,
     reach: float,
 ) -> tuple[Ints, list[Ints]]:
-    """Merge parts, the pair with the strongest evidence first, until no pair has any -> labels (n_parts,).
+    """Merge parts, the pair with the strongest evidence first, until none has evidence -> labels (n_parts,).
 
     A merged part bends as much as its parts do, on average over their matches. A part that is not smooth is
     never merged, because it would explain any motion.
@@ -142,10 +142,10 @@ class MeasuredPart:
     """A part of n matches that is compared with others, as `measure_part` makes it."""
 
     members: Ints
-    marks: Ints  # its landmarks
-    logs: Floats  # (2,) of b^2 and s^2, means over its matches
+    marks: Ints  # landmarks
+    logs: Floats  # (2,) logarithms of b^2 and s^2, means over the matches
     smooth: bool
-    turned: bool  # most of its matches are mirrored
+    turned: bool  # whether most of the matches are mirrored
 
 
 def measure_part(
@@ -215,15 +215,14 @@ def _find_evidence(
     tau = 2.0 ** np.arange(int(math.log2(config.inflation)) + 1)
     densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau)
     one = np.logaddexp.reduce(densities) - math.log(len(tau)) - 3 * math.log(2 * math.pi)
-    # two: uniform over maps of entries of 1, and over shifts by the picture's sides to and fro
+    # two objects: uniform over a unit volume of maps, and over shifts by the picture's sides, to and fro
     return float(one + 2 * math.log(extent))
 
 
 def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
     """(2,) the squared residual y^T P y and log|K| + log|T^T K^-1 T|, summed over both coordinates.
 
-    They do not depend on K along T: a plane is added that makes K positive definite, and phi may have any
-    unit.
+    Neither depends on K along T, so a plane is added to make K positive definite, and phi may have any unit.
     """
     middle = x.mean(axis=0)
     unit = math.sqrt(((x - middle) ** 2).sum(axis=1).mean()) or 1.0
@@ -257,7 +256,7 @@ def _decompose(x: Floats, y: Floats, phi: Floats, weights: Floats) -> _Spectrum:
 
 
 def _fit_variances(spectrum: _Spectrum, accuracy: float) -> tuple[float, float]:
-    """The likeliest b^2 / s^2 among RATIOS and s^2, a scaled inverse chi-square before it is measured."""
+    """The likeliest b^2 / s^2 among RATIOS, and s^2, whose prior is a scaled inverse chi-square."""
     variances = RATIOS[:, None] * spectrum.values + 1.0  # (14, n - 3), in units of s^2
     square = ((spectrum.coordinates**2).sum(axis=1) / variances).sum(axis=1)
     known = FREEDOM * accuracy**2
@@ -268,8 +267,8 @@ def _fit_variances(spectrum: _Spectrum, accuracy: float) -> tuple[float, float]:
 
 
 def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
-    """(n,) distance of each landmark from its prediction over its standard deviation, by reweighted REML."""
-    phi, noise, error = _phi(x), np.ones(len(x)), np.zeros(len(x))  # squares, of each in units of s^2
+    """(n,) each landmark's distance from its prediction, in standard deviations, by reweighted REML."""
+    phi, noise, error = _phi(x), np.ones(len(x)), np.zeros(len(x))  # error: squares in units of s^2
     for _ in range(ROUNDS):
         spectrum = _decompose(x, y, phi, 1 / np.sqrt(noise))
         ratio, variance = _fit_variances(spectrum, accuracy)
@@ -283,8 +282,8 @@ def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
 
 
 def _is_smooth(found: Roughness, smooth_map: SmoothMapConfig) -> bool:
-    """Whether the neighbours of a point tell where it is. They do not where the likeliest of RATIOS is the
-    largest, or where points are further off than any member of an object is.
+    """Whether a point can be predicted from its neighbours: not if the largest of RATIOS is the likeliest, or
+    if points are further off than any member of an object may be.
     """
     return found.bend < found.accuracy and found.accuracy <= smooth_map.tolerance * smooth_map.accuracy
 
@@ -292,13 +291,13 @@ def _is_smooth(found: Roughness, smooth_map: SmoothMapConfig) -> bool:
 def _points(
     correspondences: Correspondences, rows: Array, scale: tuple[float, float]
 ) -> tuple[Floats, Floats]:
-    """x, y (n, 2): points of the matches, y in the image where the object is smaller."""
+    """x, y (n, 2): points of the matches, with y in the image where the object is smaller."""
     x, y = correspondences.xy0[rows] / scale[0], correspondences.xy1[rows] / scale[1]
     return (x, y) if scale[0] > 1 else (y, x)
 
 
 def _spread_out(x: Floats, n: int) -> Ints:
-    """Rows of up to n points, each the farthest from those before it; the first farthest from the middle."""
+    """Rows of up to n points: the one farthest from the middle, then each farthest from those before it."""
     chosen = [int(np.argmax(((x - x.mean(axis=0)) ** 2).sum(axis=1)))]
     square = ((x - x[chosen[0]]) ** 2).sum(axis=1)
     while len(chosen) < min(n, len(x)):
@@ -313,7 +312,7 @@ def _phi(x: Floats) -> Floats:
 
 
 def _fixes_map(x: Floats) -> bool:
-    """Whether points are not all on one line: points on a line don't tell how an object moves beside it."""
+    """Whether points are not all on one line, which would not show how an object moves beside it."""
     return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
 
 

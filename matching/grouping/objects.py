@@ -20,8 +20,8 @@ class ObjectsConfig:
     Parameters
     ----------
     min_matches : int
-        Smallest number of matches, which is the number from which the smooth map predicts a match. Unrelated
-        pictures have groups of 8 to 11 matches that agree.
+        Smallest number of matches; the smooth map predicts a match from as many. Unrelated pictures have
+        groups of 8 to 11 matches that agree.
     min_width : float
         Smallest ratio of the standard deviations of the points across and along the direction in which they
         spread most, because points on a line don't determine a map.
@@ -29,7 +29,7 @@ class ObjectsConfig:
         The most rounds of grouping: first all matches, then the remaining ones. By default, rounds go on
         until nothing more is found.
     reach : float
-        Matches this close to those of an object in both images are not grouped again, pixels.
+        Distance in pixels: matches this close to those of an object in both images are not grouped again.
     gap : float
         Largest gap between two parts of one object, and longest edge of the graph, pixels of the image where
         it is smaller.
@@ -58,7 +58,7 @@ class ObjectsConfig:
 class Groups:
     """Objects found among m correspondences."""
 
-    labels: Ints  # (m,), the object of each, numbered by descending score; -1 for outliers
+    labels: Ints  # (m,), the object of each correspondence, numbered by descending score; -1 for outliers
     scores: Floats  # (n_objects,), see `clustering.cluster_scores`
     log_nfa: Floats | None = None  # (n_objects,), log10 of their numbers of false alarms
     rejected: tuple[Dropped, ...] = ()  # largest first
@@ -66,7 +66,7 @@ class Groups:
 
     @property
     def members(self) -> list[Ints]:
-        """The rows of each object, rising."""
+        """The rows of each object, in ascending order."""
         return [np.flatnonzero(self.labels == k) for k in range(len(self.scores))]
 
     @property
@@ -75,7 +75,7 @@ class Groups:
         return all_of_stage("method", self.labels) if self.stages is None else self.stages
 
     def at(self, rows: Ints) -> Groups:
-        """The groups of the same correspondences in another order: rows (m,) is where they are in it."""
+        """The groups of the same correspondences in another order: rows (m,) are their places in it."""
         labels, stages = np.empty_like(self.labels), np.empty_like(self.told_stages)
         labels[rows], stages[rows] = self.labels, self.told_stages
         rejected = tuple(replace(item, members=np.sort(rows[item.members])) for item in self.rejected)
@@ -97,7 +97,7 @@ class Groups:
 
 
 def measure_width(correspondences: Correspondences, members: Ints) -> float:
-    """Measure the width of matches (k,) over their length, in the picture where that is less."""
+    """Measure the ratio of width to length of matches (k,), in the picture where it is smaller."""
     spreads = _measure_spreads(correspondences, members)
     return float(min(np.sqrt(max(low, 0.0) / high) if low >= 1 else 0.0 for low, high in spreads))
 
@@ -111,6 +111,6 @@ def is_object(correspondences: Correspondences, members: Ints, config: ObjectsCo
 
 
 def _measure_spreads(correspondences: Correspondences, members: Ints) -> Iterator[Floats]:
-    """(2,) of each picture: the variances of the points across and along where they spread most."""
+    """For each picture, (2,) variances of the points across and along the direction of largest spread."""
     for xy in (correspondences.xy0, correspondences.xy1):
         yield np.linalg.eigvalsh(np.cov(xy[members].T))

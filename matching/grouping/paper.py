@@ -5,9 +5,9 @@
     clusters          AGDL down to n_T clusters                                              Algorithm 3
     outliers          clusters below the largest gap of the connectivity scores              supplement
 
-Where the text leaves something open: of equal distances the smaller index comes first; if K0 leaves fewer
-than n_T initial clusters, a smaller K0 is used; merging ends early if no two clusters have a positive
-affinity; a cluster without an inner edge is no object.
+Where the text leaves something open, this is done: of equal distances the smaller index comes first; if K0
+leaves fewer than n_T initial clusters, a smaller K0 is used; merging ends early if no two clusters have a
+positive affinity; a cluster without an inner edge is no object.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def choose_clusters(state: Round, context: Context) -> Round:
     kept = gdl_core.split_at_largest_gap(scores) & (scores > 0)
     least = float(scores[kept].min()) if kept.any() else None
     parts = []
-    context.trace.drop("degree", state.rows)  # a rival leaves some out of all clusters
+    context.trace.drop("degree", state.rows)  # another clustering may leave some out of all clusters
     for k, score in enumerate(scores.tolist()):
         members = np.flatnonzero(state.labels == k)
         if kept[k]:
@@ -57,8 +57,8 @@ def choose_clusters(state: Round, context: Context) -> Round:
 
 
 def make_initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> Ints:
-    """Label the components of the K0-nearest-neighbour graph -> (m,), with a K0 that leaves at least n_T."""
-    assert config.n_clusters is not None  # as MatchConfig demands
+    """Label the components of the K0-nearest-neighbour graph -> (m,), with K0 small enough for n_T."""
+    assert config.n_clusters is not None  # MatchConfig requires it
     return gdl_core.enough_initial_clusters(knn, config.n_initial_neighbors, config.n_clusters, stacklevel=2)
 
 

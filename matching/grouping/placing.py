@@ -2,7 +2,7 @@
 of one thing.
 
 If an object spans several things, or several places of one, its matches are distributed over them. It is
-dropped if none of its parts is a place, because these are arranged differently.
+dropped if none of the parts is a place, because the copies are arranged differently.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Placed:
 
     repeats: Repeats
     things: list[list[Ints]]  # of each thing, the rows of features in each of its places
-    joins: Ints  # (n_objects, 2), which places each joins, counted through all things; -1: places of its own
+    joins: Ints  # (n_objects, 2), the places that each joins, numbered over all things; -1: not in `things`
 
 
 def place_objects(
@@ -42,12 +42,12 @@ def place_objects(
     measure_score: Callable[[Ints], float],
     moves_apart: MovesApart,
 ) -> Placed:
-    """Share the matches of objects out to pairs of places.
+    """Distribute the matches of objects over pairs of places.
 
     Parameters
     ----------
     correspondences : Correspondences
-        Of n matches in both directions.
+        The n matches, in both directions.
     ends : (n, 2) int
         The features of each match, as given.
     repeats : Repeats
@@ -61,7 +61,7 @@ def place_objects(
     measure_score : callable
         Measures the score of directed matches.
     moves_apart : callable
-        Whether two sets of rows of correspondences are two things rather than one.
+        Tests whether two sets of rows of correspondences are two things rather than one.
     """
     groups, n = repeats.groups, len(ends)
     copies = _merge_bent(correspondences, ends, repeats, copies, xy, config, moves_apart)
@@ -117,7 +117,7 @@ def _merge_bent(
     config: ObjectsConfig,
     moves_apart: MovesApart,
 ) -> Copies:
-    """Copies in which things of two places that are parts of one object that bends are one thing."""
+    """The copies, with things of two places joined if they are parts of one object that bends."""
     things = [list(places) for places in copies.things]
     turned_ends = np.where(repeats.reversed[:, None], ends[:, ::-1], ends)
     for rows, is_periodic in zip(repeats.groups.members, repeats.periodic, strict=True):
@@ -142,14 +142,14 @@ def _merge_bent(
 
 
 def _complete(known: Ints, correspondences: Correspondences, rows: Ints, own: Ints) -> Ints:
-    """(k, 2) the places of all matches of an object: those of the nearest ones of which they are known."""
+    """(k, 2) the places of all matches of an object, copied from the nearest match with known places."""
     nearest = cKDTree(correspondences.xy0[own]).query(correspondences.xy0[rows])[1]
     found: Ints = known[nearest]
     return found
 
 
 def _find_place(xy: Floats, places: list[Ints], reach: float) -> Ints:
-    """(n,) the place of each feature, that of the nearest one that has a place within reach; -1: none."""
+    """(n,) the place of each feature, copied from the nearest feature within reach that has one; or -1."""
     found = np.full(len(xy), -1)
     if places:
         rows, number = np.concatenate(places), np.repeat(np.arange(len(places)), [len(own) for own in places])

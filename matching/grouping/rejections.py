@@ -15,14 +15,14 @@ from matching.correspondences.points import is_within_reach
 class Reason:
     """Why a stage drops matches."""
 
-    word: str  # in `matches.json`
-    text: str  # a clause
+    word: str  # as written to `matches.json`
+    text: str  # a clause that explains it
     hint: str  # what to try
 
 
 _MORE = "try --max-matches 6000, or a larger picture"
-# By the stage that dropped them. Stages come in this order, and the last one that dropped a match counts: the
-# others had let it pass.
+# Keyed by stage. The stages run in this order, and the last one that dropped a match counts, because the
+# others let it pass.
 REASONS = {
     "stray": Reason("stray", "it lies far away from all others", "check the coordinates"),
     "candidates": Reason("too-few-candidates", "there are fewer matches than an object needs", _MORE),
@@ -69,8 +69,8 @@ REASONS = {
     ),
 }
 STAGES = tuple(REASONS)
-IN_OBJECT = -1  # in place of a stage's number
-MOST = 20  # groups that are listed
+IN_OBJECT = -1  # instead of the number of a stage
+MOST = 20  # groups listed at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class Rejection:
 
     @property
     def swapped(self) -> Rejection:
-        """The same with the pictures in the other order."""
+        """The same group with the pictures in the other order."""
         return Rejection(self.stage, self.measure, self.bound, self.points1, self.points0)
 
 
@@ -132,7 +132,7 @@ class Rejection:
 class Dropped:
     """A group of correspondences that is no object."""
 
-    stage: str  # that dropped it, a key of REASONS
+    stage: str  # the stage that dropped it, a key of REASONS
     members: Ints  # (k,), rows of its correspondences, ascending
     measure: float | None = None  # as in Rejection
     bound: float | None = None
@@ -161,16 +161,16 @@ class Trace:
         self.groups.append(Dropped(stage, members, measure, bound))
 
     def close(self, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
-        """The groups to list, and (m,) int8 the stage of each correspondence; labels (m,) int64."""
+        """The groups to list, and the stage of each correspondence, (m,) int8; labels (m,) int64."""
         chosen, stages = choose_dropped(self.groups, labels), self.stages.copy()
-        for group in reversed(chosen):  # a match is told the same as the largest group that it is listed in
+        for group in reversed(chosen):  # a match gets the stage of the largest group that lists it
             stages[group.members] = STAGES.index(group.stage)
         stages[labels >= 0] = IN_OBJECT
         return chosen, stages
 
 
 def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, ...]:
-    """The largest groups, each once: most of their matches are in no object or larger group; labels (m,)."""
+    """The largest groups whose matches are mostly in no object or larger group; labels (m,)."""
     taken = labels >= 0
     found: list[Dropped] = []
     for group in sorted(dropped, key=lambda group: (-len(group.members), *group.members[:1])):
@@ -183,7 +183,7 @@ def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, .
 def choose_apart(
     rejected: Sequence[Rejection], xy0: Floats, xy1: Floats, reaches: Floats
 ) -> tuple[Rejection, ...]:
-    """The largest groups, apart from objects xy0, xy1 (n, 2) and larger groups by `reaches` (2,)."""
+    """The largest groups at least `reaches` (2,) away from objects xy0, xy1 (n, 2) and larger groups."""
     taken, found = [np.asarray(xy0), np.asarray(xy1)], list[Rejection]()
     for item in sorted(rejected, key=lambda item: (-item.n_matches, *item.points0[:1].tolist())):
         points = item.points0, item.points1
@@ -203,7 +203,7 @@ def name_stages(stages: Int8s) -> Array:
 
 
 def all_of_stage(stage: str, labels: Ints) -> Int8s:
-    """Stages (m,) of matches if one stage dropped all that are in no object; labels (m,)."""
+    """Stages (m,) of matches if one stage dropped all those in no object; labels (m,)."""
     return np.where(labels >= 0, IN_OBJECT, STAGES.index(stage)).astype(np.int8)
 
 

@@ -31,7 +31,7 @@ class Context:
     """The data shared by all rounds."""
 
     correspondences: Correspondences  # best first
-    n_listed: int  # clustered at a time; the others may join objects later
+    n_listed: int  # how many are clustered at a time; the others may join objects later
     config: GroupingSettings
     trace: Trace
     n_threads: int = 1
@@ -46,15 +46,15 @@ class Round:
     rows: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     knn: Any = None  # KnnGraph of the n vertices
     graph: Any = None
-    initial: Ints | None = None  # (n,), initial clusters, if the stages make them in a way of their own
-    tree: Any = None  # MergeTree, where graph degree linkage has made the clusters
+    initial: Ints | None = None  # (n,), initial clusters, if the stages make them differently
+    tree: Any = None  # MergeTree, if graph degree linkage made the clusters
     labels: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # (n,), cluster of each vertex or -1
     clusters: list[Ints] = field(default_factory=list)  # rows (k,), largest first
     bodies: list[tuple[Ints, float]] = field(default_factory=list)  # rows of each merged cluster and its bend
-    n_bodies: int = 0  # before some were rejected
-    # from `scores` on; after `merging` whole objects, known ones first
+    n_bodies: int = 0  # the number of bodies before some were rejected
+    # set by `scores`; after `merging` whole objects, the known ones first
     parts: list[Part] = field(default_factory=list)
-    n_known: int = 0  # parts that are objects of earlier rounds, from `merging` on
+    n_known: int = 0  # parts that are objects of earlier rounds, set by `merging`
 
 
 def run_stages(state: Round, context: Context, stages: Stages) -> Round | None:
@@ -68,7 +68,7 @@ def run_stages(state: Round, context: Context, stages: Stages) -> Round | None:
 
 
 def find_landmarks(state: Round, context: Context, parts: list[Ints]) -> list[Ints]:
-    """The landmarks of each part, rows (n,): of its matches, those that are well connected to it."""
+    """The landmarks of each part: rows (n,) of its matches that are well connected to it."""
     correspondences, config = context.correspondences, context.config
     vertex = np.full(len(correspondences), -1)
     vertex[state.rows] = np.arange(len(state.rows))
@@ -91,7 +91,7 @@ def count_members(parts: list[Part]) -> int:
 
 
 def number_by_score(m: int, objects: list[Part]) -> Groups:
-    """The Groups of m correspondences: objects by falling score; ties as given. Not all ways test them."""
+    """The Groups of m correspondences: objects by descending score, ties as given; some are not tested."""
     objects = sorted(objects, key=lambda part: -part.score)
     labels = np.full(m, -1, np.int64)
     for k, part in enumerate(objects):

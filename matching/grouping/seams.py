@@ -1,6 +1,6 @@
-"""Cuts clusters in which graph degree linkage has joined two things by a weak seam.
+"""Cuts clusters in which graph degree linkage joined two things along a weak seam.
 
-A few wrong matches between two things that moved apart can join them, because they agree with both, as
+A few wrong matches between two things that moved apart can join them, because they agree with both, as the
 matches of one bent thing would. If two branches of the tree of merges were joined with little affinity, their
 landmarks decide whether both moved as one thing (`matching.grouping.merging`).
 """
@@ -18,7 +18,7 @@ from matching.grouping.rounds import Context, Round, find_landmarks
 
 
 def cut_seams(state: Round, context: Context) -> Round:
-    """The clusters, where those that consist of two things are cut; without a tree, they are unchanged."""
+    """Cut the clusters that consist of two things; without a tree, they stay as they are."""
     tree, config = state.tree, context.config
     if tree is None:
         return state

@@ -1,4 +1,4 @@
-"""The settings that grouping reads: a part for each of its stages."""
+"""The settings that grouping reads, with a part for each of its stages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from matching.grouping.refinement.suppression import SuppressionConfig
 
 
 class GroupingSettings(Protocol):
-    """Settings of all stages of grouping, as `matching.config.MatchConfig` has them."""
+    """Settings of all stages of grouping, a part of `matching.config.MatchConfig`."""
 
     @property
     def candidates(self) -> CandidateConfig:

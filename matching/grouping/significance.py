@@ -24,16 +24,16 @@ import numpy as np
 from matching._common.threads import run_in_ranges
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
+from matching.grouping.objects import ObjectsConfig
 
 CERTAIN = -20.0  # decimal logarithm of a number of false alarms that is not measured further
 NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
-SEEDS = 12  # matches of an object that growing begins with
-# Matches around one that count: each may make a seed with it, a test; those that agreed before predict it.
-NEAREST = 12
-TRIED = 2  # partners of each of them that are tried
-SEED = 8.0  # pixels between the two matches of a seed, at least
+# Matches of an object that growing begins with, and matches around one that count: each may make a seed with
+# it, a test; those that agreed before predict it. As many as the smallest object has.
+NEAREST = ObjectsConfig().min_matches
 BENDS = 0.1, 0.5  # deviations of a bending object after a pixel, pixels; they grow as the root of the gap
 STRAIN = 0.2  # deviation of the entries of the map around a seed from a similarity, relative
+SEED = 8.0  # pixels between the two matches of a seed, at least
 APART = 2.0  # pixels between matches that tell different things
 SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
 DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent, as chance has it
@@ -99,7 +99,7 @@ def measure_significance(
     """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`."""
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
-    for turn in range(SEEDS):
+    for turn in range(NEAREST):
         open_ = np.flatnonzero(log_nfa > CERTAIN)
         seeds = [_choose_seeds(correspondences, objects[k], turn) for k in open_]
         owner = np.repeat(open_, [len(pairs) for pairs in seeds])
@@ -114,13 +114,13 @@ def measure_significance(
 
 
 def _choose_seeds(correspondences: Correspondences, members: Ints, turn: int) -> Ints:
-    """(s, 2) one of an object's matches, from all over their list, with some of those nearest."""
+    """(0 or 1, 2) one of an object's matches, from all over their list, with the nearest one."""
     xy0, xy1 = correspondences.xy0[members], correspondences.xy1[members]
-    chosen = np.unique((np.arange(SEEDS) * len(members)) // SEEDS)
+    chosen = np.unique((np.arange(NEAREST) * len(members)) // NEAREST)
     if turn >= len(chosen):
         return np.empty((0, 2), np.int64)
     i = chosen[turn]
     gap0, gap1 = np.hypot(*(xy0 - xy0[i]).T), np.hypot(*(xy1 - xy1[i]).T)
-    apart = np.flatnonzero((gap0 >= SEED) & (gap1 >= APART))
-    nearest = apart[np.argsort(gap0[apart], kind="stable")[:TRIED]]
-    return np.column_stack([np.full(len(nearest), members[i]), members[nearest]])
+    gap0[(gap0 < SEED) | (gap1 < APART)] = np.inf
+    nearest = gap0.argmin()
+    return members[[[i, nearest]] if np.isfinite(gap0[nearest]) else np.empty((0, 2), np.int64)]

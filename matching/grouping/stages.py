@@ -1,22 +1,22 @@
 """From correspondences to objects: the stages in their order.
 
-    rest           what no object has, and is not near one: all, at first
-    evidence       a cheap test that spares unrelated pictures all that follows    evidence.py
+    rest           matches that are in no object and not near one: at first, all of them
+    evidence       a cheap test, so that unrelated pictures skip all that follows  evidence.py
     graph          correspondences that others support, edges to those that move alike
                                                                             graph.py
     clusters       graph degree linkage                                     clustering.py
-    degree         members of small degree leave
-    seams          clusters that two things make, joined by a weak seam, are cut   seams.py
+    degree         members with a small degree leave
+    seams          clusters of two things that a weak seam joins are cut            seams.py
     size           clusters that are large enough stay
     parts          clusters that one smooth map explains are parts of one object    merging.py
-    smooth map     members that it does not explain leave, others join      refinement/smooth_map.py
-    suppression    what shares its points with a larger object in both images is part of its texture
+    smooth map     members that the map does not explain leave, others join refinement/smooth_map.py
+    suppression    a group that shares its points with a larger object in both images is texture
                                                                             refinement/suppression.py
-    smooth map once more    what suppression has set free may join others
+    smooth map once more    matches freed by suppression may join other objects
     scores         how well the members of each part agree
-    merging        parts once more, which have grown towards each other, and the objects known before
+    merging        parts that have grown towards each other, and objects found before, are merged
     largest gap    parts below the largest gap of the scores are outliers
-    significance   objects that chance explains leave: where none is left, the pictures have nothing in common
+    significance   objects that chance explains leave; if none is left, the pictures share nothing
                                                                             significance.py
 
 The remaining correspondences are grouped again, together with the next candidates. Each stage is a function
@@ -81,13 +81,13 @@ def group(
 
 
 def find_clusters(correspondences: Correspondences, config: GroupingSettings) -> Round | None:
-    """Cluster the correspondences that others support, until members of small degree have left."""
+    """Cluster the correspondences that others support, and drop members with a small degree."""
     context = Context(correspondences, len(correspondences), config, Trace(len(correspondences)))
     return run_stages(Round([]), context, end_with(VIEWS, "clusters"))
 
 
 def choose_rest(state: Round, context: Context) -> Round | None:
-    """The rows that are grouped in this round; none if they are too few for an object."""
+    """The rows that are grouped in this round; None if there are too few for an object."""
     known = [part.members for part in state.known]
     config = context.config.objects
     rows = _find_left_over(context.correspondences, known, context.n_listed, config.reach)
@@ -138,7 +138,7 @@ def cluster_with(cluster: Cluster) -> Callable[[Round, Context], Round]:
 
 
 def link(state: Round, context: Context) -> Round:
-    """The stage "clusters" by graph degree linkage, whose tree later stages see."""
+    """The stage "clusters" by graph degree linkage; later stages use its tree."""
     how = context.config.clustering
     tree = clustering.link_graph(state.knn, state.graph, state.initial, how)
     return replace(state, tree=tree, labels=tree.after(clustering.count_merges(tree, state.knn, how)))
@@ -150,7 +150,7 @@ def replace_clustering(cluster: Cluster, stages: Stages | None = None) -> Stages
 
 
 def drop_loose(state: Round, context: Context) -> Round:
-    """The clusters without members of small degree."""
+    """The clusters without members that have a small degree."""
     degree = context.config.clustering.min_degree * state.knn.n_neighbors
     labels = clustering.drop_outliers(state.graph, state.labels, degree)
     context.trace.drop("degree", state.rows)
@@ -170,7 +170,7 @@ def drop_small(state: Round, context: Context) -> Round | None:
 
 
 def join_clusters(state: Round, context: Context) -> Round:
-    """Merged clusters, the largest first, with how strongly each bends."""
+    """The merged clusters, the largest first, and how strongly each bends."""
     correspondences, config, clusters = context.correspondences, context.config, state.clusters
     landmarks = find_landmarks(state, context, clusters)
     labels, marks = merging.merge_parts(
@@ -185,7 +185,7 @@ def join_clusters(state: Round, context: Context) -> Round:
 
 
 def refine(state: Round, context: Context) -> Round:
-    """The bodies as their smooth maps have them, those that are objects, by falling size."""
+    """Refine the bodies by their smooth maps and keep those that are objects, the largest first."""
     correspondences, config, trace = context.correspondences, context.config, context.trace
     free = np.ones(len(correspondences), bool)
     free[np.concatenate([state.rows[:0], *(part.members for part in state.known)])] = False
@@ -208,7 +208,7 @@ def refine(state: Round, context: Context) -> Round:
 
 
 def suppress_by(by_one: bool) -> Callable[[Round, Context], Round]:
-    """The stage "suppression"; by_one: one larger object must contain another one, not all of them."""
+    """The stage "suppression"; by_one: a single larger object must contain the smaller one."""
 
     def suppress(state: Round, context: Context) -> Round:
         n_known, places = len(state.known), (context.correspondences.xy0, context.correspondences.xy1)
@@ -223,7 +223,7 @@ def suppress_by(by_one: bool) -> Callable[[Round, Context], Round]:
 
 
 def refine_again(suppress: Callable[[Round, Context], Round]) -> Callable[[Round, Context], Round]:
-    """The stage "smooth map once more": what is free now may join the other bodies."""
+    """The stage "smooth map once more": matches that are free now may join the other bodies."""
 
     def again(state: Round, context: Context) -> Round:
         if len(state.bodies) == state.n_bodies:
@@ -266,7 +266,7 @@ def merge(state: Round, context: Context) -> Round:
 
 
 def drop_below_gap(state: Round, context: Context) -> Round:
-    """The objects known before, and of the others those above the largest gap of their scores."""
+    """The objects found before, and the new ones above the largest gap in their scores."""
     known, new = state.parts[: state.n_known], state.parts[state.n_known :]
     kept = clustering.find_above_largest_gap(np.array([part.score for part in new]))
     chosen = [*known, *(part for part, is_kept in zip(new, kept, strict=True) if is_kept)]
@@ -278,7 +278,7 @@ def drop_below_gap(state: Round, context: Context) -> Round:
 
 
 def keep_significant(by_maps: bool) -> Callable[[Round, Context], Round]:
-    """The stage "significance"; by_maps: the maps of correspondences are what features themselves predict."""
+    """The stage "significance"; by_maps: the maps of correspondences are those that the features predict."""
 
     def keep(state: Round, context: Context) -> Round:
         new = [part.members for part in state.parts if part.log_nfa == np.inf]
@@ -313,7 +313,7 @@ DEFAULT: Stages = (
     Stage("largest gap", drop_below_gap),
     Stage("significance", keep_significant(by_maps=True)),
 )
-VIEWS = leave_out(DEFAULT, "evidence")  # the test is made for the program's own list
+VIEWS = leave_out(DEFAULT, "evidence")  # the test is tuned to the default candidates
 GIVEN = replace_stage(VIEWS, "significance", keep_significant(by_maps=False))
 REPEATS = replace_stage(VIEWS, "suppression", suppress_by(by_one=True))
 REPEATS = replace_stage(REPEATS, "smooth map once more", refine_again(suppress_by(by_one=True)))
@@ -337,7 +337,7 @@ def _sort_by_size(objects: list[tuple[Ints, float]]) -> list[tuple[Ints, float]]
 def _find_left_over(
     correspondences: Correspondences, objects: list[Ints], n_listed: int, reach: float
 ) -> Ints:
-    """(q,) rising rows, at most n_listed, of what is in no object and not near one in both images."""
+    """(q,) the first n_listed rows that are in no object and not near one in both images, ascending."""
     taken = np.zeros(len(correspondences), bool)
     for members in objects:
         near = np.flatnonzero(~taken)

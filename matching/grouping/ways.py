@@ -1,4 +1,4 @@
-"""The groupings that the setting `grouping` chooses: the program's own, and the paper's."""
+"""The groupings that the setting `grouping` chooses: this program's and the paper's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Grouping:
 
     stages: Stages  # for candidates of two pictures
     of_one: Stages  # for candidates within one picture
-    # whether objects are tested for size, significance and textures; views and details need that
+    # whether objects are tested for size, significance and textures, as views and details need
     is_tested: bool = True
     needs_n_clusters: bool = False  # whether merging needs a number of clusters to stop at
 

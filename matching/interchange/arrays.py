@@ -1,6 +1,6 @@
 """Matches of another program in memory: dictionaries, arrays, tensors, OpenCV's lists.
 
-Nothing is imported from OpenCV: `DMatch` is known by its attributes.
+Nothing is imported from OpenCV: `DMatch` is recognised by its attributes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ WANTED = (
     "a dictionary of matches, an array (n, 4) of x0, y0, x1, y1 or (n, 2) of indices of keypoints, or a list"
     " of DMatch"
 )
-BATCHES = ("batch_indexes", "m_bids", "b_ids")  # the pair of each match, where several are matched at a time
+BATCHES = ("batch_indexes", "m_bids", "b_ids")  # the pair of each match, if there are several pairs
 
 
 def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -> PairMatches:
@@ -94,7 +94,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
 
 
 def _to_rows(matches: Any) -> Array:
-    """The array of anything but mappings and OpenCV's lists, with one or two dimensions."""
+    """Convert anything but mappings and OpenCV's lists to an array with one or two dimensions."""
     try:
         array = to_array(matches, "matches")
     except InputError:
@@ -156,7 +156,7 @@ def _read_points(found: Mapping[str, Any]) -> PairMatches:
     pair = PairMatches(xy0, xy1, score=_score(found, slice(None), len(xy0)), sizes=_sizes(found))
     given = [k for k in range(2) if found.get(f"frames{k}") is not None]
     if len(given) == 1:
-        raise InputError(f"frames{1 - given[0]}: must be given where frames{given[0]} is")
+        raise InputError(f"frames{1 - given[0]}: must be given if frames{given[0]} is")
     if given:
         frames = [_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in range(2)]
         frames0, frames1 = drop_useless_frames(*frames)
@@ -184,7 +184,7 @@ def _frames(value: Any, name: str, n: int) -> Array:
 
 
 def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
-    """The scores of `rows` of n, smaller better; None if there are none of this length."""
+    """The scores of `rows` of n (smaller is better); None if no scores have this length."""
     names = [*((name, False) for name in DISTANCES), *((name, True) for name in CONFIDENCES)]
     names.append(("matching_scores0", True))
     for name, is_confidence in names:
@@ -239,14 +239,14 @@ def _read_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointS
 
 
 def load_whole(path: Path, load: Callable[[Path], Any], kind: str) -> Any:
-    """What `load` reads from a file; any failure is an error of one line that names the kind of file."""
+    """Return what `load` reads from a file; any failure gives a one-line error with the kind of file."""
     try:
         return load(path)
     except InputError:
         raise
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
-    except Exception:  # zipfile, zlib, pickle and NumPy each have their own
+    except Exception:  # zipfile, zlib, pickle and NumPy raise different ones
         raise InputError(f"{path}: is damaged, or is not {kind}") from None
 
 

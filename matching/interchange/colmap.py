@@ -1,8 +1,8 @@
 """COLMAP's database: the keypoints and matches of all pairs, and their groups as two-view geometries.
 
 The centre of the top-left pixel is (0.5, 0.5) in COLMAP and (0, 0) here. COLMAP ignores the EXIF orientation
-of an image. A pair's id is 2,147,483,647 id0 + id1 with id0 < id1; keypoints are float32 rows of x, y; of x,
-y, scale, orientation (radians, from x to y); or of x, y, a11, a12, a21, a22, their affine shape.
+of an image. The id of a pair is 2,147,483,647 id0 + id1 with id0 < id1. Keypoints are float32 rows of x, y;
+or of x, y, scale, orientation (radians, from x to y); or of x, y and the affine shape a11, a12, a21, a22.
 """
 
 import sqlite3
@@ -20,19 +20,17 @@ from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
 from matching.interchange.two_views import (
-    DEGENERATE,
-    MULTIPLE,
     Camera,
     TwoViews,
     estimate_two_views,
     find_static,
 )
 from matching.objects.transforms import fit_transform
-from matching.output.exchange import MAX_IMAGES, two_view_geometry
+from matching.output.exchange import MAX_IMAGES, Geometry, two_view_geometry
 
 GEOMETRIES = "two_view_geometries"
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
-TABLES = ("matches", GEOMETRIES)  # of which the first that has matches of a pair counts
+TABLES = ("matches", GEOMETRIES)  # the first table that has matches of a pair counts
 
 
 def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
@@ -50,8 +48,8 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
             row = database.execute("SELECT rows, cols, data FROM keypoints WHERE image_id = ?", (number,))
             return _keypoints(f"{path}: {images[number][0]}", row.fetchone(), images[number][1])
 
-        # one at a time: a cursor would be disturbed by what the caller does meanwhile
-        # programs that import verified matches may write these alone
+        # one at a time: the caller's statements would disturb a cursor
+        # programs that import verified matches may write only geometries
         listed = " UNION ".join(f"SELECT pair_id FROM {table} WHERE rows > 0" for table in TABLES)
         ids = [n for (n,) in database.execute(f"{listed} ORDER BY pair_id")]
         if not ids:
@@ -105,7 +103,7 @@ def write_groups(
                     camera0, camera1 = (cameras[number] for number in divmod(pair_id, MAX_IMAGES))
                     known = None if camera0 is None or camera1 is None else (camera0, camera1)
                     found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5, known)
-                    rows = rows & (found.config != DEGENERATE)
+                    rows = rows & (found.config != Geometry.DEGENERATE)
                     _insert_geometry(copy, GEOMETRIES, pair_id, _indices(pair)[rows], found)
             for k in range(n_groups):
                 _insert_object(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
@@ -113,7 +111,7 @@ def write_groups(
 
 
 def _find_verified(database: sqlite3.Connection, pair_id: int, indices: Array) -> Array:
-    """Which matches (n, 2) COLMAP's own verification kept, (n,) bool."""
+    """Which matches (n, 2) COLMAP's verification kept, (n,) bool."""
     query = f"SELECT rows, cols, data FROM {GEOMETRIES} WHERE pair_id = ? AND rows > 0"
     row = database.execute(query, (pair_id,)).fetchone()
     kept = np.empty((0, 2)) if row is None else _blob(f"pair {pair_id}", row, np.uint32, (2,))
@@ -139,7 +137,7 @@ def _camera(model: Any, parameters: Any, prior: Any) -> Camera | None:
 
 @contextmanager
 def _errors_of_copy(target: Path) -> Iterator[None]:
-    """InputError that names the copy where it can't be written, as on a full disk."""
+    """Raise an InputError that names the copy if it can't be written, as on a full disk."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -149,7 +147,7 @@ def _errors_of_copy(target: Path) -> Iterator[None]:
 
 
 def _quote(name: str) -> str:
-    """A name as SQL writes it."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -166,8 +164,8 @@ def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
 def _insert_object(
     database: sqlite3.Connection, table: str, pair_id: int, pair: PairMatches, rows: Array, n_groups: int
 ) -> None:
-    """Insert the two-view geometry of some matches of a pair, which are of n_groups groups."""
-    found = TwoViews(MULTIPLE if n_groups else DEGENERATE)
+    """Insert the two-view geometry of some matches of a pair, which belong to n_groups groups."""
+    found = TwoViews(Geometry.MULTIPLE if n_groups else Geometry.DEGENERATE)
     if n_groups == 1:
         points = pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5
         config, fundamental, homography = two_view_geometry(*points, fit_transform(*points)[0])

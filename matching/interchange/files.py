@@ -50,7 +50,7 @@ class MatchFile:
             yield None, read[self.kind](self.path)
 
     def pair_of(self, images: Sequence[Path]) -> tuple[Any, PairMatches, bool]:
-        """Read the matches of the pair of two images; of a file with one pair, this one."""
+        """Read the matches of the pair of two images; if the file has only one pair, read that one."""
         if not self.holds_many:
             [(key, pair)] = self.pairs()
             return key, pair, False
@@ -63,7 +63,7 @@ class MatchFile:
 
     @property
     def group_files(self) -> tuple[str, ...]:
-        """The names of the files that `groups` gives."""
+        """The names of the files that `groups` makes."""
         return {"hloc": ("groups.h5", "pairs.txt"), "colmap": ("groups.db",)}.get(self.kind, ())
 
     def groups(
@@ -78,13 +78,13 @@ class MatchFile:
 
 
 def _is_named(path: Path, name: str) -> bool:
-    """Whether a path ends with the name of an image, in which - may stand for /, as hloc writes it."""
+    """Whether a path ends with the name of an image, in which - may stand for /, as in hloc."""
     parts = f"-{make_absolute(path)}".replace("\\", "/").replace("/", "-")
     return parts.endswith("-" + name.replace("/", "-"))
 
 
 def match_file(path: str | Path, features: str | Path | None = None) -> MatchFile:
-    """Find a file of matches, and of which kind it is."""
+    """Find a file of matches and its kind."""
     for name in (path, features):
         if name is not None:
             check_name(name)
@@ -110,7 +110,7 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     Parameters
     ----------
     path : str or Path
-        An .npz with arrays named as `matches_from` knows them, OpenCV's .yml, .xml or .json with such
+        An .npz with arrays that have the names in `matches_from`, OpenCV's .yml, .xml or .json with such
         matrices, or the .pt of `torch.save` with such tensors; .csv or .txt with x0 y0 x1 y1 [score] in each
         line; hloc's matches (.h5); COLMAP's database (.db).
     features : str or Path, optional
@@ -124,7 +124,7 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     Raises
     ------
     InputError
-        A ValueError: a file is missing, damaged, or not what its ending says.
+        A ValueError: a file is missing or damaged, or its suffix is wrong.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""hloc's files: features.h5 with the keypoints of each image, matches.h5 with the partners of a pair's.
+"""hloc's files: features.h5 with the keypoints of each image, matches.h5 with the matches of each pair.
 
 A features file has a group for each image, under the name of its file, with `keypoints` (n, 2), perhaps
 `scales` and `oris` (degrees) and `image_size` (width, height). A matches file has a group name0/name1 for
@@ -32,7 +32,7 @@ from matching.interchange.records import (
 )
 from matching.output.exchange import require_h5py
 
-MOST_BYTES = 10**9  # of an array: 60 million points
+MOST_BYTES = 10**9  # of an array: that is 60 million points
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _name_in(path: str, images: str) -> str:
 
 
 def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[StoredPair]:
-    """The pairs of a matches file; names: those of the features, by how a matches file writes them."""
+    """The pairs of a matches file; names: the images of the features, by the names in a matches file."""
     groups, has_keypoints = [], False
 
     def visit(name: str, item: Any) -> None:
@@ -166,7 +166,7 @@ def _only(path: Path, names: list[str], name: str) -> str:
 
 
 def _feature_names(path: Path, file: Any) -> dict[str, list[str]]:
-    """The images of a features file, by the names that a matches file has for them."""
+    """The images of a features file, by their names in a matches file."""
     names = defaultdict(list)
 
     def visit(name: str, item: Any) -> None:
@@ -246,12 +246,12 @@ def _open(path: Path) -> Iterator[Any]:
     except OSError as error:
         reason = error.strerror if error.errno else None
         raise InputError(
-            f"{path}: " + (f"can't be read ({reason})" if reason else "is no HDF5 file")
+            f"{path}: " + (f"can't be read ({reason})" if reason else "is not an HDF5 file")
         ) from None
     try:
         with file:
             yield file
     except MemoryError:
         raise InputError(f"{path}: there is not enough memory for it") from None
-    except (OSError, RuntimeError, KeyError) as error:  # h5py's: blocks or objects that are not there
+    except (OSError, RuntimeError, KeyError) as error:  # from h5py: blocks or objects are missing
         raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None

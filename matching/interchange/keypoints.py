@@ -1,6 +1,6 @@
 """The keypoints of an image that another program holds in memory, and arrays of any origin.
 
-Nothing is imported from PyTorch or OpenCV: tensors and `KeyPoint` are known by their attributes.
+Nothing is imported from PyTorch or OpenCV: tensors and `KeyPoint` are recognised by their attributes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def to_array(value: Any, name: str) -> Array:
         value = value.detach().cpu()
         try:
             value = value.numpy()
-        except TypeError:  # bfloat16, which NumPy does not have
+        except TypeError:  # bfloat16, which NumPy lacks
             value = value.float().numpy()
     try:
         array = np.asarray(value)
@@ -84,7 +84,7 @@ def _features(given: Mapping[str, Any], name: str) -> KeypointSet:
 
 
 def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, KeypointSet]) -> bool:
-    """Whether the frames of both images have one unit: LightGlue's scales are those of resized images."""
+    """Whether the frames of both images have the same unit: LightGlue's scales are in resized images."""
     if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
         return True
     size0, size1 = (set_.size for set_ in sets)
@@ -94,7 +94,7 @@ def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, Keypo
 def to_points(value: Any, name: str) -> Array:
     """Take points (n, 2) from an array, with or without a batch dimension."""
     array = to_array(value, name)
-    if array.ndim == 3 and array.shape[1:] == (1, 2):  # as OpenCV has them
+    if array.ndim == 3 and array.shape[1:] == (1, 2):  # as in OpenCV
         array = array[:, 0]
     xy = one_pair(array, name, 2)
     if xy.size == 0:
@@ -107,6 +107,6 @@ def to_points(value: Any, name: str) -> Array:
 def _opencv_keypoints(keypoints: Sequence[Any]) -> KeypointSet:
     xy = np.array([k.pt for k in keypoints], np.float64)
     size, degrees = np.array([(k.size, k.angle) for k in keypoints], np.float64).T
-    if (degrees < 0).any() or (size <= 0).any():  # OpenCV's -1: it has no orientation
+    if (degrees < 0).any() or (size <= 0).any():  # OpenCV's -1: no orientation
         return KeypointSet(xy)
     return KeypointSet(xy, frames_from_angles(size, np.radians(degrees)))

@@ -1,8 +1,8 @@
-"""Masks of what moved, as COLMAP's feature extraction reads them: black is left out.
+"""Masks of moving objects for COLMAP's feature extraction, which leaves out black pixels.
 
 The mask of a/b.jpg is a/b.jpg.png. An object moved in a pair if it is not part of the pair's static scene. A
-pixel is masked if it moved in more than half of the pairs with an object there; in a pair, what moved takes
-precedence, as outlines around a thing enclose it.
+pixel is masked if it moved in more than half of the pairs with an object there. Within a pair, moving objects
+take precedence, because the outlines of things around them enclose them.
 """
 
 from collections import defaultdict
@@ -20,11 +20,11 @@ from matching.interchange.two_views import find_static
 from matching.objects.description import draw_outlines
 from matching.output.folders import make_temporary_folder, place_files
 
-Outlines = list[tuple[list[Floats], list[Floats]]]  # of each pair, polygons (k, 2) of what moved, and others
+Outlines = list[tuple[list[Floats], list[Floats]]]  # per pair, polygons (k, 2) of what moved, and others
 
 
 def check_masks_folder(folder: Path) -> None:
-    """Check that masks can be written into a folder: into a new one, or an empty one."""
+    """Check that masks can be written into a folder, which must be new or empty."""
     try:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"--masks {folder}: is not empty; choose a new or empty folder")
@@ -56,7 +56,7 @@ def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int
 def _outline(
     pairs: Iterable[tuple[PairMatches, Array]],
 ) -> tuple[dict[str, tuple[int, int]], dict[str, Outlines]]:
-    """The size (h, w) of each image, and the outlines in it, of all pairs that have a static scene."""
+    """The size (h, w) of each image, and its outlines in all pairs that have a static scene."""
     sizes: dict[str, tuple[int, int]] = {}
     outlines: dict[str, Outlines] = defaultdict(list)
     for pair, cluster in pairs:
@@ -78,7 +78,7 @@ def _outline(
 
 
 def draw_moved(size: tuple[int, int], outlines: Outlines) -> Bools:
-    """Draw what moved in one image: size (h, w); outlines list of pairs of lists of (k, 2) -> (h, w) bool."""
+    """Draw what moved in one image: size (h, w); outlines: pairs of lists of (k, 2) -> (h, w) bool."""
     votes = np.zeros(size, np.int32)
     for moved, others in outlines:
         inside = opencv.fill_polygons(size, moved)

@@ -1,4 +1,4 @@
-"""Matches of image files as stored, turned to the images as displayed."""
+"""Conversion of matches from image files as stored to images as displayed."""
 
 from collections.abc import Sequence
 from dataclasses import replace

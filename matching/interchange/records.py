@@ -1,8 +1,8 @@
-"""Matches between two images, as every reader gives them.
+"""Matches between two images, in the form that all readers return.
 
-Coordinates are pixels, x to the right, y down, (0, 0) the centre of the top-left pixel, as everywhere in
-this package. A frame is the (2, 2) linear part of the affine map from a region's own coordinates to its
-image: only frame1 @ inv(frame0) matters, so its unit is free as long as both images have the same.
+Coordinates are pixels, x to the right, y down, (0, 0) the centre of the top-left pixel, as everywhere in this
+package. A frame is the (2, 2) linear part of the affine map from the coordinates of a region to the image.
+Only frame1 @ inv(frame0) matters, so any unit will do if both images have the same one.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class PairMatches:
     indices : (n, 2) int64, optional
         The rows of the keypoints in the lists of both images; with None, match i is row i of the file.
     as_stored : bool
-        Whether pixels are those of the image file as stored; otherwise those of the image as displayed, with
-        its EXIF orientation applied.
+        Whether pixels are those of the image file as stored; otherwise as displayed, with the EXIF
+        orientation applied.
     """
 
     xy0: Array
@@ -94,7 +94,7 @@ class PairMatches:
         )
 
     def group(self, config: MatchConfig | None = None, *, planes: bool = False) -> MatchResult:
-        """Group these matches into objects: `matching.group_matches` of them.
+        """Group these matches into objects with `matching.group_matches`.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class PairMatches:
 
 
 def to_size(width: float, height: float) -> tuple[int, int] | None:
-    """The size of an image, or None if the numbers can't be one: some programs write zeros."""
+    """The size of an image, or None if the numbers can't be a size: some programs write zeros."""
     sides = float(height), float(width)
     return (int(height), int(width)) if all(1 <= side < math.inf for side in sides) else None
 
@@ -149,7 +149,7 @@ def join_keypoints(
 
 
 def drop_useless_frames(frames0: Array, frames1: Array) -> tuple[Array | None, Array | None]:
-    """Keep frames (n, 2, 2) of both images unless singular, not finite, or all equal: then None twice."""
+    """Keep frames (n, 2, 2) of both images unless any are singular or not finite, or all are equal."""
     frames = [np.asarray(f, np.float64) for f in (frames0, frames1)]
     sound = all(np.isfinite(f).all() and (np.abs(np.linalg.det(f)) > 0).all() for f in frames)
     told = sound and any(len(f) == 0 or np.ptp(f, axis=0).max() > 0 for f in frames)

@@ -1,4 +1,4 @@
-"""The result files of given matches: of a pair with or without its pictures, and of a file of many pairs."""
+"""The result files of given matches: for a pair with or without pictures, and for a file of many pairs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from matching.output.files import NamedImage, encode_manifest, encode_npz, summa
 from matching.output.folders import Content, write_files
 from matching.pictures.images import Picture
 
-GIVEN = "as given; (0, 0) is the centre of the top-left pixel where they are pixels, x to the right, y down"
+GIVEN = "as given; if they are pixels, (0, 0) is the centre of the top-left one, x to the right, y down"
 STORED = (
     "pixels of the original image as stored (EXIF orientation not applied), x to the right, y down, (0, 0)"
     " the centre of the top-left pixel"
@@ -73,7 +73,7 @@ def write_pairs(
     config: MatchConfig,
     inputs: Sequence[str] = (),
 ) -> None:
-    """Write the files that cover all pairs: the groups in the input's own format, and matches.json."""
+    """Write the files that cover all pairs: the groups in the format of the input, and matches.json."""
 
     def manifest(digests: dict[str, str]) -> bytes:
         told: dict[str, Any] = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}

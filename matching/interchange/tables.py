@@ -24,7 +24,7 @@ COLUMNS = ("x0", "y0", "x1", "y1")
 
 
 def read_npz(path: Path) -> PairMatches:
-    """Read the matches of NumPy's archive, or of one array."""
+    """Read the matches in NumPy's archive, or in a single array."""
     loaded = load_whole(path, _load_numpy, "NumPy's .npz file of arrays of numbers")
     return loaded if isinstance(loaded, PairMatches) else matches_of(path, loaded)
 
@@ -33,7 +33,7 @@ def _load_numpy(path: Path) -> PairMatches | dict[str, Array]:
     """The matches of one array, or the arrays of an archive."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with path.open("rb") as file:  # NumPy leaves it open where it is damaged
+        with path.open("rb") as file:  # NumPy would leave a damaged file open
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return read_table(loaded, str(path))
@@ -59,7 +59,7 @@ def read_text(path: Path) -> PairMatches:
     lines = [(n, line.split("#")[0].strip()) for n, line in enumerate(_show_names(text.split("\n")), 1)]
     lines = [(number, line) for number, line in lines if line]
     delimiter = None
-    if lines and (told := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets write it
+    if lines and (told := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets do
         delimiter, lines = told[1], lines[1:]
     if not lines:
         raise InputError(f"{path}: holds no matches")
@@ -78,12 +78,12 @@ def read_text(path: Path) -> PairMatches:
 
 
 def _find_delimiter(line: str) -> str | None:
-    """What separates the fields of a line; None: white space."""
+    """The separator of the fields of a line; None: white space."""
     return next((delimiter for delimiter in (";", "\t", ",") if delimiter in line), None)
 
 
 def _show_names(lines: list[str]) -> list[str]:
-    """The lines, with the # removed from a comment that names all columns, as `np.savetxt` writes it."""
+    """The lines, without the # before a comment that names all columns, as `np.savetxt` writes it."""
     first = next((n for n, line in enumerate(lines) if line.strip() and line.strip()[0] != "#"), len(lines))
     for n in range(first):
         names = re.split(r"[\s,;]+", lines[n].strip().lstrip("# \t").lower())

@@ -1,7 +1,7 @@
 """Files of PyTorch: tensors in dictionaries and lists, as `torch.save` writes them. PyTorch is not needed.
 
-Such a file is a zip archive: `data.pkl` builds the tensors, `data/0`, `data/1`, ... hold their numbers. As a
-pickle may run any code, this one may name only parts of a tensor.
+Such a file is a zip archive: `data.pkl` builds the tensors, `data/0`, `data/1`, ... hold their numbers.
+Because a pickle can run any code, this one may name only parts of a tensor.
 """
 
 import io
@@ -31,7 +31,7 @@ KINDS = {
     "ByteStorage": "u1",
     "BoolStorage": "?",
 }
-MOST_PICKLED = 10_000_000  # bytes of what is not a number of a tensor
+MOST_PICKLED = 10_000_000  # bytes besides the numbers of tensors
 
 
 def read_torch(path: Path) -> PairMatches:
@@ -40,7 +40,7 @@ def read_torch(path: Path) -> PairMatches:
 
 
 def _load(path: Path) -> Any:
-    """What a file holds, with arrays in place of tensors."""
+    """The content of a file, with arrays in place of tensors."""
     with zipfile.ZipFile(path) as archive:
         [pickled] = [name for name in archive.namelist() if name.endswith("data.pkl")]
         top = pickled.removesuffix("data.pkl")
@@ -73,13 +73,13 @@ class _Reader(pickle.Unpickler):
         """The numbers of a storage: ("storage", kind, name, device, count)."""
         _, kind, name, *_ = pid
         data = self._archive.read(f"{self._top}data/{name}")
-        if kind == "bfloat16":  # the first half of a float32
+        if kind == "bfloat16":  # the upper half of a float32
             return (np.frombuffer(data, f"{self._order}u2").astype(np.uint32) << 16).view(np.float32)
         return np.frombuffer(data, np.dtype(kind).newbyteorder(self._order))
 
 
 def _make_tensor(storage: Array, offset: int, shape: Any, strides: Any, *_: Any) -> Array:
-    """The array of a tensor of a storage (n,)."""
+    """Make the array of a tensor from a storage (n,)."""
     last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
     if min((offset, *shape, *strides)) < 0 or math.prod(shape) > len(storage):
         raise ValueError("a tensor does not fit into its storage")

@@ -1,11 +1,11 @@
 """The static scene of two images, and COLMAP's configuration for their geometry.
 
-Objects that stand still are explained by one fundamental matrix F, x1' F x0 = 0; an object that moved follows
-another one. COLMAP reconstructs the largest set of objects that one matrix explains.
+One fundamental matrix F, x1' F x0 = 0, explains all objects that stand still; an object that moved follows a
+different matrix. COLMAP reconstructs the largest set of objects that one matrix explains.
 
 Its rules (`TwoViewGeometryOptions`): fewer than 15 fitting matches are degenerate; with known focal lengths
 and an essential matrix that explains 95 % as many matches as F, the pair is calibrated, otherwise
-uncalibrated; if a homography explains more than 80 % as many, planar or panoramic.
+uncalibrated; if a homography explains more than 80 % as many, it is planar or panoramic.
 """
 
 from dataclasses import dataclass
@@ -16,23 +16,28 @@ import shapely
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
+from matching.correspondences.points import NEIGHBORS
 from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
+from matching.output.exchange import MAX_ERROR, MOST, Geometry
 
-DEGENERATE, CALIBRATED, UNCALIBRATED, PLANAR_OR_PANORAMIC, MULTIPLE = 1, 2, 3, 6, 8
-MAX_ERROR = 4.0  # px, of an inlier
-LEAST = 15  # inliers of a geometry
-ESSENTIAL_SHARE = 0.95  # of the inliers of F, that an essential matrix needs
-PLANAR_SHARE = 0.8  # of the inliers of F or E, above which a homography is the geometry
-TRIALS = 10_000  # most of a robust fit
+MINIMAL = 7  # matches that define a fundamental matrix: only further ones can confirm it
+CORES = 5  # the largest objects, with which a scene may begin
+LEAST_ERROR, ALIKE = 0.1, 2.5  # pixels; times an object's error that the matrix of its scene may reach
 
-SMALLEST = 8  # matches of an object that may belong to a scene
-CORES = 5  # objects, the largest ones, with which a scene may begin
-LEAST_SHARE = 0.5  # of an object's matches, that the matrix of its scene explains
-LEAST_ERROR, ALIKE = 0.1, 2.5  # px; times its own error that an object may be off by the matrix of its scene
-SAME = 0.95  # as many matches of a scene that another matrix of it explains
-WHOLE = 0.8  # share of explained matches from which an object, or a scene, counts as a whole
-NEAR = 9  # matches of an object that tell whether a part of it belongs to a scene
+
+@dataclass(frozen=True)
+class TwoViewGeometryOptions:
+    """COLMAP's options of the same names, with its defaults."""
+
+    max_error: float = MAX_ERROR  # px, of an inlier
+    min_num_inliers: int = 15  # of a geometry
+    min_E_F_inlier_ratio: float = 0.95  # share of the inliers of F that an essential matrix needs
+    max_H_inlier_ratio: float = 0.8  # share of the inliers of F or E above which a homography is chosen
+    max_num_trials: int = 10_000  # of a robust fit
+
+
+OPTIONS = TwoViewGeometryOptions()
 
 
 @dataclass(frozen=True)
@@ -54,16 +59,16 @@ class Camera:
 
     @property
     def focal_length(self) -> float:
-        """In pixels; the mean of two."""
+        """The focal length in pixels, or the mean of two."""
         return self.parameters[0] if self.model in (0, 2, 3) else sum(self.parameters[:2]) / 2
 
 
 @dataclass(frozen=True, eq=False)
 class TwoViews:
-    """What COLMAP's table of two-view geometries says of a pair."""
+    """The entries of a pair in COLMAP's table of two-view geometries."""
 
-    config: int
-    fundamental: Floats | None = None  # (3, 3), like the others
+    config: Geometry
+    fundamental: Floats | None = None  # (3, 3), like the other two
     essential: Floats | None = None
     homography: Floats | None = None
 
@@ -78,35 +83,36 @@ def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] 
         error = np.linalg.norm(apply_transform(homography, xy0) - xy1, axis=1)
         by_h = int((error <= MAX_ERROR).sum())
     essential, by_e = _fit_essential(xy0, xy1, cameras)
-    if max(by_f, by_h, by_e) < LEAST:
-        return TwoViews(DEGENERATE)
-    is_calibrated = by_e >= max(LEAST, ESSENTIAL_SHARE * by_f)
-    if by_h >= LEAST and by_h > PLANAR_SHARE * (by_e if is_calibrated else by_f):
-        config = PLANAR_OR_PANORAMIC
+    if max(by_f, by_h, by_e) < OPTIONS.min_num_inliers:
+        return TwoViews(Geometry.DEGENERATE)
+    is_calibrated = by_e >= max(OPTIONS.min_num_inliers, OPTIONS.min_E_F_inlier_ratio * by_f)
+    most_h = OPTIONS.max_H_inlier_ratio * (by_e if is_calibrated else by_f)
+    if by_h >= OPTIONS.min_num_inliers and by_h > most_h:
+        config = Geometry.PLANAR_OR_PANORAMIC
     else:
-        config = CALIBRATED if is_calibrated else UNCALIBRATED
+        config = Geometry.CALIBRATED if is_calibrated else Geometry.UNCALIBRATED
     return TwoViews(config, fundamental, essential, homography)
 
 
 def _fit_essential(
     xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] | None
 ) -> tuple[Floats | None, int]:
-    """The essential matrix, and how many matches it explains; none if a focal length is not known."""
+    """The essential matrix and how many matches it explains; None and 0 if a focal length is unknown."""
     if cameras is None or not all(camera.has_prior for camera in cameras):
         return None, 0
     x0, x1 = cameras[0].normalise(xy0), cameras[1].normalise(xy1)
     if x0 is None or x1 is None:
         return None, 0
     error = MAX_ERROR * (1 / cameras[0].focal_length + 1 / cameras[1].focal_length) / 2
-    essential = opencv.fit_essential(x0, x1, error, TRIALS)
+    essential = opencv.fit_essential(x0, x1, error, OPTIONS.max_num_trials)
     if essential is None:
         return None, 0
     return essential, int((epipolar_error(essential, x0, x1) <= error).sum())
 
 
 def fit_fundamental(xy0: Floats, xy1: Floats) -> Floats | None:
-    """Fit the fundamental matrix that explains most matches: xy0, xy1 (n, 2) -> (3, 3) or None."""
-    return opencv.fit_fundamental(xy0, xy1, MAX_ERROR, TRIALS)[0]
+    """Fit the fundamental matrix that explains the most matches: xy0, xy1 (n, 2) -> (3, 3) or None."""
+    return opencv.fit_fundamental(xy0, xy1, MAX_ERROR, OPTIONS.max_num_trials)[0]
 
 
 def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
@@ -121,21 +127,21 @@ def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
 def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None = None) -> Bools:
     """Find the matches of the static scene: the largest set of objects that one fundamental matrix explains.
 
-    A set grows from one object by adding others, those with most matches first. An object joins if the matrix
-    of all is nearly as accurate for each as its own: two small objects that moved nearly share a matrix, but
-    it is off by a pixel. The largest set covers most of both images: near or finely textured objects have
-    more matches, and may have moved. An object of the scene contributes all its matches or, if the matrix
-    leaves out a part, those around which it explains most; unassigned matches count where it explains them.
+    A set grows from one object by adding others, those with the most matches first. An object joins if the
+    common matrix is nearly as accurate for each object as its own matrix: two small objects that moved nearly
+    share a matrix, but it is off by a pixel. The largest set is the one that covers most of both images,
+    because near or finely textured objects have more matches, and may have moved. An object of the scene
+    contributes all its matches or, if the matrix does not explain a part, those around which it explains
+    most; unassigned matches count if it explains them.
 
     At wide baselines, near and far objects do not move smoothly together, and there may be no such set. Then
-    `verified` is the scene; without it, the matches that one matrix explains are the static scene if they are
-    significant.
+    `verified` is the scene, or, without it, the matches that one matrix explains, if they are significant.
 
     xy0, xy1 (n, 2); cluster (n,); verified (n,) bool -> (n,) bool.
     """
     verified = np.zeros(len(cluster), bool) if verified is None else verified
     objects = [np.flatnonzero(cluster == k) for k in range(int(cluster.max(initial=-1)) + 1)]
-    objects = sorted((rows for rows in objects if len(rows) >= SMALLEST), key=lambda own: (-len(own), own[0]))
+    objects = sorted((rows for rows in objects if len(rows) > MINIMAL), key=lambda own: (-len(own), own[0]))
     scene = _largest_scene(xy0, xy1, objects)
     static, free = np.zeros(len(cluster), bool), cluster < 0
     if scene:
@@ -146,7 +152,7 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
         static |= explained & free
     else:
         static = verified.copy() if verified.any() else _find_significant(xy0, xy1)
-    if static.any() and verified[static].mean() >= WHOLE:
+    if static.any() and verified[static].mean() >= MOST:
         static |= verified & free
     elif scene and is_wider(xy0, xy1, scene, static, verified):
         static = verified
@@ -162,7 +168,7 @@ def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verifi
     if fundamental is None:
         return False
     explained = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
-    return all(explained[rows].mean() >= LEAST_SHARE for rows in scene)
+    return all(explained[rows].mean() > 0.5 for rows in scene)
 
 
 def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
@@ -176,10 +182,10 @@ def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
 def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float:
     """Log10 of the number of false alarms of a fundamental matrix: xy0, xy1 (n, 2).
 
-    That is how many matrices, each fitted to seven of the matches, explain as many as accurately if the
-    points are anywhere (Moisan and Stival 2004), least over all errors up to MAX_ERROR. A chance point is at
-    most d from a line with probability 2 d diagonal / area of the box around all points, in the image where
-    this is larger. A point in several matches counts once.
+    That is how many matrices, each fitted to seven of the matches, explain as many matches as accurately if
+    the points are random (Moisan and Stival 2004), minimised over all errors up to MAX_ERROR. A random point
+    is at most d from a line with probability 2 d diagonal / area of the box around all points, in the image
+    where this is larger. A point in several matches counts once.
     """
     new = np.zeros((2, len(xy0)), bool)
     for image, xy in enumerate((xy0, xy1)):
@@ -187,7 +193,7 @@ def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float
     xy0, xy1 = xy0[new.all(axis=0)], xy1[new.all(axis=0)]
     n = len(xy0)
     near = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
-    if near.sum() < 8:
+    if near.sum() <= MINIMAL:
         return np.inf
     chance = np.zeros(near.sum())
     for matrix, start, end in ((fundamental, xy0, xy1), (fundamental.T, xy1, xy0)):
@@ -196,20 +202,21 @@ def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float
         width, height = np.ptp(end, axis=0)
         with np.errstate(divide="ignore"):
             chance = np.maximum(chance, 2 * far * np.hypot(width, height) / (width * height))
-    k = np.arange(1, len(chance) + 1)[7:]
-    ways = sum(_log_choose(*pair) for pair in ((n, k), (k, 7)))
-    logs = np.log(3 * (n - 7)) + ways + (k - 7) * np.log(np.clip(np.sort(chance)[7:], 1e-300, 1))
+    k = np.arange(1, len(chance) + 1)[MINIMAL:]
+    ways = sum(_log_choose(*pair) for pair in ((n, k), (k, MINIMAL)))
+    log_chance = np.log(np.clip(np.sort(chance)[MINIMAL:], 1e-300, 1))
+    logs = np.log(3 * (n - MINIMAL)) + ways + (k - MINIMAL) * log_chance
     return float(logs.min() / np.log(10))
 
 
 def _log_choose(n: Array | int, k: Array | int) -> Floats:
-    """Natural logarithms of the ways to choose k of n."""
+    """Natural logarithms of the numbers of ways to choose k of n."""
     gamma = scipy.special.gammaln
     return np.asarray(gamma(np.add(n, 1)) - gamma(np.add(k, 1)) - gamma(np.subtract(n, k) + 1))
 
 
 def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array]:
-    """The objects, rows (m,) each, of the set that covers most of both images."""
+    """The set of objects, each rows (m,), that covers most of both images."""
     own = [_measure_error(xy0, xy1, rows, rows) for rows in objects]
     areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in objects]
     best: list[int] = []
@@ -221,13 +228,13 @@ def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array
 
 
 def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
-    """Which matches (n,) a scene's matrix explains, fitted to its rows, or with free ones if as good."""
+    """Which matches (n,) the matrix of a scene explains; free ones take part if the fit is as good."""
     explained, both = np.zeros(len(xy0), bool), np.concatenate([scene, free])
     for rows in (scene, both):
         fundamental = fit_fundamental(xy0[rows], xy1[rows])
         if fundamental is not None:
             found = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
-            is_same = found[scene].sum() >= SAME * explained[scene].sum()
+            is_same = found[scene].sum() >= OPTIONS.min_E_F_inlier_ratio * explained[scene].sum()
             if is_same and found[both].sum() > explained[both].sum():
                 explained = found
     return explained
@@ -249,12 +256,12 @@ def _gather(xy0: Floats, xy1: Floats, objects: list[Array], own: list[float], fi
 
 
 def _measure_error(xy0: Floats, xy1: Floats, fitted: Array, rows: Array) -> float:
-    """The median error of rows by the matrix of those fitted; inf if it leaves out too many."""
+    """The median error of rows under the matrix of the fitted ones; inf if it leaves out too many."""
     fundamental = fit_fundamental(xy0[fitted], xy1[fitted])
     if fundamental is None:
         return np.inf
     error = epipolar_error(fundamental, xy0[rows], xy1[rows])
-    return float(np.median(error)) if (error <= MAX_ERROR).mean() >= LEAST_SHARE else np.inf
+    return float(np.median(error)) if (error <= MAX_ERROR).mean() > 0.5 else np.inf
 
 
 def _area(xy: Floats) -> float:
@@ -263,7 +270,7 @@ def _area(xy: Floats) -> float:
 
 def _agree(explained: Bools, rows: Array, places: Floats) -> Bools:
     """Which matches, `rows` (m,), have mostly explained ones nearby; places (n, 4) in both images."""
-    if explained[rows].mean() >= WHOLE:
+    if explained[rows].mean() >= MOST:
         return np.ones(len(rows), bool)
-    _, near = scipy.spatial.cKDTree(places[rows]).query(places[rows], min(NEAR, len(rows)))
+    _, near = scipy.spatial.cKDTree(places[rows]).query(places[rows], min(NEIGHBORS + 1, len(rows)))
     return np.asarray(explained[rows][near.reshape(len(rows), -1)].mean(axis=1) > 0.5)

@@ -1,4 +1,4 @@
-"""Label once, find everywhere: things shown by references, as the labels of all pictures of a folder."""
+"""Label once, find everywhere: finds the things in reference pictures and labels all pictures of a folder."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
 """Labels in the formats of other programs: COCO, YOLO, LabelMe, Pascal VOC, CSV.
 
-Coordinates are pixels of the pictures as displayed, counted from the corner of the top-left one; Pascal VOC's
-are whole and begin with 1. Pictures in which nothing was found are listed without labels.
+Coordinates are pixels of the pictures as displayed, measured from the corner of the top-left pixel; those of
+Pascal VOC are whole numbers and begin with 1. Pictures in which nothing was found are listed without labels.
 """
 
 import csv
@@ -21,7 +21,7 @@ from matching.labels.record import LabelledPicture
 from matching.objects.frames import polygon_area
 from matching.output.json_text import json_text
 
-LABELME = "5.5.0"  # the version of LabelMe whose layout its files have
+LABELME = "5.5.0"  # the version of LabelMe whose format is written
 Files = Iterator[tuple[str, bytes]]
 Tracks = Sequence[Sequence[int | None]]
 
@@ -59,7 +59,7 @@ def write_coco(pictures: Sequence[LabelledPicture], classes: Sequence[str], trac
 
 
 def write_yolo(pictures: Sequence[LabelledPicture], classes: Sequence[str], folder: str) -> Files:
-    """Write boxes as YOLO does: a file of each picture in labels, and data.yaml."""
+    """Write boxes as YOLO does: a file for each picture in the folder labels, and data.yaml."""
     for picture in pictures:
         size = np.array([picture.width, picture.height])
         lines = []
@@ -74,7 +74,7 @@ def write_yolo(pictures: Sequence[LabelledPicture], classes: Sequence[str], fold
 
 
 def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: str, out: str) -> Files:
-    """Write polygons as LabelMe does: a file of each picture."""
+    """Write polygons as LabelMe does: a file for each picture."""
     for picture, own in zip(pictures, tracks, strict=True):
         shapes = [
             {"label": place.name, "points": _corners(place).tolist(), "group_id": track, "description": ""}
@@ -95,7 +95,7 @@ def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: s
 
 
 def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:
-    """Write boxes as Pascal VOC does: a file of each picture in Annotations."""
+    """Write boxes as Pascal VOC does: a file for each picture in the folder Annotations."""
     for picture in pictures:
         root = ElementTree.Element("annotation")
         _add(root, "folder", Path(folder).name)
@@ -120,7 +120,7 @@ def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:
 
 
 def write_csv(pictures: Sequence[LabelledPicture], tracks: Tracks) -> Files:
-    """Write a table, labels.csv: a row for each label, and one for each picture without."""
+    """Write a table, labels.csv: a row for each label, and one for each picture without labels."""
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow(
@@ -136,7 +136,7 @@ def write_csv(pictures: Sequence[LabelledPicture], tracks: Tracks) -> Files:
 
 
 def find_twins(names: Iterable[str]) -> tuple[str, str] | None:
-    """Find two pictures whose label files would have one name."""
+    """Find two pictures whose label files would have the same name."""
     seen: dict[str, str] = {}
     for name in names:
         stem = str(PurePosixPath(name).with_suffix(""))

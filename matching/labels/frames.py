@@ -1,4 +1,4 @@
-"""The frames of a video as pictures, which labels are of."""
+"""The frames of a video as pictures to label."""
 
 import json
 import re
@@ -14,13 +14,13 @@ from matching.pictures.encoding import encode_jpeg
 from matching.video.reading import open_video
 
 FOLDER = "frames"  # in the folder for the labels
-QUALITY = 95  # of JPEG: frames are what others learn from
-DONE = "frames.json"  # written last: of which video the frames are
+QUALITY = 95  # of JPEG: high, because models learn from frames
+DONE = "frames.json"  # written last: says from which video the frames come
 NAME = re.compile(r"frame\d{6,}\.jpg|" + re.escape(DONE))
 
 
 def save_frames(video: Path, out: Path, every: float) -> Path:
-    """Write a frame of each `every` seconds of a video, unless they are there; returns their folder."""
+    """Write a frame every `every` seconds of a video, unless they are there; return their folder."""
     folder, told = out / FOLDER, {"content": compute_digest(video), "every": every}
     kept = _read(folder)
     if kept == told:
@@ -41,13 +41,13 @@ def save_frames(video: Path, out: Path, every: float) -> Path:
 
 
 def are_frames(folder: Path) -> bool:
-    """Test whether a folder holds frames alone, as `save_frames` writes them."""
+    """Test whether a folder holds only frames, as `save_frames` writes them."""
     named = folder.name == FOLDER and folder.is_dir()
     return named and all(NAME.fullmatch(path.name) for path in folder.iterdir())
 
 
 def _read(folder: Path) -> object:
-    """What the frames in a folder are of; None if there are none, or not all of them."""
+    """The source of the frames in a folder; None if there are none, or not all of them."""
     if folder.exists() and not are_frames(folder):
         raise InputError(f"{folder}: holds other files; choose another --out")
     try:

@@ -1,4 +1,4 @@
-"""Where a picture shows the things: places of each, and which of those that overlap is right."""
+"""The places where a picture shows things, and the choice among places that overlap."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import shapely
 
 from matching._common.types import Floats
 from matching.labels.references import Polygon
-from matching.objects.copies import WITHIN
+from matching.objects.copies import is_mostly_within
 from matching.objects.description import MatchedObject
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.output.places import cut_at_edges
-
-OVERLAP = 0.5  # intersection over union above which two places are one
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Place:
     score: float
     confidence: str | None
     rank: float  # decides which of several overlapping places is kept
-    whole: bool = True  # False if it shows only a part that things have in common
+    whole: bool = True  # False if it shows only a part, which other things may have, too
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -39,7 +37,7 @@ class Place:
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Place:
-        """Make a place of what `dataclasses.asdict` and JSON made of it."""
+        """Restore a place from JSON of its `dataclasses.asdict`."""
         return cls(**{**told, "polygon": tuple((x, y) for x, y in told["polygon"])})
 
 
@@ -75,8 +73,8 @@ def choose_places(places: Sequence[Place]) -> list[Place]:
 
 
 def _is_same(place: Place, shape: Any, other: Place, taken: Any) -> bool:
-    """Whether a place is one that is chosen already, or a part of it."""
+    """Whether a place equals a chosen one (intersection over union above 0.5), or is part of it."""
     common = shapely.area(shapely.intersection(shape, taken))
     union = shapely.area(shape) + shapely.area(taken) - common
-    is_part = other.whole and not place.whole and common > WITHIN * shapely.area(shape)
-    return bool(common > OVERLAP * union or is_part)
+    is_part = other.whole and not place.whole and is_mostly_within(shape, taken)
+    return bool(2 * common > union or is_part)

@@ -1,6 +1,6 @@
-"""The record of a run, labels.jsonl: what it looks for, a line for each picture, and the user's decisions.
+"""The record of a run, labels.jsonl: the references, a line for each picture, and the user's decisions.
 
-Lines are only added, at once, so that a stopped run continues from there; an unfinished last line is ignored.
+Lines are only appended, and at once, so that a stopped run can continue; an unfinished last line is ignored.
 """
 
 import json
@@ -20,7 +20,7 @@ REMEDY = "choose another --out, or remove the folder"
 
 @dataclass(frozen=True)
 class LabelledPicture:
-    """A picture and where it shows the things."""
+    """A picture and the places where it shows things."""
 
     id: int  # in the run
     name: str  # path in the folder, with / as separator
@@ -36,8 +36,8 @@ class Record:
     """The content of a record."""
 
     path: Path
-    head: dict[str, Any]  # what the run looks for, and its settings
-    pictures: dict[str, LabelledPicture] = field(default_factory=dict)  # by name, the latest line
+    head: dict[str, Any]  # the references of the run, and its settings
+    pictures: dict[str, LabelledPicture] = field(default_factory=dict)  # the latest line of each, by name
     # by content of the file and number of the place: True if the user accepted it, False if dropped
     verdicts: dict[tuple[str, int], bool] = field(default_factory=dict)
     written: dict[str, list[str]] = field(default_factory=dict)  # SHA-256 by label file
@@ -47,7 +47,7 @@ class Record:
         self._add({"picture": asdict(picture)})
 
     def add_verdict(self, picture: LabelledPicture, place: int, verdict: bool | None) -> None:
-        """Add what the user decided of a place."""
+        """Add what the user decided about a place."""
         self._add({"verdict": verdict, "content": picture.content, "place": place})
 
     def add_written(self, digests: Mapping[str, str]) -> None:
@@ -109,7 +109,7 @@ def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a record that are complete; what is left of the last one is cut off."""
+    """Read the complete lines of a record, and cut off an incomplete last one."""
     if not path.exists():
         return
     if not is_file(path):
@@ -131,7 +131,7 @@ def _check_head(path: Path, made: Any, wanted: Mapping[str, Any]) -> None:
 
 
 def list_labels(record: Record, names: Sequence[str]) -> list[LabelledPicture]:
-    """List pictures with their labels alone."""
+    """List pictures with only their labels."""
     usable = [picture for name in names if (picture := record.pictures[name]).error is None]
     return [
         replace(one, places=tuple(p for k, p in enumerate(one.places) if record.is_label(one, k)))

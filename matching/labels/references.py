@@ -1,6 +1,6 @@
 """References: whole pictures, parts that masks show, or parts that existing labels outline.
 
-Label files count pixels from the corner of the top-left one, this program from its centre.
+Label files measure pixels from the corner of the top-left pixel, this program from its centre.
 """
 
 import json
@@ -25,7 +25,7 @@ Polygon = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class Reference:
-    """A thing that is looked for, as one picture shows it.
+    """A wanted thing, as one picture shows it.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class Reference:
     path : str
         The picture.
     polygon : tuple of (float, float), optional
-        Its outline in the picture, pixels, (0, 0) the centre of the top-left one; by default, the thing is
-        the whole picture, or what the mask shows.
+        Its outline in the picture, pixels, (0, 0) is the centre of the top-left pixel; by default, the thing
+        is the whole picture, or what the mask shows.
     mask : str, optional
         A picture of the same size, white where the thing is.
     """
@@ -65,7 +65,7 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
         Pictures, each a class with the name of its file; folders of pictures, each folder a class; and
         label files: COCO's or LabelMe's .json, or YOLO's .txt.
     masks : sequence of Path
-        Masks of the pictures, as many as there are pictures, in their order; or none.
+        One mask for each picture, in the same order; or none.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def _read_json(path: Path, text: str) -> Iterator[Reference]:
 
 
 def _outline_shape(kind: str, points: Floats) -> Floats | None:
-    """The polygon of a shape of LabelMe; None of one that has no area."""
+    """The polygon of a shape of LabelMe; None if the shape has no area."""
     if kind == "polygon" and len(points) >= 3:
         return points
     if kind == "circle" and len(points) == 2:
@@ -142,7 +142,7 @@ def _outline_shape(kind: str, points: Floats) -> Floats | None:
 
 
 def _outline_annotation(entry: Mapping[str, Any]) -> Floats:
-    """The longest polygon of an annotation of COCO; its box where it has none."""
+    """The longest polygon of an annotation of COCO, or its box if there are no polygons."""
     polygons = entry.get("segmentation") or []
     if isinstance(polygons, list) and polygons:
         return np.array(max(polygons, key=len), np.float64).reshape(-1, 2)
@@ -156,7 +156,7 @@ def _read_yolo(path: Path, text: str) -> Iterator[Reference]:
     names = _read_yolo_names(path)
     for line in filter(None, map(str.split, text.splitlines())):
         number, values = int(line[0]), [float(word) for word in line[1:]]
-        if len(values) in (4, 5):  # a box, and perhaps how sure it is
+        if len(values) in (4, 5):  # a box, perhaps with a confidence
             x, y, width, height = values[:4]
             polygon = _box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
         else:
@@ -166,7 +166,7 @@ def _read_yolo(path: Path, text: str) -> Iterator[Reference]:
 
 
 def _read_yolo_names(path: Path) -> list[str]:
-    """The names of the classes, of classes.txt or data.yaml, beside the labels or in the folders above."""
+    """The names of the classes, from classes.txt or data.yaml beside the labels or in the folders above."""
     for folder in list(path.resolve().parents)[:3]:
         if is_file(folder / "classes.txt"):
             return (folder / "classes.txt").read_text("utf-8-sig").splitlines()
@@ -192,7 +192,7 @@ def _find_yolo_picture(path: Path) -> str:
 
 
 def _find_picture(path: Path, name: str) -> str:
-    """The picture that a label file names: beside it, in images, or in one of these of the folder above."""
+    """The picture that a label file names: beside the file or in images, here or in the folder above."""
     name = str(name).replace("\\", "/")
     for folder in (path.parent, path.parent / "images", path.parent.parent, path.parent.parent / "images"):
         for tried in (name, PurePosixPath(name).name):
@@ -202,7 +202,7 @@ def _find_picture(path: Path, name: str) -> str:
 
 
 def _make_reference(name: str, picture: str, polygon: Floats) -> Reference:
-    """A reference of an outline that counts from the corner of the first pixel."""
+    """Make a reference from an outline in coordinates from the corner of the first pixel."""
     if not np.isfinite(polygon).all():
         raise ValueError("a coordinate is not a number")
     x, y = (polygon - 0.5).T.tolist()

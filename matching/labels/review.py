@@ -1,4 +1,4 @@
-"""A page on this machine on which proposals are accepted or dropped by keyboard."""
+"""A page on this machine for accepting or dropping proposals with the keyboard."""
 
 import json
 import secrets
@@ -21,8 +21,8 @@ from matching.pictures.images import read_picture
 
 HOST = "127.0.0.1"
 Act = Callable[[dict[str, Any]], dict[str, Any]]
-LONGEST = 1600  # pixels of a picture that is sent
-BODY = 1000  # bytes that a request may have
+LONGEST = 1600  # longer side of a picture that is sent, pixels
+BODY = 1000  # the most bytes of a request
 POLICY = (
     "default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'unsafe-inline';"
     " script-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
@@ -30,7 +30,7 @@ POLICY = (
 
 
 class Review(ThreadingHTTPServer):
-    """The server of the page. Nothing is answered without the secret in its address."""
+    """The server of the page. It answers only requests with the secret in the address."""
 
     daemon_threads = True
 
@@ -52,7 +52,7 @@ class Review(ThreadingHTTPServer):
         return [picture for picture in found if picture.error is None]
 
     def list_proposals(self) -> list[dict[str, Any]]:
-        """List all places: whole things, then parts, of either the least sure first."""
+        """List all places: whole things, then parts, in each case the least sure first."""
         record = self.labels.record
         proposals = [
             {
@@ -74,7 +74,7 @@ class Review(ThreadingHTTPServer):
         return sorted(proposals, key=lambda told: (not told["whole"], told["score"]))
 
     def decide(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Keep what the user decided of a place."""
+        """Keep what the user decided about a place."""
         picture, place, verdict = self.pictures[told["picture"]], told["place"], told["verdict"]
         if not (0 <= place < len(picture.places) and verdict in (True, False, None)):
             raise ValueError("there is no such place")
@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
     kinds: ClassVar = {"html": "text/html; charset=utf-8", "json": "application/json", "jpg": "image/jpeg"}
 
     def do_GET(self) -> None:
-        """The page, the proposals, or a picture."""
+        """Send the page, the proposals, or a picture."""
         what = self._find()
         if what == "":
             self._answer("html", files(__package__).joinpath("static", "review.html").read_bytes())
@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(404)
 
     def do_POST(self) -> None:
-        """A verdict, or the wish that the labels are written."""
+        """Take a verdict, or write the labels."""
         acts: dict[str | None, Act] = {"verdict": self.server.decide, "save": self.server.save}
         what, length = self._find(), self.headers.get("Content-Length", "")
         if what not in acts or not length.isdecimal() or int(length) > BODY:
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers |= {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
         for name, value in (headers | {"Referrer-Policy": "no-referrer"}).items():
             self.send_header(name, value)
-        with suppress(ConnectionError):  # the page has gone on to another picture
+        with suppress(ConnectionError):  # the page has moved on to another picture
             self.end_headers()
             self.wfile.write(content)
 

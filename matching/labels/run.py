@@ -31,8 +31,8 @@ from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.pair import match_described
 from matching.settings import EVERY, LABEL_FORMATS
 
-SINGLE = ("coco", "csv")  # formats of one file
-KEPT, KEPT_PICTURES = 256, 8  # references whose features, and whose pixels, are kept in memory
+SINGLE = ("coco", "csv")  # formats with a single file
+KEPT, KEPT_PICTURES = 256, 8  # number of references whose features, or pixels, are kept in memory
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Labels:
         return list(files)
 
     def _is_due(self, name: str, digest: str) -> bool:
-        """Whether a file is not there as it should be. Raises InputError if it is not ours."""
+        """Whether a file is missing or not as it should be; raises InputError if it is not ours."""
         there = compute_digest(self.out / name)
         if there is None and os.path.lexists(self.out / name):
             raise InputError(f"{self.out / name}: can't be replaced; choose another --out, or remove it")
@@ -120,7 +120,7 @@ def label_pictures(
     config : MatchConfig
         The settings.
     cache : FeatureCache
-        For the features of the pictures.
+        The cache for the features of the pictures.
     form : str
         The format, one of `matching.settings.LABEL_FORMATS`.
     recursive : bool

@@ -1,4 +1,4 @@
-"""Numbers for the things of a video's frames: a thing near its place in the frame before keeps its number."""
+"""Numbers for the things in the frames of a video: a thing near its previous place keeps its number."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import scipy
 
 from matching.labels.places import Place
 
-REACH = 1.0  # of a thing's size: how far it may move from one frame to the next
+REACH = 1.0  # how far a thing may move between frames, in sizes of the thing
 GAP = 5  # frames in which a thing may be missed
 
 
@@ -23,7 +23,7 @@ def sort_frames(names: Sequence[str]) -> list[int]:
 
 def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
     """Number things in consecutive frames by the assignment with the least sum of relative distances."""
-    last: dict[int, tuple[int, Place]] = {}  # of each track: the last frame and its place there
+    last: dict[int, tuple[int, Place]] = {}  # for each track, the last frame and the place there
     numbers, n = [], 0
     for k, places in enumerate(frames):
         tracks = [number for number, (seen, _) in last.items() if k - seen <= GAP + 1]

@@ -1,6 +1,6 @@
 """Where two pictures of the same size show the same print, pixel by pixel.
 
-A and B are small pictures that a map has laid on each other. The map may be slightly off, so B is compared at
+A and B are small pictures that a map has aligned. The map may be slightly off, so B is compared at
 several places around each pixel: around the place where a wide window correlates best.
 """
 
@@ -10,9 +10,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 
-REACH = 2  # pixels by which a place of B may be off: prints bend
-FINE, COARSE = 2.0, 5.0  # pixels, windows in which the print is compared, and where it is looked for
-NOISE, FLAT = 4.0, 25.0  # variances of grey values: of noise, and below which there is no print
+FINE, COARSE = 2.0, 5.0  # pixels: windows in which the print is compared, and searched for
+REACH = round(FINE)  # pixels by which a place of B may be off, because prints bend
+NOISE, FLAT = 4.0, 25.0  # variances of grey values: that of noise, and the least one of a print
 ALIKE = 0.6  # least correlation of the same print
 
 
@@ -43,7 +43,7 @@ def find_flat(a: Floats, b: Floats) -> Bools:
 
 
 def lay_grid(box: Floats, side: int) -> Floats:
-    """Points (h, w, 2) spread over a box: the middles of as many squares, `side` along its longer side."""
+    """Points (h, w, 2) in a box (2, 2): the middles of equal squares, `side` along the longer side."""
     size = np.ptp(box, axis=0)
     width, height = np.maximum(np.rint(size * side / size.max()), 8).astype(int).tolist()
     rows, columns = np.indices((height, width))
@@ -52,7 +52,7 @@ def lay_grid(box: Floats, side: int) -> Floats:
 
 
 def shrink(rgb: Array, xy: Floats, zoom: float) -> Floats:
-    """Colours (h, w, 3) float32 of a picture at pixels (h, w, 2), `zoom` of its pixels apart."""
+    """Colours (h, w, 3) float32 of a picture at pixels (h, w, 2) that are `zoom` apart."""
     margin = 2 * max(zoom, 1.0)
     size = np.array(rgb.shape[1::-1])
     low = np.clip(np.floor(xy.min(axis=(0, 1)) - margin), 0, size - 1).astype(int)
@@ -79,7 +79,7 @@ def blur(values: Floats, sigma: float) -> Floats:
 
 
 def _move(values: Floats) -> Floats:
-    """A picture moved by up to REACH pixels, row by row (h, w, n); its edges are continued."""
+    """A picture moved by up to REACH pixels, row by row (h, w, n); the edge pixels are repeated."""
     windows = sliding_window_view(np.pad(values, REACH, "edge"), values.shape)
     moved: Floats = np.stack([windows[y, x] for y, x in np.ndindex(windows.shape[:2])], axis=2)
     return moved
@@ -95,7 +95,7 @@ def _correlate_windows(a: Floats, moved: Floats, products: Floats, sigma: float)
 
 
 def _standardise(values: Floats, sigma: float) -> tuple[Floats, Floats]:
-    """Mean and the inverse of the standard deviation in the window around each pixel."""
+    """The mean and the inverse of the standard deviation in the window around each pixel."""
     mean, variance = _measure(values, sigma)
     return mean, 1 / np.sqrt(variance + NOISE)
 

@@ -1,7 +1,7 @@
 """Whether a place shows the whole of picture 0, or only a part of it, such as a logo.
 
-In the reduced frame of picture 0, A is picture 0 and B what picture 1 shows there. Where their print or
-colours differ, picture 1 shows something else.
+In a reduced frame of picture 0, A is picture 0 and B is the part of picture 1 that the map puts there. Where
+print or colours differ, picture 1 shows something else.
 """
 
 import math
@@ -11,17 +11,14 @@ import numpy as np
 import shapely
 
 from matching._common.types import Bools, Floats
-from matching.objects.agreement import ALIKE, FINE, blur, correlate, lay_grid, shrink, to_grey
+from matching.objects.agreement import ALIKE, COARSE, FINE, FLAT, blur, correlate, lay_grid, shrink, to_grey
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.pictures.images import Picture
 
-SIDE = 64  # pixels of the longer side that both are made small to
-PLAIN = 16.0  # range of a colour's values, of 255, in a row or column that shows no print
-TINT = 40.0  # greatest difference of the same colours, of 255
-WHOLE, VISIBLE = 0.6, 1 / 3  # least completeness of a whole copy, and least share that is visible
-CONVEX = 0.999  # least share of its convex hull that a frame fills: others are no view of a plane
-LEAST = 10.0  # pixels of a frame, the root of its area, that can be looked at
+SIDE = 64  # pixels of the longer side of both after reduction
+TINT = 40.0  # greatest difference between equal colours, of 255
+WHOLE, VISIBLE = 0.6, 1 / 3  # least completeness and least visible share of a whole copy
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Completeness:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the place shows the whole, as far as it is visible; no less than a third must be."""
+        """Whether the place shows the whole, as far as it is visible; at least a third must be."""
         return self.value >= WHOLE and self.visible >= VISIBLE
 
 
@@ -54,11 +51,11 @@ def measure_completeness(
     picture0: Picture, picture1: Picture, frame1: Floats, outline0: Floats
 ) -> Completeness | None:
     """Measure how much of picture 0 a place in picture 1 shows: frame1 (4, 2); outline0 (k, 2)."""
-    shape = shapely.Polygon(frame1)
-    if not shape.is_valid or shape.area < max(LEAST**2, CONVEX * shape.convex_hull.area):
-        return None
     box = _find_print(picture0)
-    if box is None:
+    if box is None or not _is_convex(frame1):
+        return None
+    shape = shapely.Polygon(frame1)
+    if shape.area < (2 * COARSE) ** 2:  # too small to compare the print
         return None
     xy0 = lay_grid(box, SIDE)
     corners = list_corners(picture0.box)
@@ -70,7 +67,7 @@ def measure_completeness(
     if not visible.any():
         return None
     pixel = math.sqrt(np.prod(np.ptp(box, axis=0)) / visible.size)  # of A, in pixels of picture 0
-    zoom = pixel * math.sqrt(shape.area / np.prod(np.ptp(picture0.box, axis=0)))  # and of picture 1
+    zoom = pixel * math.sqrt(shape.area / np.prod(np.ptp(picture0.box, axis=0)))  # in pixels of picture 1
     a, b = shrink(picture0.rgb, xy0, pixel), shrink(picture1.rgb, xy1, zoom)
     if zoom < 1:
         a = blur(a, 0.4 / zoom)  # B is no sharper
@@ -82,8 +79,15 @@ def measure_completeness(
     return Completeness(shares[0], float(visible.sum() / print0.sum()), *shares[1:])
 
 
+def _is_convex(frame: Floats) -> bool:
+    """Whether a frame (4, 2) is convex, as each view of a plane is."""
+    x, y = (np.roll(frame, -1, axis=0) - frame).T
+    turns = np.sign(x * np.roll(y, -1) - y * np.roll(x, -1))
+    return bool(abs(turns.sum()) == len(frame))
+
+
 def _find_print(picture: Picture) -> Floats | None:
-    """Box of what a mask shows, or of a picture without margins of one colour; None if it has one colour."""
+    """Box of what a mask shows, or of a picture without margins of one colour; None if all has one colour."""
     box = picture.box
     if picture.mask is not None:
         return box
@@ -92,7 +96,8 @@ def _find_print(picture: Picture) -> Floats | None:
     small = shrink(picture.rgb, xy, float(size.max() / SIDE))
     low, high = box.copy()
     for axis, n in enumerate(small.shape[1::-1]):
-        full = np.flatnonzero(np.ptp(small, axis=axis).max(axis=1) >= PLAIN)
+        most = (np.ptp(small, axis=axis).max(axis=1) / 2) ** 2  # the largest possible variance
+        full = np.flatnonzero(most >= FLAT)
         if not len(full):
             return None
         step = size[axis] / n
@@ -110,7 +115,7 @@ def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:
 
 
 def _look_up(mask: Bools, xy: Floats) -> Bools:
-    """The values of a mask at pixels (h, w, 2); of the nearest one beyond its edges."""
+    """The values of a mask at pixels (h, w, 2); beyond the edges, that of the nearest pixel."""
     last = np.array(mask.shape[1::-1]) - 1
     columns, rows = np.moveaxis(np.clip(np.rint(xy), 0, last).astype(int), 2, 0)
     found: Bools = mask[rows, columns]

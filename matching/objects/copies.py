@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import shapely
@@ -11,8 +12,6 @@ from matching.objects.completeness import measure_completeness
 from matching.objects.description import MatchedObject
 from matching.objects.things import number_places
 from matching.pictures.images import Picture
-
-WITHIN = 0.5  # share of a part in a whole copy above which it belongs to that
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,17 @@ def add_completeness(
     """Add to objects how much of picture 0 they show."""
 
     def measured(found: MatchedObject) -> MatchedObject:
-        if found.frame1 is None or len(found.outline0) < 3:  # two points, as of the paper's objects
+        if found.frame1 is None or len(found.outline0) < 3:  # two points, as objects of the paper may have
             return found
         completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
         return replace(found, completeness=completeness)
 
     return tuple(map_in_threads(measured, objects, default_threads()))
+
+
+def is_mostly_within(shape: Any, other: Any) -> bool:
+    """Whether most of one shape, of shapely, lies in another one."""
+    return bool(2 * shape.intersection(other).area > shape.area)
 
 
 def count_copies(objects: Sequence[MatchedObject]) -> Copies:
@@ -54,12 +58,12 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     Parameters
     ----------
     objects : sequence of MatchedObject
-        With `completeness`.
+        The objects, with `completeness`.
 
     Returns
     -------
     Copies
-        In the order of their first objects.
+        The copies, in the order of their first objects.
     """
     whole = [found for found in objects if found.is_whole]
     frames = [np.asarray(found.frame1) for found in whole]
@@ -69,7 +73,7 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
         outline = shapely.MultiPoint(found.outline1).convex_hull
         if len(found.outline1) >= 3:
             outline = shapely.Polygon(found.outline1).buffer(0)
-        return any(outline.intersection(shape).area > WITHIN * outline.area for shape in shapes)
+        return any(is_mostly_within(outline, shape) for shape in shapes)
 
     parts = [found for found in objects if not found.is_whole and not is_of_a_copy(found)]
     outlines = [np.asarray(found.outline1) for found in parts]

@@ -2,9 +2,9 @@
 
 f(x) = H x + s(x). H is the object's homography or affine map, s the minimiser of
     sum_i |y_i - H x_i - s(x_i)|^2 + mu * integral |second derivatives of s|^2
-over the matches x_i -> y_i (Duchon 1977). On matches of density rho (a square pixel) a wave of length L is
-damped to rho / (rho + mu (2 pi / L)^4), so the length that is halved, L = 2 pi (mu / rho)^(1/4), says in
-pixels what `smoothing` means: bends shorter than that are taken for noise.
+over the matches x_i -> y_i (Duchon 1977). If the density of matches is rho per square pixel, a wave of length
+L is damped to rho / (rho + mu (2 pi / L)^4). So `smoothing` is given as the length that is halved, L = 2 pi
+(mu / rho)^(1/4), in pixels: shorter bends count as noise.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.objects.transforms import apply_transform, fit_transform
 
-Spline = Callable[[Array], Floats]  # of a bend: pixels (n, 2) -> (n, 2)
+Spline = Callable[[Array], Floats]  # a bend: pixels (n, 2) -> (n, 2)
 
-MAX_CONTROLS = 300  # bins whose matches are drawn together to one control point each
+MAX_CONTROLS = 300  # bins; the matches of each are merged into one control point
 MIN_MATCHES = 12  # fewer say nothing about a bend
-LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # smoothing tried, in sizes of the object
+LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # values of `smoothing` to try, in sizes of the object
 FOLDS = 5
 WORTH = 0.97  # a shorter smoothing must lower the hold-out error to this share ...
-NOTICEABLE = 0.05  # ... and by as many pixels, so that noise bends nothing
-OUTLIER = 5.0  # times the median residual: a match that is left out
+NOTICEABLE = 0.05  # ... and by this many pixels, so that noise bends nothing
+OUTLIER = 5.0  # times the median residual: matches beyond it are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,9 @@ class SmoothMap:
 
     base: Array  # (3, 3) float64, the homography or affine map that is bent
     smoothing: float  # pixels of the first picture: bends of this length are halved; inf: the base alone
-    # median hold-out distance in the second picture, pixels, of maps fitted without the matches nearby
+    # median hold-out distance in the second picture, in pixels, for maps fitted without nearby matches
     error: float
-    base_error: float  # the same of the base alone, fitted with all matches
+    base_error: float  # the same for the base alone, fitted to all matches
     spline: Spline | None = None  # from pixels (n, 2) to displacements (n, 2)
 
     def __call__(self, xy: Array) -> Floats:
@@ -58,7 +58,7 @@ class Deformation:
 
 def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float | None = None) -> Deformation:
     """Fit the smooth maps of an object in both directions: xy0, xy1 (n, 2); transform (3, 3)."""
-    # many matches of one place make a map that has no inverse
+    # many matches at one place can make a map without an inverse
     back = np.linalg.inv(transform) if np.linalg.cond(transform) < 1e12 else fit_transform(xy1, xy0)[0]
     return Deformation(
         fit_smooth_map(xy0, xy1, transform, smoothing), fit_smooth_map(xy1, xy0, back, smoothing)
@@ -106,7 +106,7 @@ def _bins(xy: Array) -> _Bins:
 
 
 def _least_error(source: Array, residual: Array, bins: _Bins) -> tuple[float, Floats]:
-    """The smoothing with the least hold-out error (inf: no bend), and that error of each match."""
+    """The smoothing with the least hold-out error (inf: no bend), and the error of each match."""
     best, least = math.inf, np.linalg.norm(residual, axis=1)
     for length in np.linalg.norm(np.ptp(source, axis=0)) * np.array(LENGTHS):
         error = _hold_out(source, residual, bins, length)
@@ -131,21 +131,21 @@ def _hold_out(source: Array, residual: Array, bins: _Bins, smoothing: float) -> 
 
 
 def _folds(bins: _Bins) -> list[Bools]:
-    """FOLDS masks (n,) bool of what is held out in turn, whole bins."""
+    """FOLDS masks (n,) bool of the matches held out in turn, by whole bins."""
     fold = np.random.default_rng(0).permutation(bins.number.max(initial=-1) + 1)[bins.number] % FOLDS
     return [fold == k for k in range(FOLDS)]
 
 
 def _fixes_a_map(source: Array, bins: _Bins, chosen: Bools) -> bool:
-    """Whether the control points of the chosen matches fix an affine map: three that are not in one line."""
+    """Whether the control points of the chosen matches fix an affine map: three of them not on one line."""
     _, number = np.unique(bins.number[chosen], return_inverse=True)
     controls = _medians(source[chosen], number, number.max(initial=-1) + 1)
     return len(controls) >= 3 and not _is_narrow(controls)
 
 
 def _fit(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Spline:
-    """The spline through one control point a bin, in the middle of its matches, each with their weight."""
-    from scipy.interpolate import RBFInterpolator  # takes a tenth of a second that most runs don't need
+    """The spline through one control point per bin, in the middle of its matches, with their weight."""
+    from scipy.interpolate import RBFInterpolator  # a slow import that most runs don't need
 
     _, number, count = np.unique(bins.number, return_inverse=True, return_counts=True)
     density = len(source) / (len(count) * bins.side**2)
@@ -174,6 +174,6 @@ def _medians(values: Array, number: Ints, n: int) -> Floats:
 
 
 def _is_narrow(xy: Array) -> bool:
-    """Whether the points lie along one line, which fixes no map beside it."""
+    """Whether the points lie along one line, so that they fix no map beside it."""
     spread = np.linalg.svd(xy - xy.mean(axis=0), compute_uv=False)
     return bool(spread[1] < 0.02 * spread[0])

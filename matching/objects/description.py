@@ -15,7 +15,7 @@ from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
 from matching.objects.transforms import fit_transform, transform_errors
 
-LONGEST = 0.45  # side of a triangle inside an outline, in sizes of the object
+LONGEST = 0.45  # longest side of a triangle inside an outline, in sizes of the object
 COVERED = 0.95  # least share of the matches inside an outline
 
 
@@ -30,7 +30,7 @@ class MatchedObject:
     Parameters
     ----------
     id : int
-        Its number in `cluster`.
+        The object's number in `cluster`.
     n_matches : int
         How many correspondences it has.
     score : float
@@ -57,11 +57,11 @@ class MatchedObject:
         Log10 of its number of false alarms: how many objects as good as this one the same matches form by
         chance (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
     completeness : Completeness or None
-        How much of picture 0 it shows; None if that was not measured, for which the pixels of both pictures
-        are needed.
+        How much of picture 0 it shows; None if that was not measured, which needs the pixels of both
+        pictures.
     inlier_share : float or None
-        Share of its matches that the transform fits to within 6 pixels of the picture as it was matched. The
-        transform of a bent object fits only a part of it. None if unknown.
+        Share of its matches that the transform fits to within 6 pixels, at the size at which the picture was
+        matched. The transform of a bent object fits only a part of it. None if unknown.
     """
 
     id: int
@@ -103,7 +103,7 @@ class MatchedObject:
     def rank(self) -> float:
         """The value by which pairs are ranked: the score times the share of a picture that the object covers.
 
-        The share is that of the picture in which it is larger. A logo alone covers little of a picture of a
+        The share is taken in the picture where it is larger. A logo alone covers little of a picture of a
         product, however well it matches.
         """
         covered = None if self.motion is None else self.motion.covered
@@ -144,9 +144,10 @@ def add_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tup
 def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     """Draw polygons (k, 2) around matched points xy0, xy1 (n, 2) in each image.
 
-    Both enclose the same Delaunay triangles, small in both images, of the image in which the points reach
-    farther (ties: by bytes), so that swapping the images changes nothing. If they don't hold nearly all
-    matches, the polygons are convex hulls. Corners are exact to a thousandth of the polygon's size.
+    Both enclose the same Delaunay triangles, those that are small in both images. The triangulation is made
+    in the image in which the points reach farther (ties: by bytes), so that swapping the images changes
+    nothing. If the triangles don't hold nearly all matches, the polygons are convex hulls. Corners are exact
+    to a thousandth of the polygon's size.
     """
     triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tobytes())))
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
@@ -161,7 +162,7 @@ def _triangulate(xy: Floats) -> Ints:
     """(t, 3) rows of points (n, 2): their Delaunay triangulation; empty if they are all in one line."""
     places, row = np.unique(as_numbers(xy), return_index=True)
     mesh = shapely.get_parts(shapely.delaunay_triangles(shapely.multipoints(xy)))
-    corners = shapely.get_coordinates(mesh).reshape(-1, 4, 2)[:, :3]  # the last is the first again
+    corners = shapely.get_coordinates(mesh).reshape(-1, 4, 2)[:, :3]  # the last corner repeats the first
     triangles: Ints = row[np.searchsorted(places, as_numbers(corners))].reshape(-1, 3)
     return triangles
 

@@ -1,8 +1,8 @@
 """Where picture 0 lies in picture 1, by the matches of one object, and how the object moved.
 
-The matches may cover only a small part of picture 0. Then its corners are extrapolated, and a plain
-homography has errors there that are many times as large as those of the matches. The priors of the map fitted
-here count over the whole picture, see `matching.objects.transforms`.
+The matches may cover only a small part of picture 0. Then the corners are extrapolated, and there the errors
+of a plain homography are many times as large as at the matches. The priors of the map fitted here count over
+the whole picture, see `matching.objects.transforms`.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from matching.objects.transforms import (
     refine_homography,
 )
 
-SMALL = 0.1  # of a picture: letters, a logo and a watermark cover less
+SMALL = 0.1  # share of a picture; letters, logos and watermarks cover less
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +27,10 @@ class Motion:
     """How an object lies in picture 1, compared with picture 0."""
 
     centre: Array  # (2,) float64, in picture 1, pixels
-    turn: float  # degrees clockwise, in (-180, 180]; of a mirrored object, after the flip left to right
+    turn: float  # degrees clockwise, in (-180, 180]; for a mirrored object, after flipping left to right
     scale: float  # pixels of picture 1 per pixel of picture 0
     mirrored: bool
-    # in [0, 1], of picture 0 (the box of its mask) within the outlines; None if sizes are unknown
+    # in [0, 1], the share of picture 0 (the box of its mask) within the outlines; None if sizes are unknown
     share: float | None
     share1: float | None = 0.0
 

@@ -9,17 +9,17 @@ from matching._common.types import Floats
 MOST_STEPS = 500  # a fit takes about ten
 
 
-@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # of steps that are taken back
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # in steps that are undone
 def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
     """Minimize the sum of log(1 + r^2) over residuals r, from a first guess: start (p,) -> (p,).
 
     Levenberg-Marquardt with second derivatives of the loss. Far from the solution, where these give no
-    minimum, only the positive ones count, plus a thousandth of the weights of iterated least squares (Triggs
-    et al., Bundle adjustment: a modern synthesis, 2000, Sec. 4.3).
+    minimum, only positive second derivatives count, plus a thousandth of the weights of iterated least
+    squares (Triggs et al., Bundle adjustment: a modern synthesis, 2000, Sec. 4.3).
     """
     unknown, damping = np.array(start, float), 0.0
     r, jacobian = residuals(unknown)
-    loss, share = np.log1p(r * r).sum(), np.sqrt(np.finfo(float).eps)  # that a step changes, at least
+    loss, share = np.log1p(r * r).sum(), np.sqrt(np.finfo(float).eps)  # least share that a step changes
     for _ in range(MOST_STEPS):
         weight = 1 / (1 + r * r)
         curvature = (1 - r * r) * weight * weight

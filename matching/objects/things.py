@@ -21,13 +21,13 @@ class Thing:
     number : int
         `MatchedObject.thing` of its objects.
     objects : tuple of int
-        Their ids.
+        The ids of its objects.
     places : tuple of (k, 2) float64
         Outlines, pixels: of the copies in picture 1 or, for repeats in one picture, of all places.
     periodic : bool
         Whether it is a fine periodic texture (bricks, cloth, text), whose place is shifted onto itself.
     joined : tuple of (int, int)
-        For repeats in one picture: which two of `places` each of `objects` joins.
+        For repeats in one picture: the two `places` that each of `objects` joins.
     """
 
     number: int
@@ -71,11 +71,11 @@ def number_places(outlines: Sequence[Array]) -> Ints:
     if not len(outlines):
         return np.empty(0, np.int64)
     least = max(np.ptp(outline, axis=0).max() for outline in outlines) / 1000
-    # and a little around them, so that a point and a line have an area too
+    # with a small margin, so that points and lines have an area, too
     rings = [np.resize(outline, (max(len(outline), 3), 2)) for outline in outlines]
     shapes = np.array([shapely.buffer(shapely.polygons(ring), least or 1.0) for ring in rings])
     area = shapely.area(shapes)
-    common = shapely.intersection(shapes[:, None].copy(), shapes)  # shapely 2.0 takes no view of the other
+    common = shapely.intersection(shapes[:, None].copy(), shapes)  # shapely 2.0 does not accept a view
     shared = shapely.area(common) / np.sqrt(area[:, None] * area)
     owner, firsts = np.empty(len(outlines), np.int64), list[np.intp]()
     for k in np.argsort(-area, kind="stable"):
@@ -104,10 +104,10 @@ def find_things_of_repeats(
     known: Sequence[Sequence[Array]] = (),
     joins: Ints | None = None,
 ) -> tuple[Thing, ...]:
-    """Find the things of repeats in one picture: places that objects join, directly or over others.
+    """Find the things of repeats in one picture: places that objects join, directly or through others.
 
-    `known` holds the outlines of all places of some things, and joins (n_objects, 2) which of these places,
-    counted through all things, an object joins; -1: none.
+    `known` holds the outlines of all places of some things, and joins (n_objects, 2) the two of these places,
+    numbered over all things, that an object joins; -1: none.
     """
     n = len(outlines0)
     joins = np.full((n, 2), -1) if joins is None else joins
@@ -135,7 +135,7 @@ def find_things_of_repeats(
 
 
 def renumber(labels: Array) -> Ints:
-    """Number labels by where they come first: labels (n,) -> (n,)."""
+    """Number labels in the order in which they first occur: labels (n,) -> (n,)."""
     _, first, label = np.unique(labels, return_index=True, return_inverse=True)
     rank: Ints = np.argsort(np.argsort(first))
     return rank[label]

@@ -1,11 +1,11 @@
 """Homographies and affine maps between two images: fitted to matched points, and applied.
 
-OpenCV's robust fits depend on a few of the points, and are the first guess of a map fitted to all of them,
+OpenCV's robust fits depend on a few of the points. They are the first guess for a map fitted to all points,
 
     y = (A x + t) / (1 + g x),    x in [-1, 1]^2 over a box in image 0,    A = (similarity) + (deviation),
 
 by least squares with a Cauchy loss. It is drawn towards a similarity: its deviation and its perspective g
-have normal priors (ridge regression), which decide where the matches give no information, and yield where the
+have normal priors (ridge regression), which decide if the matches give no information, and yield if the
 matches are many or spread out.
 """
 
@@ -17,8 +17,7 @@ from matching._common import opencv
 from matching._common.types import Array, Floats
 from matching.objects.robust import minimize_cauchy
 
-LEAST_DEPTH = 1e-6  # of the coefficients it is made of: where the horizon is, it tells nothing
-PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
+PRIOR = 0.05  # standard deviation of the deviation, relative to the scale, and of g
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
@@ -42,7 +41,7 @@ def _affine(xy0: Floats, xy1: Floats, tolerance: float) -> Floats:
 
 
 def _homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats]:
-    """The sound ones of OpenCV's and the one that it is a first guess of; none of few points."""
+    """The sound homographies: OpenCV's and the map fitted to all points; none if there are few points."""
     if len(xy0) < 8:
         return []
     hull, box = opencv.convex_hull(xy0), np.array([xy0.min(axis=0), xy0.max(axis=0)])
@@ -62,7 +61,8 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
     into, out = _scaling(half, middle), _scaling(unit, centre)
     start = np.linalg.inv(out) @ first @ into
     depth = start[2] @ [*(np.median(xy0, axis=0) - middle) / half, 1.0]
-    if not min(abs(start[2, 2]), abs(depth)) > LEAST_DEPTH * np.abs(start[2]).max():
+    least_depth = np.finfo(np.float32).eps * np.abs(start[2]).max()
+    if not min(abs(start[2, 2]), abs(depth)) > least_depth:  # the horizon crosses it
         return first
     fitted = _fit_map((xy0 - middle) / half, (xy1 - centre) / unit, start / start[2, 2], spread)
     return out @ fitted @ np.linalg.inv(into)
@@ -71,14 +71,14 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
 def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
     """(3, 3): the map from x to y by least squares with a Cauchy loss, from a first guess (3, 3).
 
-    The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b are a similarity and c,
-    d a mirrored one, each the deviation from the other.
+    The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b are a similarity, and c,
+    d are a mirrored one; each is the deviation from the other.
     """
     (p, q, *_), (r, s, *_), _ = first
     is_mirrored = np.linalg.det(linear_part(first, np.median(x, axis=0))) < 0
     similar, deviant = ([2, 3], [0, 1]) if is_mirrored else ([0, 1], [2, 3])
     (x0, x1), one, none = x.T, np.ones(len(x)), np.zeros(len(x))
-    # of A x + t, for either coordinate, by a, b, c, d, t
+    # derivatives of A x + t, for each coordinate, by a, b, c, d, t
     design = np.array([[x0, -x1, x0, x1, one, none], [x1, x0, -x1, x0, none, one]])  # (2, 6, n)
 
     def as_matrix(unknown: Floats) -> Floats:
@@ -88,7 +88,7 @@ def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
     def residuals(unknown: Floats) -> tuple[Floats, Floats]:
         depth = 1 + x @ unknown[6:]
         mapped, scale = (unknown[:6] @ design) / depth, np.hypot(*unknown[similar])
-        share = 1 / (spread * depth)  # of an offset in the residuals
+        share = 1 / (spread * depth)  # residuals per unit of offset
         by = np.zeros((2 * len(x) + 4, 8))
         own = by[:-4].reshape(2, -1, 8).transpose(0, 2, 1)
         np.multiply(design, share, out=own[:, :6])

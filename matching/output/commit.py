@@ -1,8 +1,8 @@
-"""Moving the new files of a run into a folder, in place of older ones: all of them, or none.
+"""Moves the new files of a run into a folder, in place of older ones: all of them, or none.
 
-The new files are complete in a folder of their own, with a journal of what they replace. One rename marks
-that folder as decided; then its files are moved one by one. The next run finishes what was interrupted. If a
-move fails, earlier ones are undone.
+The new files are complete in a separate folder, with a journal of what they replace. One rename marks that
+folder as decided; then its files are moved one by one. The next run finishes an interrupted one. If a move
+fails, earlier ones are undone.
 """
 
 import hashlib
@@ -19,17 +19,17 @@ from matching.pictures.names import is_file
 
 JOURNAL, REPLACED = ".journal.json", ".replaced"
 DECIDED = ".decided"  # suffix of a folder whose files are to be moved
-PART = ".part"  # of one that is not complete
-ABANDONED = 86_400  # seconds after which one that is not complete is nobody's
+PART = ".part"  # suffix of an incomplete folder
+ABANDONED = 86_400  # seconds after which an incomplete folder counts as abandoned
 
 
 def name_part(folder: Path) -> Path:
-    """Name a folder for files that are not complete."""
+    """Name a folder for incomplete files."""
     return folder / f".{uuid4().hex}{PART}"
 
 
 def move_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable[str] = ()) -> None:
-    """Move complete files into a folder that is there."""
+    """Move complete files into an existing folder."""
     there = {name: compute_digest(folder / name) for name in sorted({*names, *removed})}
     (part / REPLACED).mkdir()
     (part / JOURNAL).write_text(json.dumps({"new": sorted(names), "there": there}), "utf-8")
@@ -45,12 +45,12 @@ def move_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable
 
 
 def finish_earlier_run(folder: Path) -> None:
-    """Finish moving the files of a run that had decided to, and remove what other runs left."""
+    """Finish moving the files of a run that was decided, and remove what other runs left."""
     all_decided: list[Path] = []
     with suppress(OSError):  # a folder that can't be listed holds nothing to finish
         all_decided = sorted(folder.glob(f".*{DECIDED}"))
         for part in folder.glob(f".*{PART}"):
-            if len(part.stem) == 33 and part.stat().st_mtime < time.time() - ABANDONED:  # a dot, 32 digits
+            if len(part.stem) == 33 and part.stat().st_mtime < time.time() - ABANDONED:  # a dot and 32 digits
                 shutil.rmtree(part, ignore_errors=True)
     try:
         for decided in all_decided:
@@ -72,7 +72,7 @@ def compute_digest(path: Path) -> str | None:
 
 
 def _read_journal(decided: Path) -> tuple[list[str], dict[str, str | None]]:
-    """Names of the new files, and SHA-256 of what they replace; empty if somebody else has finished."""
+    """Names of the new files, and the SHA-256 of those they replace; empty if another process finished."""
     try:
         told = json.loads((decided / JOURNAL).read_bytes())
         new, there = told["new"], told["there"]
@@ -108,5 +108,5 @@ def _take_back(decided: Path) -> None:
 
 
 def _rename(source: Path, target: Path) -> None:
-    with suppress(FileNotFoundError):  # another process has, which finishes the same run
+    with suppress(FileNotFoundError):  # another process finishes the same run
         source.rename(target)

@@ -1,4 +1,4 @@
-"""Results in the layouts of other programs: a COLMAP database, hloc's HDF5 files, CSV.
+"""Results in the formats of other programs: a COLMAP database, hloc's HDF5 files, CSV.
 
 Match i is keypoint i of both images; a place in several matches is listed several times, since neither COLMAP
 nor hloc allows a keypoint two partners in one image. COLMAP and hloc use pixels of the file as stored,
@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,10 @@ from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
 
 IMAGE_IDS = 1, 2
-MAX_IMAGES = 2**31 - 1  # a pair's id is MAX_IMAGES id0 + id1
-SIMPLE_RADIAL = 2  # COLMAP's camera model, parameters f, cx, cy, k
-FOCAL_LENGTH = 1.2  # of the longer side, what COLMAP assumes where it knows nothing
-DEGENERATE, UNCALIBRATED, PLANAR, MULTIPLE = 1, 3, 4, 8  # configurations of a two-view geometry
-MAX_ERROR = 4.0  # px, COLMAP's for an inlier
+MAX_IMAGES = 2**31 - 1  # the id of a pair is MAX_IMAGES id0 + id1
+SIMPLE_RADIAL = 2  # COLMAP's camera model with parameters f, cx, cy, k
+FOCAL_LENGTH = 1.2  # times the longer side, as COLMAP assumes for unknown cameras
+MAX_ERROR = 4.0  # pixels, of an inlier in COLMAP
 MOST = 0.8  # share of an object's matches that a geometry must explain to be written
 
 # The tables of COLMAP 3.9, which later versions bring up to date when they open the file.
@@ -55,6 +55,20 @@ CREATE TABLE two_view_geometries (pair_id INTEGER PRIMARY KEY NOT NULL, rows INT
 """
 
 
+class Geometry(IntEnum):
+    """COLMAP's configurations of a two-view geometry (`TwoViewGeometry::ConfigurationType`)."""
+
+    DEGENERATE = 1
+    CALIBRATED = 2
+    UNCALIBRATED = 3
+    PLANAR = 4
+    PLANAR_OR_PANORAMIC = 6
+    MULTIPLE = 8
+
+
+TwoViewGeometry = tuple[Geometry, Array | None, Array | None]  # with F (3, 3) and H (3, 3)
+
+
 @dataclass(frozen=True, eq=False)
 class StoredImage:
     """An image as its file stores it."""
@@ -67,7 +81,7 @@ class StoredImage:
 
 
 def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
-    """Check that formats can be written: before the work, not after it."""
+    """Check that formats can be written, before the work begins."""
     for name in formats:
         if name not in EXPORTS:
             raise InputError(f"export format must be one of {', '.join(EXPORTS)}, got {name!r}")
@@ -165,32 +179,32 @@ def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) 
     database.execute("INSERT INTO keypoints VALUES (?, ?, ?, ?)", row)
 
 
-def _two_view_geometry(images: list[StoredImage], result: Matches) -> tuple[int, Array | None, Array | None]:
+def _two_view_geometry(images: list[StoredImage], result: Matches) -> TwoViewGeometry:
     """`two_view_geometry` of a result; several objects are multiple geometries."""
     if len(result.objects) != 1:
-        return (MULTIPLE if result.objects else DEGENERATE), None, None
+        return (Geometry.MULTIPLE if result.objects else Geometry.DEGENERATE), None, None
     turned = images[1].turn @ result.objects[0].transform @ np.linalg.inv(images[0].turn)
     half = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
     xy0, xy1 = (image.keypoints + 0.5 for image in images)
     return two_view_geometry(xy0, xy1, half @ turned @ np.linalg.inv(half))
 
 
-def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, Array | None, Array | None]:
-    """COLMAP's configuration for an object, fundamental and homography: xy0, xy1 (n, 2); transform (3, 3)."""
+def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> TwoViewGeometry:
+    """Find COLMAP's configuration, F and H of an object: xy0, xy1 (n, 2); transform (3, 3)."""
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
-        return PLANAR, None, transform / transform[2, 2]
+        return Geometry.PLANAR, None, transform / transform[2, 2]
     fundamental, explained = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if fundamental is not None and explained >= MOST:
-        return UNCALIBRATED, fundamental, None
-    return MULTIPLE, None, None
+        return Geometry.UNCALIBRATED, fundamental, None
+    return Geometry.MULTIPLE, None, None
 
 
 def _features(images: list[StoredImage]) -> bytes:
     """hloc's feature file: a group for each image with its keypoints, and the size of the image."""
     content: dict[str, Array] = {}
     for image in images:
-        content[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats are 1 px coarse
+        content[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats err by 1 px
         content[f"{image.name}/image_size"] = np.array([image.width, image.height], np.int64)
     return _hdf5(content)
 

@@ -1,4 +1,4 @@
-"""The content of the result files. A file is complete or not there at all: written beside, then renamed."""
+"""The content of the result files. Each is written under another name, then renamed when complete."""
 
 import io
 import math
@@ -79,7 +79,7 @@ def write_results(
     inputs: Sequence[str] | None = None,
     others: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write all results of a run into a folder, or none; what an earlier run left is replaced."""
+    """Write all results of a run into a folder, or none, in place of an earlier run's files."""
     deformations: dict[int, Deformation] = {}
     if warp:
         from matching.matches import object_deformation
@@ -132,7 +132,7 @@ def encode_manifest(told: Mapping[str, Any], digests: Mapping[str, str]) -> byte
 def _draw_warps(
     picture0: Picture, picture1: Picture, result: Matches, deformations: Mapping[int, Deformation]
 ) -> Iterator[tuple[int, dict[str, Bytes]]]:
-    """Number and drawings of one object after another: all together need much memory."""
+    """The number and drawings of one object after another, because all together need much memory."""
     for number, deformation in deformations.items():
         from matching.output.figures.warping import draw_object
 
@@ -240,7 +240,7 @@ def summarise(
 
 
 def _count_digits(result: Matches) -> int:
-    """Digits behind the point: two of pixels, more where given matches count something larger."""
+    """Decimal places: two for pixels, more if the unit of given matches is larger."""
     sizes = [np.ptp(outline, axis=0).max() for o in result.objects for outline in (o.outline0, o.outline1)]
     least = min((size for size in sizes if size > 0), default=1000.0)
     return max(2, 3 - math.floor(math.log10(least)))

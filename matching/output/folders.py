@@ -1,4 +1,4 @@
-"""A folder of results: which of its files are ours, and writing all files of a run or none.
+"""A folder of results: finds which of its files are ours, and writes all files of a run or none.
 
 A file is ours if matches.json lists it with its SHA-256: nothing else is ever replaced or removed.
 """
@@ -21,8 +21,8 @@ from matching.output.commit import compute_digest, finish_earlier_run, move_file
 from matching.pictures.names import is_file
 
 MANIFEST = "matches.json"
-GENERATOR = b'<meta name="generator" content="gdl-match'  # among the first lines of all pages
-Content = bytes | Callable[[Path], None]  # of a file: bytes, or a function that writes it to a path
+GENERATOR = b'<meta name="generator" content="gdl-match'  # in the first lines of all pages
+Content = bytes | Callable[[Path], None]  # content of a file, or a function that writes it to a path
 
 
 def read_results(folder: Path) -> dict[str, Any] | None:
@@ -82,13 +82,13 @@ def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
     told = read_results(folder)
     try:
         there = (folder / MANIFEST).exists()
-    except OSError:  # the name is too long, which is told when the folder is made
+    except OSError:  # the name is too long: reported when the folder is made
         return False
     return there and (told is None or told.get("inputs") != list(inputs))
 
 
 def check_folder(path: Path) -> Path:
-    """Check that a folder can be made and written; nothing is left there."""
+    """Check that a folder can be made and written, without leaving anything there."""
     path = Path(path)
     made: list[Path] = []
     try:
@@ -110,7 +110,7 @@ def write_whole(path: Path, data: bytes) -> None:
     part = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         try:
-            with part.open("xb") as file:  # tempfile's would be for this user alone
+            with part.open("xb") as file:  # other users could not read tempfile's files
                 file.write(data)
             part.replace(path)
         except BaseException:
@@ -151,7 +151,7 @@ def _move(part: Path, folder: Path, names: set[str]) -> None:
 
 
 def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable[str] = ()) -> None:
-    """Put the complete files of a temporary folder into the folder that it is for: all of them, or none."""
+    """Move the complete files of a temporary folder into their final folder: all of them, or none."""
     with uninterrupted():
         if part.parent == folder:
             move_files(part, folder, names, removed)
@@ -161,7 +161,7 @@ def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterabl
 
 @contextmanager
 def make_temporary_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder beside another one, or in it if it exists, and remove it at the end."""
+    """Make a folder beside another one, or inside it if that exists, and remove it at the end."""
     made = _make(folder.parent) if not folder.exists() else []
     part = name_part(folder if folder.exists() else folder.parent)
     try:
@@ -174,14 +174,14 @@ def make_temporary_folder(folder: Path) -> Iterator[Path]:
 
 
 def _make(path: Path) -> list[Path]:
-    """Make a folder and its parents; returns those that were missing, the outermost first."""
+    """Make a folder and its parents; return those that were missing, the outermost first."""
     missing = [p for p in (path, *path.parents) if not p.exists()][::-1]
     path.mkdir(parents=True, exist_ok=True)
     return missing
 
 
 def _unmake(folders: list[Path]) -> None:
-    with suppress(OSError):  # somebody uses it
+    with suppress(OSError):  # it is in use
         for folder in reversed(folders):
             folder.rmdir()
 

@@ -1,4 +1,4 @@
-"""Where the objects of a result lie in picture 1, as the shapes and columns that other programs take."""
+"""The places of objects in picture 1, as shapes and columns for other programs."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,7 @@
-"""What results depend on besides pictures and settings: the programs, and the kind of processor.
+"""What results depend on besides pictures and settings: the versions of programs, and the processor.
 
-Equal programs on one kind of processor give equal results, bit by bit. OpenCV's code for each generation of
-processors rounds differently, so that other features are found.
+Equal programs on one kind of processor give equal results, bit by bit. OpenCV's code rounds differently on
+each generation of processors, so that it finds different features.
 """
 
 import hashlib
@@ -18,10 +18,10 @@ from matching._common import opencv
 from matching._version import __version__
 
 STAGES = {"pictures": 1, "features": 4, "candidates": 3, "grouping": 5, "objects": 3}
-"""How often the results of each stage have changed: a number goes up with each change of any result.
+"""Version numbers of the results of each stage: a number goes up with each change of any result.
 
-A collection goes on where all are equal, whatever else has changed. tests/matching/test_stages.py fails
-where results have changed and no number has.
+A collection continues if all numbers are equal, whatever else has changed. tests/matching/test_stages.py
+fails if results have changed but no number has.
 """
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "pillow-heif")
@@ -45,12 +45,12 @@ def _sources_digest() -> str:
     return digest.hexdigest()
 
 
-SOURCES = _sources_digest()  # now: later the files may be others than those that this process runs
+SOURCES = _sources_digest()  # at import: later the files may differ from those that this process runs
 
 
 @cache
 def programs() -> dict[str, str]:
-    """The programs that decide a result."""
+    """The versions of the programs on which results depend."""
     return {
         "gdl-match": __version__,
         "its sources": SOURCES[:16],
@@ -62,7 +62,7 @@ def programs() -> dict[str, str]:
 
 @cache
 def machine() -> str:
-    """Name the kind of processor, as OpenCV sees it, and the build of OpenCV."""
+    """Name the kind of processor, as OpenCV detects it, and the build of OpenCV."""
     build = hashlib.sha256(opencv.build_information().encode()).hexdigest()[:12]
     return f"{platform.machine()}, {opencv.cpu_features()}, OpenCV build {build}"
 

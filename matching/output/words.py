@@ -1,4 +1,4 @@
-"""Results in words: the columns of a table, one line an object, and the things found in several places."""
+"""Results in words: a table with one line per object, and the things found in several places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REJECTED_HEADER = (
 )
 DROPPED_HEADER = ("dropped", "stage", "reason")
 UNKNOWN = "-"
-FITS = 0.9  # share of an object's matches; where its transform fits fewer, the table says how many
+FITS = 0.9  # share of an object's matches: if its transform fits fewer, the table says how many
 NOTHING = "no common object"
 NOTHING_TWICE = "no repeated objects found"
 
@@ -63,27 +63,27 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
 
 
 def _count_digits(found: MatchedObject) -> int:
-    """Digits behind the point: none of pixels, some where given matches count something larger."""
+    """Decimal places: none for pixels, some if the unit of given matches is larger."""
     outline = found.outline1
     size = float((outline.max(axis=0) - outline.min(axis=0)).max()) if len(outline) else 0.0
     return max(0, 2 - math.floor(math.log10(size))) if 0 < size < 10 else 0
 
 
 def format_repeats(result: Matches) -> str:
-    """Format what a picture shows more than once, one line per thing, with its best object's score."""
+    """Format the repeated things of a picture, one line per thing, with the score of the best object."""
     if not result.things:
         return NOTHING_TWICE
     return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(4, 6)))
 
 
 def list_repeats(result: Matches) -> list[tuple[str, ...]]:
-    """List what one picture shows more than once: the rows of `format_repeats`."""
+    """List the repeated things of a picture: the rows of `format_repeats`."""
     rows: list[tuple[str, ...]] = []
     for thing in result.things:
         own = [found for found in result.objects if found.thing == thing.number]
         best = max(own, key=lambda found: found.score)
         n_matches = sum(found.n_matches for found in own)
-        places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture is all over its place
+        places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture has no count
         kind = "periodic texture" if thing.periodic else ""
         _, _, score, sure, *_, error = format_object(best)
         rows.append((str(thing.number), places, str(n_matches), score, sure, error, kind))
@@ -122,7 +122,7 @@ def describe_things(
 ) -> list[str]:
     """Describe the copies of picture 0 `name`, or the things found in several places, one per line.
 
-    If picture 0 as a whole is there, counts its copies and the places that share a part of it. Otherwise
+    If the whole of picture 0 is there, counts its copies and the places that share a part of it. Otherwise
     lists each thing with its number of places and objects; a single thing has the name of picture 0.
     A single copy is described only with `single`, because the only row of the table says it as well.
     """
@@ -179,7 +179,7 @@ def describe_result(result: Matches) -> str:
 
 
 def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]) -> str:
-    """Describe at which size pictures were matched: megapixels each, and width and height of the pictures."""
+    """Describe the size at which pictures were matched, in megapixels; sizes: width and height of each."""
     told = [f"{at:.1f} of {w * h / 1e6:.1f}" for at, (w, h) in zip(matched_at, sizes, strict=False)]
     return f"matched at {' and '.join(told)} megapixels"
 
@@ -213,10 +213,10 @@ def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "pi
 def hint_at_rejected(
     result: Matches, word: Callable[[str], str] = str, more: str = "--explain lists all groups"
 ) -> list[str]:
-    """A line on the largest rejected group, or on the candidates, where there is no object at all.
+    """A line on the largest rejected group, or on the candidates, if there is no object at all.
 
-    `word` says a hint to options of the command in other words, or gives "" for what can't be tried;
-    `more` says where all groups are listed.
+    `word` rephrases a hint at options of the command, or gives "" for what can't be tried; `more` says where
+    all groups are listed.
     """
     if result.objects or not result.rejected:
         return [] if result.objects else _hint_at_dropped(result, word)

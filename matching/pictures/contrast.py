@@ -1,4 +1,4 @@
-"""Pixels of any type as 8-bit ones that show what the picture holds."""
+"""Conversion of pixels of any type to 8 bits so that the content of a picture is visible."""
 
 import math
 
@@ -7,14 +7,14 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 
-SAMPLE = 4_000_000  # values, evenly spaced, that the percentiles of a larger picture are taken from
-LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # of red, green and blue (ITU-R BT.601)
-FLAT = 128  # grey levels: pictures that span fewer are given all
+SAMPLE = 4_000_000  # evenly spaced values from which percentiles of larger pictures are computed
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue (ITU-R BT.601)
+FLAT = 128  # grey levels: pictures that span fewer are stretched to all
 OUTSIDE = 1e-4  # share of the darkest, and of the brightest, pixels outside the stretched range
 BLOCK = 4_000_000  # values stretched at a time
-DISTINCT = 32  # values that a picture has at least, besides one that only fills it
+DISTINCT = 32  # fewest values of a picture, besides a fill value
 ONE_COLOUR = 16  # grey values that a drawing in one colour may hold
-SHAPE = 0.9  # least share of a drawing's opaque pixels that have them: its edges may be mixed
+SHAPE = 0.9  # least share of opaque pixels with these values: edges may be blended
 
 
 def to_eight_bits(array: Array, mask: Bools | None = None) -> Array:
@@ -34,7 +34,7 @@ def to_eight_bits(array: Array, mask: Bools | None = None) -> Array:
 def _stretch(values: Array, low: float, high: float) -> Array:
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
     values[~np.isfinite(values)] = low
-    with np.errstate(over="ignore"):  # of values near the largest there are: they become white
+    with np.errstate(over="ignore"):  # values near the type's maximum become white
         values -= low
         values *= 255 / max(high - low, 1e-30)
     return np.rint(np.clip(values, 0, 255, out=values), out=values).astype(np.uint8)
@@ -55,7 +55,7 @@ def _range(array: Array, mask: Bools | None) -> tuple[float, float]:
 
 
 def _drop_fill(values: Floats) -> Floats:
-    """Values (n,) without those that fill a picture where it has no data."""
+    """Values (n,) without the value that fills a picture where it has no data."""
     while len(values):
         low, high = values.min(), values.max()
         inner = values[(values > low) & (values < high)]

@@ -1,7 +1,7 @@
-"""Pictures as arrays of their own depth.
+"""Pictures as arrays with their original bit depth.
 
-Pillow reads them, OpenCV Radiance HDR and deep colours of PNG and PPM, tifffile other TIFFs, pillow-heif
-HEIC.
+Pillow reads most of them, OpenCV reads Radiance HDR and deep colours of PNG and PPM, tifffile reads other
+TIFFs, and pillow-heif reads HEIC.
 """
 
 import re
@@ -24,10 +24,10 @@ from matching.pictures.formats import HEIF, open_image
 from matching.pictures.names import check_name
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
-HEAD = 4096  # bytes that tell what a file is
-STRIP = 4_000_000  # pixels turned from Pillow's layout to an array's at a time
+HEAD = 4096  # bytes that identify a file
+STRIP = 4_000_000  # pixels converted from Pillow to an array at a time
 ORIENTATION = 0x0112  # a tag of EXIF, and of TIFF
-TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> what shows the array upright
+TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> function that turns the array upright
     2: np.fliplr,
     3: lambda a: np.rot90(a, 2),
     4: np.flipud,
@@ -43,7 +43,7 @@ def decode(path: str | PathLike[str]) -> tuple[Array, int]:
     check_name(path)
     path = Path(path)
     with _one_line_errors(path):
-        if path.exists() and not (path.is_file() or path.is_dir()):  # it may never end, or never begin
+        if path.exists() and not (path.is_file() or path.is_dir()):  # reading may never end, or never begin
             raise InputError(f"{path}: is a pipe or device, not a file")
         with _open(path) as file:
             return _decode_file(file, path, path)
@@ -61,13 +61,13 @@ def read_content(image: Any, name: str) -> Any:
 
 
 def decode_content(content: bytes, name: str) -> tuple[Array, int]:
-    """Read the picture in the content of a file, as `decode` reads the file."""
+    """Read a picture from the content of its file, like `decode`."""
     with _one_line_errors(name):
         return _decode_file(BytesIO(content), name, content)
 
 
 def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
-    """Decode an open file, whose path or content is `encoded`."""
+    """Decode an open file with the path or content `encoded`."""
     try:
         with _damage(name):
             image = open_image(file)
@@ -86,7 +86,7 @@ def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
 
 @contextmanager
 def _one_line_errors(name: str | Path) -> Iterator[None]:
-    """Turn errors of the system about a file into InputError."""
+    """Turn the system's errors about a file into InputError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns of odd metadata; what matters raises
@@ -108,7 +108,7 @@ def _one_line_errors(name: str | Path) -> Iterator[None]:
 def _open(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
-    except ValueError as error:  # a name that no file can have
+    except ValueError as error:  # an impossible file name
         raise InputError(f"{path}: can't be opened ({error})") from None
 
 
@@ -140,7 +140,7 @@ def read_orientation(path: str | Path) -> int:
     try:
         with Image.open(path) as image:
             return _orientation(image)
-    except UnidentifiedImageError:  # of a kind that Pillow does not read
+    except UnidentifiedImageError:  # a kind that Pillow does not read
         return _tiff_orientation(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
@@ -150,13 +150,13 @@ def _tiff_orientation(path: str | Path) -> int:
     try:
         with Path(path).open("rb") as file:
             orientation = tiff.read_tags(tiff.open_page(file)).get(ORIENTATION, 1)
-    except Exception:  # no TIFF raises tifffile's own error, a damaged one nearly anything
+    except Exception:  # not a TIFF, or a damaged one, which may raise nearly anything
         return 1
     return orientation if orientation in TURNS else 1
 
 
 def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
-    """Decode an image; `encoded` is the file that it comes from, for OpenCV, None if it is not known."""
+    """Decode an image; `encoded` is the file that it comes from, for OpenCV, or None if unknown."""
     _check_size(name, image.width, image.height)
     if image.format == "TIFF" and getattr(image, "tile", None):
         return _decode_tiff(image, name, encoded)
@@ -164,7 +164,7 @@ def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) 
     if array is None:
         with _damage(name):
             array = _array(image)
-    orientation = _orientation(image)  # last: Pillow reads a PNG's pixels to find it
+    orientation = _orientation(image)  # last, because Pillow reads a PNG's pixels to find it
     return _turned(array, orientation), orientation
 
 
@@ -172,7 +172,7 @@ def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | N
     """Decode a TIFF that Pillow knows, by the reader that reads it correctly."""
     tags: Any = getattr(image, "tag_v2", {})
     with _damage(name):
-        layout, orientation = tiff.read_layout(tags), _orientation(image)  # first: Pillow turns what it loads
+        layout, orientation = tiff.read_layout(tags), _orientation(image)  # first: Pillow turns on loading
     if encoded is not None and not (layout.is_plain or _is_simple_grey(image, layout)):
         with _damage(name), _open_encoded(encoded) as file:
             bands = tiff.read_bands(tiff.open_page(file), layout)
@@ -186,7 +186,7 @@ def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | N
 
 
 def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
-    """Whether Pillow reads deep grey correctly: not if it is compressed, big-endian and beyond 16 bits."""
+    """Whether Pillow reads deep grey correctly: not if it is compressed, big-endian and above 16 bits."""
     tags: Any = getattr(image, "tag_v2", {})
     is_swapped = tags.prefix == b"MM" and tags.get(tiff.COMPRESSION, 1) != 1
     modes = ("I;16", "I;16B") if is_swapped else ("I;16", "I;16B", "F")
@@ -204,7 +204,7 @@ def _open_encoded(encoded: Path | bytes) -> BinaryIO:
 
 
 def _read_encoded(image: Image.Image) -> bytes | None:
-    """The file that an image comes from, if its pixels are untouched and it is the first image, else None."""
+    """The file of an image if its pixels are untouched and it is the first in the file, else None."""
     file = getattr(image, "fp", None)
     if file is None or not getattr(image, "tile", None) or image.tell() != 0:
         return None
@@ -220,7 +220,7 @@ def _read_encoded(image: Image.Image) -> bytes | None:
 
 
 def _array(image: Image.Image) -> Array:
-    """The pixels of a Pillow image, strip by strip: a conversion of the whole would be one more copy."""
+    """The pixels of a Pillow image, converted strip by strip to avoid another copy of the whole."""
     mode = _array_mode(image)
     step = max(STRIP // max(image.width, 1), 1)
     array = np.empty(0)
@@ -246,14 +246,14 @@ def _array_mode(image: Image.Image) -> str:
 def _orientation(image: Image.Image) -> int:
     try:
         orientation = image.getexif().get(ORIENTATION, 1)
-    except Exception:  # a broken EXIF block may raise anything; viewers show the picture all the same
+    except Exception:  # a broken EXIF block may raise anything; viewers show the picture anyway
         return 1
     return orientation if isinstance(orientation, int) and orientation in TURNS else 1
 
 
 def _is_deep_colour(image: Image.Image) -> bool:
-    """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
-    tiles = getattr(image, "tile", ())  # none any more once Pillow has the pixels
+    """Whether Pillow would cut 16-bit colours to the upper 8 bits, which makes dark pictures black."""
+    tiles = getattr(image, "tile", ())  # empty once Pillow has loaded the pixels
     return image.mode in ("RGB", "RGBA", "LA") and any(_is_deep(tile[0], tile[3]) for tile in tiles)
 
 
@@ -264,7 +264,7 @@ def _is_deep(codec: str, arguments: Any) -> bool:
 
 
 def _unusual(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
-    """Kinds that Pillow does not read: HEIC, Radiance HDR, and TIFF of other numbers or bands."""
+    """Read kinds that Pillow does not: HEIC, Radiance HDR, and TIFF with other numbers or bands."""
     head = file.read(HEAD)
     if not head:
         raise InputError(f"{name}: is empty")
@@ -288,7 +288,7 @@ def _unusual_tiff(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tu
         tags = tiff.read_tags(page)
         layout, orientation = tiff.read_layout(tags), tags.get(ORIENTATION, 1)
     _check_size(name, layout.width, layout.height)
-    array = opencv.read_deep(encoded) if layout.is_plain else None  # turned already
+    array = opencv.read_deep(encoded) if layout.is_plain else None  # already upright
     if array is None:
         if layout.photometric not in tiff.N_COLOURS:
             raise InputError(f"{name}: is not a picture that can be read")
@@ -313,7 +313,7 @@ def _heif(file: BinaryIO, name: str | Path) -> Array:
 
 
 def _radiance_size(head: bytes) -> tuple[int, int]:
-    """Width and height in the header of a Radiance file: OpenCV would try to make any size."""
+    """Width and height in the header of a Radiance file, because OpenCV would try to allocate any size."""
     size = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head)
     return (int(size[2]), int(size[1])) if size else (0, 0)
 

@@ -4,7 +4,7 @@ import io
 
 from PIL import Image
 
-QUALITY = 88  # at which no one sees a difference on a screen
+QUALITY = 88  # high enough that nobody sees a difference on a screen
 
 
 def encode_jpeg(image: Image.Image, quality: int = QUALITY) -> bytes:

@@ -1,4 +1,4 @@
-"""The kinds of picture files that are read, for every part of the program."""
+"""The kinds of picture files that all parts of the program read."""
 
 import re
 from functools import cache
@@ -7,8 +7,8 @@ from typing import BinaryIO
 
 from PIL import Image, UnidentifiedImageError
 
-COMMON = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM")  # Pillow loads their readers in half of the time
-# Some of Pillow's other readers start another program (EPS starts Ghostscript), whatever a file is called.
+COMMON = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM")  # Pillow loads only these readers in half the time
+# Some other readers of Pillow start a program (EPS starts Ghostscript), whatever the name of a file.
 FORMATS = (
     *("AVIF", "BMP", "DIB", "GIF", "ICO", "JPEG", "JPEG2000", "PCX", "PNG", "PPM", "PSD", "QOI", "SGI"),
     *("TGA", "TIFF", "WEBP"),
@@ -17,7 +17,7 @@ HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)  
 
 
 def reads_heic() -> bool:
-    """Whether HEIC can be read: it needs a package of its own."""
+    """Test whether HEIC can be read, which needs an optional package."""
     return find_spec("pillow_heif") is not None
 
 

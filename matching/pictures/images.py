@@ -1,4 +1,4 @@
-"""Reading pictures: any file or array as a record of 8-bit pixels, and the image that is matched.
+"""Reads pictures: any file or array as a record of 8-bit pixels, and the image that is matched.
 
 Pixel coordinates everywhere: x to the right, y down, (0, 0) the centre of the top-left pixel of the picture
 as displayed.
@@ -23,7 +23,7 @@ from matching.pictures.contrast import draw_shape, has_one_colour, raise_contras
 from matching.pictures.decoding import decode, decode_content, decode_image, read_content
 
 SQUARES = 60  # of the checkerboard along the longer side
-CHECKERBOARD = (255, 204)  # its greys, those of most image editors
+CHECKERBOARD = (255, 204)  # the greys of most image editors
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Picture:
 
     @cached_property
     def grey(self) -> Array:
-        """(h, w) uint8: luma, with more contrast if the picture is flat; the mean where it is masked."""
+        """(h, w) uint8: luma, with more contrast if the picture is flat; masked pixels have the mean."""
         grey = raise_contrast(opencv.luma(self.rgb), self.rgb, self.mask)
         if self.mask is not None:
             grey[~self.mask] = round(float(grey[self.mask].mean())) if self.mask.any() else 0
@@ -61,7 +61,7 @@ class Picture:
 
     @property
     def box(self) -> Floats:
-        """(2, 2) float64: least and greatest x and y of what the mask shows, outer edges of pixels."""
+        """(2, 2) float64: least and greatest x and y of what the mask shows, to the outer edges of pixels."""
         low, high = np.zeros(2), np.array([self.width, self.height], np.float64)
         if self.mask is not None and self.mask.any():
             shown = [np.flatnonzero(self.mask.any(axis=axis)) for axis in (0, 1)]
@@ -70,12 +70,12 @@ class Picture:
 
     @property
     def width(self) -> int:
-        """Pixels from left to right."""
+        """The number of pixels from left to right."""
         return int(self.rgb.shape[1])
 
     @property
     def height(self) -> int:
-        """Pixels from top to bottom."""
+        """The number of pixels from top to bottom."""
         return int(self.rgb.shape[0])
 
 
@@ -130,7 +130,7 @@ def make_picture(image: Any, name: str = "image") -> Picture:
 
 
 def _decode_any(image: Any, name: str) -> tuple[Any, int]:
-    """The array that is in anything but a Picture, and its EXIF orientation."""
+    """The array in any input but a Picture, and its EXIF orientation."""
     image = read_content(image, name)
     if isinstance(image, (str, PathLike)):
         return decode(image)
@@ -153,7 +153,7 @@ def make_picture_of_array(array: Any, name: str = "image") -> Picture:
 
 
 def add_mask(picture: Picture, mask: Any, name: str = "mask") -> Picture:
-    """Restrict a picture's features to where a mask, and any mask that it has, is white."""
+    """Restrict a picture's features to where a mask, and any earlier mask, is white."""
     if mask is None:
         return picture
     name = str(mask) if isinstance(mask, (str, PathLike)) else name
@@ -195,7 +195,7 @@ def _opaque(alpha: Array) -> float:
 
 
 def _full_scale(values: Array) -> float:
-    """The least of 1, 255 and 65535 that no value is above, or else the largest value."""
+    """The least of 1, 255 and 65535 that no value exceeds, or else the largest value."""
     most = np.max(values, where=np.isfinite(values), initial=0)
     return next((full for full in (1, 255, 65535) if most <= full), most)
 

@@ -1,4 +1,4 @@
-"""Names of files: absolute, or as short as a set of files allows; and whether the files exist."""
+"""Names of files, absolute or as short as a set of files allows, and tests of whether files exist."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from matching.errors import InputError
 
-# pathlib's raise where a name is too long or its folder can't be read: these say no
+# pathlib's functions raise if a name is too long or the folder can't be read; these return False
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 
 VIDEOS = {
@@ -16,7 +16,7 @@ VIDEOS = {
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Check that a name can be that of a file: not empty, as `Path("")` is a folder, and not an address."""
+    """Check that a name can name a file: not empty, because `Path("")` is a folder, and not an address."""
     text = os.fspath(path)
     if not text:
         raise InputError("a name is empty")
@@ -36,7 +36,7 @@ def make_absolute(path: str | os.PathLike[str]) -> str:
 
 
 def make_relative(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Shorten names of files, with / as separator: relative to the deepest folder that holds all, if any."""
+    """Shorten names of files to be relative to the deepest common folder, if any, with / as separator."""
     full = [make_absolute(path) for path in paths]
     try:
         folder = os.path.commonpath([os.path.dirname(path) for path in full])  # noqa: PTH120

@@ -1,4 +1,4 @@
-"""Kinds of TIFF that Pillow does not read correctly: those of scientific cameras and maps.
+"""Reads kinds of TIFF that Pillow does not read correctly: those of scientific cameras and maps.
 
 They have separate planes of more than 8 bits, any number of bands, 64-bit numbers, and values that mark
 missing data. Pillow's libtiff decompresses what tifffile can't alone.
@@ -46,7 +46,7 @@ class Layout:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the other readers read it correctly."""
+        """Whether the other readers read this layout correctly."""
         n_colours = N_COLOURS.get(self.photometric)
         if self.bits > 8 and self.bits % 16 > 0:  # packed numbers of 10, 12 or 14 bits
             return True
@@ -84,7 +84,7 @@ def read_layout(tags: Any) -> Layout:
 
 
 def read_nodata(tags: Any) -> float | None:
-    """Read the value that marks where there is no data, as GDAL writes it."""
+    """Read the value that marks missing data, as GDAL writes it."""
     text = tags.get(NODATA)
     try:
         return float(text.decode() if isinstance(text, bytes) else text).real
@@ -111,7 +111,7 @@ def hide_nodata(array: Array, nodata: float | None, stored: Array | None = None)
 
 
 def _convert(nodata: float, kind: np.dtype[Any]) -> Any:
-    """A number that marks where there is no data as one of a kind; None if the kind has no such number."""
+    """Convert a number that marks missing data to a type; None if the type can't represent it."""
     if kind.kind == "f":
         limits = np.finfo(kind)
         with np.errstate(over="ignore"):
@@ -125,7 +125,7 @@ def open_page(file: BinaryIO) -> TiffPage:
     """Open the first page of a TIFF."""
     import tifffile
 
-    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # it would tell of odd tags
+    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # it would report odd tags
     page = tifffile.TiffFile(file).pages.first
     assert isinstance(page, tifffile.TiffPage)
     return page
@@ -157,7 +157,7 @@ def read_bands(page: TiffPage, layout: Layout) -> Array:
 
 
 def _read_samples(page: TiffPage, layout: Layout, chosen: Sequence[int | None]) -> Array:
-    """(h, w, c) the chosen samples, of all strips or tiles that hold them."""
+    """Read the chosen samples (h, w, c) from all strips or tiles that hold them."""
     empty = _convert(layout.nodata or 0, np.dtype(page.dtype))
     bands = np.full((layout.height, layout.width, len(chosen)), empty or 0, page.dtype)
     n_each = len(page.dataoffsets) // (layout.n_samples if layout.is_separate else 1)
@@ -167,7 +167,7 @@ def _read_samples(page: TiffPage, layout: Layout, chosen: Sequence[int | None]) 
     for index, (offset, size) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=False)):
         plane = index // n_each if layout.is_separate else 0
         if not size or (layout.is_separate and plane not in chosen):
-            continue  # a tile that is not stored holds nothing
+            continue  # a tile that is not stored is empty
         page.parent.filehandle.seek(offset)
         data = page.parent.filehandle.read(size)
         if len(data) < size:

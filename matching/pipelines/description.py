@@ -12,7 +12,7 @@ from matching.features.extraction import Features, extract_features
 from matching.features.views import ViewedPicture
 from matching.pictures.images import Picture, WorkingImage, make_working_image
 
-ENLARGED = 2  # times: small pictures whose first octave is described too
+ENLARGED = 2  # factor by which small pictures are enlarged, to describe one more octave
 
 
 @dataclass(frozen=True, eq=False)

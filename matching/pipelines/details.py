@@ -8,8 +8,8 @@ unknown, so candidates are matched and grouped for one band of relative scales a
 A detail has few matches, so its significance decides whether chance explains it. It is measured outwards from
 a match in the large picture, where few other matches are nearby. Each band counts as one more test.
 
-If one picture is small, details of the other are always searched for; if both are large, only if nothing sure
-is found without them.
+If one picture is small, details of the other are always searched for; if both are large, only if no sure
+object is found without them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from matching._common.threads import default_threads
 from matching._common.types import Floats, Int8s, Ints
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
-from matching.correspondences.points import is_within_reach
+from matching.correspondences.points import NEIGHBORS, is_within_reach
 from matching.correspondences.scale_bands import match_by_scale
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping import Groups
@@ -32,15 +32,12 @@ from matching.pictures.images import to_picture
 from matching.pipelines.listing import choose_rows
 
 SMALLEST = 24.0  # pixels: smaller objects have fewer features than an object needs
-# Pixels: smaller features of the other picture are left out if it is large enough to have others in plenty.
-# (Of 36 prints of 36 to 100 px that are 80 to 200 px wide in another picture, as many are found; with 2.0
-# one less.)
+# Pixels: smaller features of the other picture are left out if it is large enough to have plenty of others.
+# (Of 36 prints of 36 to 100 px that are 80 to 200 px wide in another picture, as many are found as without
+# this; with 2.0, one fewer.)
 FINEST = 1.4
-FEWEST = 8  # matches of an object: unrelated pictures have no group of so many within a band
 SHOWN = 200.0  # working pixels: larger objects are found without details
-# Share of an object's matches near those of one with more, in both pictures, from which it is the same; and
-# from which one that was found before is replaced.
-SAME, WHOLE = 0.5, 0.9
+WHOLE = 0.9  # a detail replaces an object if this share of its matches is near the detail's, in both pictures
 
 Group = Callable[[Features, Features, Candidates, Candidates, MatchConfig], tuple[Candidates, Groups]]
 
@@ -69,7 +66,7 @@ class Located:
 
     @property
     def swapped(self) -> Located:
-        """The same with the pictures in the other order."""
+        """The same matches with the pictures in the other order."""
         return replace(
             self, xy0=self.xy1, xy1=self.xy0, steps=self.steps[:, ::-1],
             rejected=tuple(item.swapped for item in self.rejected),
@@ -89,7 +86,8 @@ def locate(
 ) -> Located:
     """Locate candidates and their groups in the pictures; step0, step1 (2,).
 
-    With `most`, at most so many: the matches of objects, or the best of them, then the best outliers.
+    `most` limits their number: matches of objects come first, the best of them if there are too many, then
+    outliers.
     """
     steps = np.tile([step0.max(), step1.max()], (len(groups.scores), 1))
     xy0, xy1 = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)
@@ -144,7 +142,8 @@ def group_details(
     group: Group,
 ) -> Located:
     """Group candidates and their pool into objects of the finer picture, as one of n_tests."""
-    objects = replace(config.objects, min_matches=min(FEWEST, config.objects.min_matches))
+    # Unrelated pictures have no group with this many matches within a band.
+    objects = replace(config.objects, min_matches=min(NEIGHBORS, config.objects.min_matches))
     best, pool = (_swap(own) for own in candidates)
     both, groups = group(fine.features, coarse.features, best, pool, replace(config, objects=objects))
     if groups.log_nfa is not None:
@@ -163,12 +162,12 @@ def _swap(found: Candidates) -> Candidates:
 
 
 def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:
-    """Add details to the known objects; of several that are the same, the one with most matches is kept."""
+    """Add details to the known objects; if several are the same, the one with the most matches is kept."""
     objects = [(part, k) for part in (known, *details) for k in range(len(part.scores))]
     objects.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))  # ties: known ones first
     kept: list[tuple[Located, int]] = []
     for found in objects:
-        share = WHOLE if found[0] is known else SAME
+        share = WHOLE if found[0] is known else 0.5  # most of the matches
         if all(_share_near(found, other, reach) < share for other in kept):
             kept.append(found)
     added = known if all(part is known for part, _ in kept) else join_objects(known, kept, most)
@@ -176,7 +175,7 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
 
 
 def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: float) -> float:
-    """Share of an object's matches near those of another one in both pictures, each a Located and number."""
+    """Share of an object's matches near another's in both pictures; each is a Located and a number."""
     (own, k), (its, n) = found, other
     near = np.ones(np.count_nonzero(own.labels == k), bool)
     far = reach * np.maximum(own.steps[k], its.steps[n])
@@ -186,7 +185,7 @@ def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: f
 
 
 def join_objects(known: Located, objects: list[tuple[Located, int]], most: int) -> Located:
-    """Join the candidates that were known with the matches of the objects, and only these as objects."""
+    """Join the known candidates with the matches of the objects; only these are objects afterwards."""
     objects = sorted(objects, key=lambda item: -item[0].scores[item[1]])
     labels, added = [np.full(len(known.labels), -1)], [(known, np.arange(len(known.labels)))]
     for number, (part, k) in enumerate(objects):

@@ -1,15 +1,15 @@
-"""Matches from anywhere, grouped into objects by the same stages as the program's own candidates.
+"""Matches from anywhere, grouped into objects by the same stages as this program's candidates.
 
 Given points may have any unit, come from pictures of any size, and be few or many, so all lengths are derived
-from the points. The stages in their order:
+from the points. The stages, in order:
 
     stray       each picture gets a unit, the spread of its points; stray points leave       given_units.py
     maps        the map around each match, from its neighbours                               given_maps.py
     pixel       the working pixel, from the accuracy of the points of significant objects    given_maps.py
-    grouping    the stages `GIVEN`, which reach as far as the matches of an object are apart
+    grouping    the stages `GIVEN`, with a reach that fits the spacing of an object's matches
                                                                                    grouping/stages.py
-    planes      if asked for: the planes of each object                                      given_planes.py
-    objects     described, in the units of the points
+    planes      on request, the planes of each object                                      given_planes.py
+    objects     their description, in the units of the points
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from matching._common.threads import default_threads
 from matching._common.types import Array, Bools, Floats
 from matching.config import MatchConfig, check_config
 from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.points import NEIGHBORS
 from matching.errors import InputError
 from matching.grouping import GIVEN, Groups, group
 from matching.grouping.rejections import all_of_stage, mark_dropped, name_stages
@@ -35,7 +36,6 @@ from matching.objects.things import Thing, find_things_of_pair
 from matching.pipelines.clock import Clock
 from matching.pipelines.given_input import Sizes, check_given
 from matching.pipelines.given_maps import (
-    VOTERS,
     choose_local_maps,
     measure_points,
     put_agreeing_first,
@@ -48,8 +48,8 @@ from matching.result import MatchResult
 from matching.settings import MAX_MATCHES
 from matching.stages import Stage, Stages, insert_before
 
-SPACING = 28.0  # working pixels from a match of an object to its 8th neighbour that settings are made for
-LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the settings were chosen
+SPACING = 28.0  # working pixels from a match to its 8th neighbour, for which the settings were chosen
+LISTED = MAX_MATCHES.default  # matches that this program lists, for which the settings were chosen
 
 
 def group_matches(
@@ -72,13 +72,13 @@ def group_matches(
         The points of each match in picture 0 and 1, in any unit, with any origin and axes. A keypoint may
         belong to several matches.
     frames0, frames1 : (n, 2, 2) array_like, optional
-        Size, direction and shape of the keypoints of each match; give both or neither. A frame maps a
-        keypoint's own normal coordinates to the picture, so that F1 F0^-1 maps the surroundings of the match
-        from picture 0 to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
+        Size, direction and shape of the keypoints of each match; give both or neither. A frame maps the
+        normalised coordinates of a keypoint to the picture, so that F1 F0^-1 maps the surroundings of the
+        match from picture 0 to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
     sizes : ((h0, w0), (h1, w1)), optional
         Sizes of the pictures, in the unit of the points; whole numbers are taken as pixels, with (0, 0) the
-        centre of the first one. If most points lie outside the pictures, objects have no frames and no shares
-        of the pictures.
+        centre of the first pixel. If most points lie outside the pictures, objects have no frames and no
+        shares of the pictures.
     score : (n,) array_like, optional
         Smaller is better, as in `MatchResult`. If several matches join the same two places, the frames of the
         best match are used.
@@ -150,12 +150,12 @@ class GivenState:
     """The state of given matches; fields are filled by the stages in turn."""
 
     groups: Groups  # of the given matches: none before the stage "grouping"
-    near: Any = None  # (n,) bool: in no picture's unit astray
-    matches: Any = None  # UniqueMatches: those that are near
-    sample: Any = None  # (k,) rows of these from which maps and accuracy are measured
+    near: Any = None  # (n,) bool: not stray in either picture
+    matches: Any = None  # UniqueMatches: the matches that are near
+    sample: Any = None  # (k,) rows of `matches` from which maps and accuracy are measured
     local: Any = None  # LocalMaps of the matches
     pixel: float = 1.0  # a working pixel, in spreads
-    spacing: float = 1.0  # of the matches of an object, in spreads
+    spacing: float = 1.0  # between the matches of an object, in spreads
     objects: tuple[MatchedObject, ...] = ()
     things: tuple[Thing, ...] = ()
 
@@ -190,7 +190,7 @@ def leave_out_stray(state: GivenState, context: GivenContext) -> GivenState | No
 def find_local_maps(state: GivenState, context: GivenContext) -> GivenState | None:
     """The map around each match; None if there are fewer matches than an object needs."""
     n, config = len(state.matches.xy0), context.config
-    if n < VOTERS:
+    if n < NEIGHBORS:
         return None
     slope = config.graph.slope * config.graph.coarseness
     sample = np.sort(np.random.default_rng(0).permutation(n)[: config.candidates.max_matches])
@@ -207,7 +207,7 @@ def find_pixel(state: GivenState, context: GivenContext) -> GivenState | None:
 
 
 def group_with(stages: Stages) -> Callable[[GivenState, GivenContext], GivenState]:
-    """The stage "grouping" by a list of its own stages."""
+    """The stage "grouping" with a list of stages."""
 
     def group_given(state: GivenState, context: GivenContext) -> GivenState:
         matches, local, pixel, sample = state.matches, state.local, state.pixel, state.sample
@@ -230,7 +230,7 @@ def split_objects(state: GivenState, context: GivenContext) -> GivenState:
 
 
 def describe_given(state: GivenState, context: GivenContext) -> GivenState:
-    """The objects, in the units of the points; without valid sizes no share of a picture is known."""
+    """The objects, in the units of the points; shares of pictures are known only with valid sizes."""
     (xy0, xy1), sizes, units, groups = (context.xy0, context.xy1), context.sizes, context.units, state.groups
     if not all(
         size is not None and _lie_within(xy, size) for xy, size in zip((xy0, xy1), sizes, strict=True)
@@ -265,7 +265,7 @@ def _mark(state: GivenState, stage: str, rows: Bools) -> GivenState:
 
 
 def _to_local(context: GivenContext) -> tuple[Floats, Floats]:
-    """The points (n, 2) in about pixels around their middle."""
+    """The points (n, 2) relative to their middle, in approximate pixels."""
     return context.units[0].to_local(context.xy0), context.units[1].to_local(context.xy1)
 
 
@@ -293,7 +293,7 @@ def _corners(size: Array) -> Floats:
 
 
 def _box(xy: Floats, unit: Unit, size: Array | None) -> Floats:
-    """(2, 2) least and greatest x and y of a picture (h, w), or of all points where its size is not known."""
+    """(2, 2) least and greatest x and y of a picture (h, w), or of all points if its size is unknown."""
     if size is not None:
         return unit.to_local(_corners(size))
     shown = unit.to_given(xy)
@@ -304,8 +304,9 @@ def _box(xy: Floats, unit: Unit, size: Array | None) -> Floats:
 def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
     """Adapt the settings that depend on the number of candidates to n given matches.
 
-    spacing: working pixels from a match to its neighbours in an object. Few matches mean small objects, which
-    merge at larger affinities, by the law of `ClusteringConfig`; chance agreements of a given size are rarer.
+    spacing: working pixels from a match to its neighbours in an object. If there are few matches, objects are
+    small and merge at larger affinities, by the law of `ClusteringConfig`, and chance agreements of a given
+    size are rarer.
     """
     rise, reach = (LISTED / n) ** 1.5, spacing / SPACING
     smooth_map, objects = config.smooth_map, config.objects
@@ -318,7 +319,7 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
         smooth_map=replace(smooth_map, reach=smooth_map.reach * reach),
         objects=replace(
             objects,
-            min_matches=min(objects.min_matches, VOTERS),
+            min_matches=min(objects.min_matches, NEIGHBORS),
             gap=objects.gap * reach,
         ),
     )

@@ -22,7 +22,7 @@ def check_given(
     sizes: ArrayLike | None,
     score: ArrayLike | None,
 ) -> tuple[Floats, Floats, Array | None, Sizes, Floats]:
-    """The points, the maps that frames predict or None, sizes (a pair, of None if not given), scores."""
+    """The points, the maps that the frames predict or None, the sizes (None if unknown), and the scores."""
     x0, x1 = _read_numbers("xy0", xy0, (2,)), _read_numbers("xy1", xy1, (2,))
     n = len(x0)
     if len(x1) != n:
@@ -45,7 +45,7 @@ def check_given(
 
 
 def _read_frames(name: str, values: Any, n: int) -> Floats:
-    """A float64 array (n, 2, 2) of invertible matrices."""
+    """Read a float64 array (n, 2, 2) of invertible matrices."""
     frames = _read_numbers(name, values, (2, 2), n)
     flat = np.flatnonzero(np.linalg.cond(frames) > 1e6) if n else np.empty(0, np.int64)
     if len(flat):
@@ -55,7 +55,7 @@ def _read_frames(name: str, values: Any, n: int) -> Floats:
 
 
 def _read_numbers(name: str, values: Any, shape: tuple[int, ...], n: int | None = None) -> Floats:
-    """A float64 array (n, *shape) of numbers that are finite in single precision, too."""
+    """Read a float64 array (n, *shape) of numbers that are finite even in single precision."""
     try:
         array = np.array(values)
         array = array.astype(np.float64, casting="unsafe" if array.dtype.kind in "OSU" else "same_kind")

@@ -15,19 +15,19 @@ from matching._common.threads import default_threads
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import find_nearest_among
+from matching.correspondences.points import NEIGHBORS
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
-from matching.grouping.significance import APART, TRIED, grow_objects
+from matching.grouping.significance import APART, grow_objects
 
-VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object, and of a plane
-SEEDS = 128  # matches from which objects are grown to tell how accurate the points are
-FINE = 0.002  # of the spread of points: the unit of what follows
-NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
-ACCURATE = 4.0  # deviations of the points are a working pixel: most points are within one
+SEEDS = 128  # matches from which objects are grown to measure the accuracy of points
+FINE = 0.002  # share of the spread of points: the unit of the next constants
+NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # standard deviations of points to try, in that unit
+ACCURATE = 4.0  # standard deviations of the points in a working pixel, so most errors are below one
 
 
 @dataclass(frozen=True, eq=False)
 class UniqueMatches:
-    """Given matches in units of each picture's spread, each place once; `row` (n,) is where each is."""
+    """Given matches in units of each picture's spread, each place once; `row` (n,) is the row of each."""
 
     xy0: Floats
     xy1: Floats
@@ -53,13 +53,13 @@ def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> U
 def choose_local_maps(
     matches: UniqueMatches, sample: Ints, slope: float, mirrored: bool | Literal["auto"]
 ) -> tuple[UniqueMatches, LocalMaps]:
-    """The map of each match that the nearest matches of a sample of the usual size vote for.
+    """The map of each match, by a vote of the nearest matches in a sample of the usual size.
 
-    If most maps are mirrored, as when y points up in one picture, picture 1 is turned over. With "auto", so
-    is the map of each match that explains its neighbours better that way.
+    If most maps are mirrored, as when y points up in one picture, picture 1 is flipped. With "auto", the map
+    of a match is also flipped if it then explains its neighbours better.
     """
     places = np.hstack([matches.xy0, matches.xy1])
-    n_voters = min(VOTERS, len(sample) - 1)
+    n_voters = min(NEIGHBORS, len(sample) - 1)
     near = find_nearest_among(places, sample, n_voters, default_threads())
     over = np.array([-1.0, 1.0])
     turned = replace(
@@ -71,7 +71,7 @@ def choose_local_maps(
         matches = turned if mirrored else matches
         return matches, vote_for_maps(matches.xy0, matches.xy1, near, slope, matches.maps)
     kept, others = (vote_for_maps(m.xy0, m.xy1, near, slope, m.maps) for m in (matches, turned))
-    if np.count_nonzero(others.agreeing) > np.count_nonzero(kept.agreeing) + VOTERS:
+    if np.count_nonzero(others.agreeing) > np.count_nonzero(kept.agreeing) + NEIGHBORS:
         matches, kept, others = turned, others, kept
     better = others.agreeing & ~kept.agreeing
     better &= 2 * better[near].sum(axis=1) > n_voters  # mirrored objects have many such matches together
@@ -114,7 +114,7 @@ def measure_points(
         return None
     members = grown.members[best][grown.members[best] >= 0]
     gap = _longer(*(xy[members, None] - xy[members] for xy in (xy0, xy1)))
-    spacing = np.median(np.sort(gap, axis=1)[:, min(VOTERS, len(members) - 1)])
+    spacing = np.median(np.sort(gap, axis=1)[:, min(NEIGHBORS, len(members) - 1)])
     return ACCURATE * FINE * float(np.median(grown.noise[significant])), float(spacing)
 
 
@@ -125,12 +125,11 @@ def _choose_seeds(scaled: Correspondences, local: LocalMaps) -> Ints:
     u, v = (xy[others] - xy[best, None] for xy in (scaled.xy0, scaled.xy1))
     error = np.linalg.norm(v - np.einsum("sab,skb->ska", local.maps[best], u), axis=2) / _longer(u, v)
     error[np.minimum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2)) < APART] = np.inf
-    chosen = np.argsort(error, axis=1, kind="stable")[:, :TRIED]
-    pairs = np.stack(np.broadcast_arrays(best[:, None], np.take_along_axis(others, chosen, axis=1)), axis=2)
-    seeds: Ints = pairs[np.isfinite(np.take_along_axis(error, chosen, axis=1))]
+    rows, chosen = np.arange(len(best)), error.argmin(axis=1)
+    seeds: Ints = np.column_stack([best, others[rows, chosen]])[np.isfinite(error[rows, chosen])]
     return seeds
 
 
 def _longer(u: Floats, v: Floats) -> Floats:
-    """Lengths of displacements in the picture where these are longer."""
+    """The lengths of displacements in the picture where they are longer."""
     return np.asarray(np.maximum(np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)))

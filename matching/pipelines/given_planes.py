@@ -19,14 +19,14 @@ import numpy as np
 import scipy
 
 from matching._common.types import Floats, Ints
+from matching.correspondences.points import NEIGHBORS
 from matching.grouping.objects import Groups
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.rejections import mark_dropped
-from matching.pipelines.given_maps import VOTERS
 from matching.settings import MAX_MATCHES
 
-FELLOWS = 14  # nearest matches of an object that propose a homography, and that a match chooses with
-PROPOSALS = 400  # most of an object
+PROPOSALS = 400  # at most, for an object
+FELLOWS = SmoothMapConfig().n_neighbors  # they propose a homography, and guide the choice of a match
 OUTLIER = SmoothMapConfig().tolerance ** 2 / 2  # the cost of a match on no plane
 STEPS = 12
 
@@ -36,7 +36,7 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
     found = []
     for k, score in enumerate(groups.scores):
         own = np.flatnonzero(groups.labels == k)
-        own = own[np.lexsort(np.hstack([xy0[own], xy1[own]]).T)]  # an order that does not depend on the rows'
+        own = own[np.lexsort(np.hstack([xy0[own], xy1[own]]).T)]  # independent of the order of rows
         planes = find_planes_of_object(xy0[own], xy1[own])
         found += [(float(score), own[planes == p], k) for p in range(planes.max(initial=-1) + 1)]
     found.sort(key=lambda plane: (-plane[0], -len(plane[1]), plane[1][0]))
@@ -52,7 +52,7 @@ def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
     """Find the planes of one object: xy0, xy1 (n, 2) -> (n,)."""
     n = len(xy0)
     whole = np.zeros(n, np.int64)
-    if n < 2 * VOTERS:
+    if n < 2 * NEIGHBORS:
         return whole
     sample = np.sort(np.random.default_rng(0).permutation(n)[: MAX_MATCHES.default])
     planes, variance = _choose(xy0[sample], xy1[sample])
@@ -71,7 +71,7 @@ def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
 
 
 def _find_near(xy0: Floats, xy1: Floats) -> Ints:
-    """(n, k) the matches nearest to each in both pictures, itself among them."""
+    """(n, k) the matches nearest to each match in both pictures, including the match itself."""
     places = np.hstack([xy0, xy1])
     return np.asarray(scipy.spatial.cKDTree(places).query(places, min(FELLOWS, len(places)))[1])
 
@@ -89,7 +89,7 @@ def squared_error(homography: Floats, xy0: Floats, xy1: Floats) -> Floats:
 
 
 def _linearise(homography: Floats, xy: Floats) -> tuple[Floats, Floats, Floats]:
-    """Where a homography takes points, (n, 2), the depths (n,), and its derivatives there, (n, 2, 2)."""
+    """Points mapped by a homography (n, 2), their depths (n,), and the derivatives there (n, 2, 2)."""
     there = np.column_stack([xy, np.ones(len(xy))]) @ homography.T
     depth = there[:, 2]
     there = there[:, :2] / depth[:, None]
@@ -100,7 +100,7 @@ def _linearise(homography: Floats, xy: Floats) -> tuple[Floats, Floats, Floats]:
 def fit_plane(xy0: Floats, xy1: Floats) -> Floats | None:
     """Fit the homography (3, 3) of least Sampson error to xy0, xy1 (n, 2); None if they don't determine one.
 
-    Direct linear transform of normalised points, each pair of equations weighted by the previous one.
+    It repeats the direct linear transform of normalised points, weighting equations by the previous fit.
     """
     into0, into1 = _centring(xy0), _centring(xy1)
     if len(xy0) < 4 or into0 is None or into1 is None:
@@ -117,7 +117,7 @@ def fit_plane(xy0: Floats, xy1: Floats) -> Floats | None:
         _, depth, jacobian = _linearise(homography, x)
         if not np.abs(depth).min() > np.finfo(np.float32).eps:
             break
-        jacobian = jacobian * (into0[0, 0] / into1[0, 0])  # noise is alike in both pictures as they are
+        jacobian = jacobian * (into0[0, 0] / into1[0, 0])  # noise is equal in both original pictures
         covariance = np.eye(2) + jacobian @ jacobian.transpose(0, 2, 1)
         weights = np.linalg.inv(np.linalg.cholesky(covariance)) / depth[:, None, None]
     fitted: Floats = np.linalg.inv(into1) @ homography @ into0
@@ -133,7 +133,7 @@ def _centring(xy: Floats) -> Floats | None:
 
 
 def _measure_costs(planes: list[Floats], xy0: Floats, xy1: Floats, variance: float) -> Floats:
-    """(p + 1, n) the cost on each plane and, in the last row, on none."""
+    """(p + 1, n) the cost of each match on each plane and, in the last row, on no plane."""
     costs = [squared_error(plane, xy0, xy1) / (2 * variance) for plane in planes]
     return np.vstack([*costs, np.full(len(xy0), OUTLIER)])
 
@@ -146,7 +146,8 @@ def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
     """The planes and the variance: planes are chosen greedily, each the proposal that saves most, fitted to
     the matches it explains.
 
-    The variance of the points is the first quartile over proposals, as some neighbours are on two planes.
+    The variance of the points is the first quartile over proposals, because some neighbours are on two
+    planes.
     """
     near, proposals, variances = _find_near(xy0, xy1), [], []
     for rows in near[np.sort(np.random.default_rng(0).permutation(len(near))[:PROPOSALS])]:
@@ -177,7 +178,7 @@ def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
 
 
 def _assign(cost: Floats, near: Ints, labels: Ints) -> Ints:
-    """Assign each match to a plane or -1; planes chosen by more of its neighbours (n, k) are likelier."""
+    """Assign each match to a plane or -1; planes that more of its neighbours (n, k) chose are likelier."""
     none = len(cost) - 1
     before = np.where(labels < 0, none, labels) if (labels >= 0).any() else cost.argmin(axis=0)
     count = np.array([(before[near] == p).sum(axis=1) for p in range(len(cost))])
@@ -186,12 +187,12 @@ def _assign(cost: Floats, near: Ints, labels: Ints) -> Ints:
 
 
 def _refit(xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints) -> tuple[list[Floats], Ints]:
-    """The planes fitted to those that chose them; planes of few matches are dropped."""
+    """The planes, fitted to the matches that chose them; planes with few matches are dropped."""
     fitted: list[Floats] = []
     renumbered = np.full(len(labels), -1, np.int64)
     for p, plane in enumerate(planes):
         own = labels == p
-        if own.sum() >= VOTERS:
+        if own.sum() >= NEIGHBORS:
             renumbered[own] = len(fitted)
             again = fit_plane(xy0[own], xy1[own])
             fitted.append(plane if again is None else again)

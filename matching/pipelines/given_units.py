@@ -14,8 +14,8 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats
 from matching.objects.description import MatchedObject
 
-STRAY = 1000.0  # spreads from the middle at which a point is none of a picture
-LIKE_PIXELS = 0.01  # of the spread: it is then about a pixel of a picture that points fill
+STRAY = 1000.0  # spreads from the middle beyond which a point can't be in the picture
+LIKE_PIXELS = 0.01  # share of the spread, about a pixel if the points fill a picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +23,11 @@ class Unit:
     """A unit and an origin of points."""
 
     origin: Floats  # (2,), the middle of the points
-    spread: float  # median distance from it; of a known size, that of points all over the picture
+    spread: float  # median distance from it; if the size is known, that of points spread evenly
 
     @property
     def size(self) -> float:
-        """About a pixel: a share of the spread, so that the unit of the points does not matter."""
+        """A length of about a pixel: a share of the spread, so that the unit of points does not matter."""
         return self.spread * LIKE_PIXELS
 
     def near(self, xy: Floats) -> Bools:
@@ -64,7 +64,7 @@ def find_unit(xy: Floats, size: Array | None) -> Unit:
 
 
 def _middle(xy: Floats) -> Floats:
-    """The geometric median (2,), by Weiszfeld's iteration, without points so far that it would be slow."""
+    """The geometric median (2,), by Weiszfeld's iteration, without far points, which would make it slow."""
     rough = np.median(xy, axis=0)
     far = _distance(xy, rough)
     xy = xy[far <= STRAY * np.median(far)] if np.median(far) > 0 else xy

@@ -16,7 +16,7 @@ def choose_rows(labels: Ints, score: Floats, is_pool: Bools, most: int) -> Ints:
 
 
 def _fair_share(sizes: Ints, places: int) -> int:
-    """The largest size to which all groups can be limited so that they fit into the places."""
+    """The largest limit on the size of groups with which all of them fit into the places."""
     share = int(sizes.max(initial=0))
     while np.minimum(sizes, share).sum() > places:
         share -= 1

@@ -13,7 +13,7 @@ from matching.features.extraction import Features, mirrored_features
 from matching.grouping.evidence import find_supported
 from matching.grouping.graph import CONFIRMED
 
-LARGEST = 400  # features of each picture that are looked at: copies have these in common, also blurred ones
+LARGEST = 400  # features compared of each picture: even blurred copies share them
 
 
 def may_be_mirrored(features0: Features, features1: Features, config: MatchConfig = MatchConfig()) -> bool:

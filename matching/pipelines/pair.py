@@ -127,7 +127,7 @@ def match_pictures(
     )
 
 
-@single_blas_thread()  # many small matrices, which several threads would take longer for
+@single_blas_thread()  # many small matrices: several threads would be slower
 def match_described(
     described0: DescribedPicture,
     described1: DescribedPicture,
@@ -141,7 +141,7 @@ def match_described(
 ) -> MatchResult:
     """Match described pictures as `match` does; negatives are tried only with `stages`, in twice the time."""
     clock = clock or Clock()
-    # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
+    # The stages use the pictures in a canonical order, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
     seen = (described1, described0) if swapped else (described0, described1)
     if swapped:
@@ -164,13 +164,13 @@ def match_described(
 
 
 def match_features_of_pair(state: PairState, context: PairContext) -> PairState:
-    """The candidates."""
+    """Find the candidates."""
     best, reserve = find_candidates(*context.features, context.config)
     return replace(state, candidates=best, reserve=reserve, n_listed=len(best))
 
 
 def group_with(stages: Stages) -> Callable[[PairState, PairContext], PairState]:
-    """The stage "grouping" by a list of its own stages."""
+    """The stage "grouping" with a list of stages."""
 
     def group_candidates(state: PairState, context: PairContext) -> PairState:
         candidates, groups = find_objects(state.candidates, state.reserve, context.config, stages)
@@ -204,7 +204,7 @@ def look_at_views(state: PairState, context: PairContext) -> PairState:
 
 
 def look_closer(state: PairState, context: PairContext) -> PairState:
-    """The objects, and the details of pictures that are matched at their full size."""
+    """Add the details of pictures that are matched at their full size."""
     if context.details is None:
         return state
     closer = _choose_details(state.seen, state.located, context.config)
@@ -215,7 +215,7 @@ def look_closer(state: PairState, context: PairContext) -> PairState:
 
 
 def look_in_negative(state: PairState, context: PairContext) -> PairState:
-    """The objects found with one picture in negative, if there are none without."""
+    """The objects found with one picture in negative, if there are no others."""
     if len(state.located.scores):
         return state
     second = replace(context.second, features=negative_features(context.second.features))
@@ -277,7 +277,7 @@ def choose_stages(config: MatchConfig) -> Stages:
 
 
 def label_by(find_clusters: FindClusters) -> Stages:
-    """The stages with a function that labels candidates in place of the grouping and its tests."""
+    """The stages, with a function that labels candidates instead of the grouping and its tests."""
 
     def label(state: PairState, context: PairContext) -> PairState:
         return replace(state, groups=find_clusters(state.candidates, context.config))
@@ -286,7 +286,7 @@ def label_by(find_clusters: FindClusters) -> Stages:
 
 
 def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int]:
-    """Choose the pictures to match at their full size: the reduced one, or both if nothing sure was found."""
+    """Choose the pictures to match at their full size: the reduced one, or both if no object is sure."""
     larger = [k for k in (0, 1) if is_larger(pair[k], config)]
     if len(larger) == 1 or is_solved(found):
         return larger[: len(larger) % 2]

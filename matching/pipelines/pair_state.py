@@ -32,12 +32,12 @@ class PairContext:
 
     @property
     def features(self) -> tuple[Features, Features]:
-        """Those of both pictures."""
+        """The features of both pictures."""
         return self.first.features, self.second.features
 
     @property
     def steps(self) -> tuple[Floats, Floats]:
-        """(2,) float64 each: pixels of the pictures in a working pixel."""
+        """(2,) float64 each: the pixels of each picture per working pixel."""
         return self.first.step, self.second.step
 
 
@@ -45,12 +45,12 @@ class PairContext:
 class PairState:
     """The state of a pair; fields are filled by the stages in turn."""
 
-    seen: Pair  # the pictures at their working size, or closer
-    candidates: Any = None  # the best; from `grouping` on also the reserve, the next best
+    seen: Pair  # the pictures at their working size, or larger
+    candidates: Any = None  # the best; from `grouping` on, also the reserve: the next best
     reserve: Any = None
     n_listed: int = 0  # candidates that the result lists
     groups: Any = None  # Groups of the candidates
-    located: Any = None  # Located: the same in pixels of the pictures, from `listing` on
+    located: Any = None  # Located: candidates and groups in pixels of the pictures, from `listing` on
     negative: bool = False  # whether one picture shows the objects in negative
     objects: tuple[MatchedObject, ...] = ()
     things: tuple[Thing, ...] = ()

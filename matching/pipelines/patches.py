@@ -11,11 +11,12 @@ import numpy as np
 
 from matching._common.types import Bools, Floats, Ints
 from matching.config import MatchConfig
+from matching.correspondences.points import NEIGHBORS
 from matching.grouping.repeats import Repeats, is_mostly_amid
 from matching.objects.description import MatchedObject
 from matching.pictures.images import Picture
 from matching.pipelines.description import DescribedPicture, describe_details, is_small
-from matching.pipelines.details import FEWEST, SMALLEST, Located, join_objects
+from matching.pipelines.details import SMALLEST, Located, join_objects
 from matching.settings import LARGEST
 
 # Of four photographs with a copied patch of 40 px that their own size does not show, three are solved; with
@@ -28,7 +29,7 @@ SEARCH = {
     "reserve": 0.0,
     "n_neighbors": 15,
     "min_degree": 0.25,
-    "min_matches": FEWEST,
+    "min_matches": NEIGHBORS,
 }
 EXACT = 0.3  # pixels: patches had errors of 0.1 to 0.2, things that are alike, but no copies, 0.5 and more
 

@@ -12,7 +12,7 @@ from matching.stages import Stages
 
 
 class Search:
-    """Looks for what a picture shows in other pictures."""
+    """Searches other pictures for the objects of one picture."""
 
     def __init__(self, picture: Picture, config: MatchConfig, stages: Stages | None = None) -> None:
         self._picture, self._config, self._stages = picture, config, stages

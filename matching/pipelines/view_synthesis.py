@@ -19,8 +19,8 @@ from matching.grouping.refinement.planes import count_places, find_planes
 from matching.objects.confidence import DOUBTFUL, confidence
 from matching.pipelines.details import Located
 
-ENOUGH = 2  # times the places that an object needs: no more views are looked at
-OVERLAP = 0.5  # share of a plane under larger ones from which on it is dropped
+ENOUGH = 2  # times the places that an object needs: then no more views are simulated
+OVERLAP = 0.5  # a plane is dropped if larger ones cover this share of it
 
 
 def is_solved(groups: Groups | Located) -> bool:

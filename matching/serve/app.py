@@ -33,7 +33,7 @@ KINDS = {
     "xml": "application/xml",
     "zip": "application/zip",
 }
-SETTINGS = {  # that a request may have in its address
+SETTINGS = {  # settings that the address of a request may contain
     "max_pixels": MAX_PIXELS,
     "max_matches": MAX_MATCHES,
     "mirrored": MIRRORED,
@@ -43,7 +43,7 @@ OWN = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'"
 )
 PAGE_POLICY = f"{OWN}; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-# The report's script stands in the page. Its origin is nobody's, so it can reach nothing here.
+# The report's script is in the page. It has an opaque origin, so it can reach nothing here.
 REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline';"
     " script-src 'unsafe-inline'; frame-ancestors 'self'"
@@ -83,7 +83,7 @@ def create_app(limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK) ->
 
 async def _refuse(request: Request, refusal: Refusal) -> Response:
     headers = dict(refusal.headers)
-    if refusal.status == 408:  # the client sends too slowly to wait for the rest
+    if refusal.status == 408:  # the client is too slow to wait for the rest
         headers["Connection"] = "close"
     else:
         await drain(request)
@@ -97,7 +97,7 @@ async def _refuse_as_told(request: Request, error: HTTPException) -> Response:
 async def _refuse_for_lack(request: Request, error: OSError | MemoryError) -> Response:
     reason = getattr(error, "strerror", None) or "not enough memory"
     log.warning("a request was refused: %s", reason)
-    return await _refuse(request, Refusal(503, f"the server lacks what it needs ({reason}); try again later"))
+    return await _refuse(request, Refusal(503, f"the server is out of resources ({reason}); try again later"))
 
 
 def _add_page(app: FastAPI, limits: Limits) -> None:
@@ -170,7 +170,7 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
 
 
 def read_settings(asked: Mapping[str, str]) -> dict[str, Any]:
-    """The settings of a match that a request's address names."""
+    """Read the settings of a match from the address of a request."""
     settings: dict[str, Any] = {}
     for name, text in asked.items():
         if name not in SETTINGS:
@@ -191,7 +191,7 @@ def read_settings(asked: Mapping[str, str]) -> dict[str, Any]:
 
 
 def name_download(names: Sequence[str], name: str) -> str:
-    """The name, made of those of the pictures, under which a file of results is downloaded."""
+    """Name a download of a result file after the pictures."""
     return "-".join([*(PurePath(picture).stem for picture in names), name])
 
 
@@ -228,7 +228,7 @@ class _OpenFile(StreamingResponse):
 
 
 def _check_origin(request: Request) -> None:
-    """Raises Refusal for what another site's page sends: browsers name the page's origin."""
+    """Raise Refusal for requests from pages of other sites: browsers state the origin."""
     origin, host = request.headers.get("origin"), request.headers.get("host")
     if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
         raise Refusal(403, "requests from other sites are not accepted")

@@ -11,12 +11,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matching.serve.limits import Limits
 
-FAREWELL_SECONDS = 3.0  # what a connection gets to end its exchange when the server ends
+FAREWELL_SECONDS = 3.0  # for a connection to finish its exchange when the server ends
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 5\r\n\r\n"
 
 
 def limited_protocol(limits: Limits) -> partial[LimitedProtocol]:
-    """Make what `uvicorn.Config` takes as `http`."""
+    """Make the protocol that `uvicorn.Config` takes as `http`."""
     return partial(LimitedProtocol, limits=limits)
 
 
@@ -32,7 +32,7 @@ class LimitedProtocol(H11Protocol):
         self._farewell = False
 
     def connection_made(self, transport: Any) -> None:
-        """Accept a connection, if need be in place of another, or refuse it."""
+        """Accept a connection, if necessary in place of another one, or refuse it."""
         super().connection_made(transport)
         self._await_request()
         if len(self.connections) <= self.limits.connections:
@@ -64,13 +64,13 @@ class LimitedProtocol(H11Protocol):
             self._cut_after(self.limits.exchange_seconds)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, unless parts of the answer are still to be sent."""
+        """Wait for the next request, unless parts of the answer still have to be sent."""
         super().on_response_complete()
         if self.cycle.response_complete and self.transport.get_write_buffer_size() == 0:
             self._await_request()
 
     def pause_writing(self) -> None:
-        """Limit the time in which the client must read on."""
+        """Limit the time until the client reads on."""
         super().pause_writing()
         self._cut_after(min(self.limits.stall_seconds, self._exchange_ends - self.loop.time()))
 
@@ -80,7 +80,7 @@ class LimitedProtocol(H11Protocol):
         self._cut_after(self._exchange_ends - self.loop.time())
 
     def shutdown(self) -> None:
-        """Give an exchange in progress a few seconds: the server ends."""
+        """Give an exchange in progress a few seconds, because the server ends."""
         self._cut_after(FAREWELL_SECONDS)
         self._farewell = True
         try:
@@ -89,7 +89,7 @@ class LimitedProtocol(H11Protocol):
             self.cut()
 
     def cut(self) -> None:
-        """Close the connection at once, whatever has not been sent."""
+        """Close the connection at once, even if data has not been sent."""
         self.connections.discard(self)
         self.transport.abort()
 

@@ -10,12 +10,12 @@ from typing import IO
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock
-except ImportError:  # Windows: what a killed server left stays
+except ImportError:  # Windows: files of a killed server stay
     flock = None  # type: ignore[assignment]
 
 PREFIX = "gdl-match-serve-"
-LOCK = "lock"  # a file that the server holds as long as it lives
-YOUNG = 60.0  # seconds in which a folder without a lock may be one that is being made
+LOCK = "lock"  # a file that the server locks while it runs
+YOUNG = 60.0  # seconds during which a folder without a lock may still be in the making
 
 
 class ServerFolder:
@@ -55,11 +55,11 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def _hold(lock: IO[bytes]) -> bool:
-    """Hold a lock until its file is closed; returns whether no other process does."""
+    """Hold a lock until its file is closed; return whether no other process holds it."""
     if flock is None:
         return True
     try:
         flock(lock, LOCK_EX | LOCK_NB)
-    except OSError:  # another process has it, or the file system has no locks
+    except OSError:  # another process holds it, or the file system has no locks
         return False
     return True

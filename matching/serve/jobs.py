@@ -1,4 +1,4 @@
-"""The matches of a server: a bounded queue, worker processes, results that are deleted after a while."""
+"""The matches of a server: a bounded queue, worker processes, and results that are deleted in time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FILES = (
     *("matches.csv", "database.db"),
 )
 RETRY = 5  # seconds after which a refused client may ask again
-SWEEP = 5.0  # seconds between looks at what is old
-STARTS = 5  # tries to start a process for a match
-PAUSE = 1.0  # seconds before something that failed is tried again
+SWEEP = 5.0  # seconds between checks for old results
+STARTS = 5  # attempts to start a process for a match
+PAUSE = 1.0  # seconds before something that failed is retried
 log = logging.getLogger("gdl-match.serve")
 
 
@@ -41,11 +41,11 @@ class Job:
     state: str = "uploading"  # "uploading", "waiting", "running", "done" or "failed"
     names: list[str] = field(default_factory=list)  # of the pictures, one or two
     upload: Upload = field(default_factory=Upload)
-    stage: tuple[str, int, int] = ("read", 0, 1)  # its name, stages that have ended, stages in all
+    stage: tuple[str, int, int] = ("read", 0, 1)  # name of the stage, stages that have ended, all stages
     settings: dict[str, Any] = field(default_factory=dict)  # of the match, by their names in MatchConfig
     told: str | None = None  # a few words about what was found
-    lines: list[str] = field(default_factory=list)  # more about it
-    look_harder: bool = False  # whether views may find what was not found without them
+    lines: list[str] = field(default_factory=list)  # more about what was found
+    look_harder: bool = False  # whether simulated views may find more
     error: str | None = None  # why it failed
     ended: float | None = None  # time.monotonic() when it was done or failed
     files: list[str] = field(default_factory=list)  # names of its results
@@ -71,7 +71,7 @@ class Jobs:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Jobs]:
-        """Carry out matches; afterwards no process or file is left, not even of a server that was killed."""
+        """Carry out matches; afterwards no process or file is left, even if an earlier server was killed."""
         remove_abandoned()
         workers = [Worker("match", self.limits.match_memory) for _ in range(self.limits.jobs)]
         self._duties = {f"match ({k})": partial(self._match_for_ever, w) for k, w in enumerate(workers)}
@@ -92,8 +92,8 @@ class Jobs:
     async def slot(self) -> AsyncIterator[Job]:
         """Make a new Job with its folder.
 
-        Inside, its uploads are written and its names set. Afterwards it waits for its turn, or is deleted if
-        there was any error.
+        Inside, the caller writes the uploads and sets the names. Afterwards the job waits for its turn, or is
+        deleted if there was an error.
         """
         self._keep_working()
         waiting = self._count("waiting")
@@ -129,7 +129,7 @@ class Jobs:
             raise Refusal(*refused)
 
     def _has_room_for_upload(self) -> bool:
-        """Whether another upload may begin; a very slow one is dropped for it."""
+        """Whether another upload may begin; if necessary, a very slow one is dropped."""
         uploads = [job for job in self._jobs.values() if job.state == "uploading"]
         if len(uploads) < self.limits.queue:
             return True
@@ -156,7 +156,7 @@ class Jobs:
             self._remove(job.folder)
 
     def status(self, job: Job) -> dict[str, Any]:
-        """The state of a match, as the client gets it."""
+        """The state of a match, as sent to the client."""
         self._keep_working()
         status = {"id": job.id, "state": job.state, "names": job.names}
         if job.state == "waiting":
@@ -172,7 +172,7 @@ class Jobs:
     def health(self) -> dict[str, Any]:
         """Whether matches can be carried out, and what prevents it."""
         ended = [name for name in self._duties if name not in self._tasks or self._tasks[name].done()]
-        problems = [f"a task had ended: {name}" for name in ended]
+        problems = [f"a task ended: {name}" for name in ended]
         self._keep_working()
         if self._trouble is not None:
             problems.append(f"no process could be started: {self._trouble}")
@@ -192,7 +192,7 @@ class Jobs:
         return sum(job.state in states for job in self._jobs.values())
 
     def _existing_root(self) -> Path:
-        """The folder that all others are in, made again where somebody has deleted it."""
+        """The folder of all other folders, made again if somebody deleted it."""
         if self._root is None or not self._root.path.is_dir():
             if self._root is not None:
                 self._root.remove()
@@ -206,7 +206,7 @@ class Jobs:
             self._left.discard(folder)
 
     def _keep_working(self) -> None:
-        """Start the tasks that do the work, and again those that have ended: they never should."""
+        """Start the tasks that do the work, and restart any that have ended, which should not happen."""
         for name, work in self._duties.items():
             task = self._tasks.get(name)
             if task is not None and not task.done():
@@ -215,7 +215,7 @@ class Jobs:
             if task is not None:
                 self._restarts += 1
                 error = None if task.cancelled() else task.exception()
-                log.error("a task had ended and is started again: %s", name, exc_info=error)
+                log.error("a task ended and is restarted: %s", name, exc_info=error)
 
     async def _match_for_ever(self, worker: Worker) -> None:
         while True:
@@ -229,7 +229,7 @@ class Jobs:
                 job.task = asyncio.create_task(self._match(job, worker))
                 await job.task
             except asyncio.CancelledError:
-                if job.id in self._jobs or not self._duties:  # it was not the match alone that was stopped
+                if job.id in self._jobs or not self._duties:  # more than the match was stopped
                     raise
             except Exception:
                 log.exception("match failed")
@@ -260,7 +260,7 @@ class Jobs:
                 job.error = "the program failed on these pictures; the server's log says where"
 
     async def _ask(self, worker: Worker, request: dict[str, Any], note: Callable[[Any], None]) -> Any:
-        """The answer of a worker, whose process is tried a few times to start: what lacks may come back."""
+        """The answer of a worker; starts its process, with retries, because a lack of resources may pass."""
         tries = 1
         while True:
             try:
@@ -276,7 +276,7 @@ class Jobs:
             await asyncio.sleep(PAUSE)
 
     def _end(self, job: Job) -> None:
-        """The job is done or has failed; of its files, only results are left."""
+        """End a job that is done or has failed, and keep only its results."""
         job.ended = time.monotonic()
         try:
             if job.told is None:
@@ -297,7 +297,7 @@ class Jobs:
             self._forget_old()
 
     def _forget_old(self) -> None:
-        """Delete results that are old, many or large, the oldest first; the last ones stay for a while."""
+        """Delete results that are too old, many or large, the oldest first; the latest stay for a while."""
         ended = [(job.ended, job) for job in self._jobs.values() if job.ended is not None]
         ended.sort(key=lambda pair: pair[0])
         old = time.monotonic() - self.limits.keep_seconds
@@ -312,7 +312,7 @@ class Jobs:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(min(SWEEP, self.limits.keep_seconds))
-            with suppress(OSError, MemoryError):  # of this time only
+            with suppress(OSError, MemoryError):  # only this sweep fails
                 self._forget_old()
                 for folder in tuple(self._left):
                     self._remove(folder)

@@ -1,17 +1,15 @@
-"""A log that stays small however often something fails."""
+"""A log that stays small even if something fails often."""
 
 import logging
 import time
 from typing import Any
 
-BURST = 5  # records of a kind that are written
-WINDOW = 60.0  # in so many seconds
+BURST = 5  # records of each kind that are written ...
+WINDOW = 60.0  # ... in this many seconds
 
 
 class Sparing(logging.Filter):
-    """Lets through a few records a minute of each line of code and exception; the next says how many it left
-    out.
-    """
+    """Lets a few records a minute through per line of code and exception; the next one counts the others."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 SCRIPT = Path(__file__).with_name("worker.py")
-START_SECONDS = 60.0  # loading `matching` takes one or two, more where the disk is slow
+START_SECONDS = 60.0  # loading `matching` takes one or two, or more from a slow disk
 END_SECONDS = 5.0  # a killed process is gone at once, unless the system itself hangs
-TRIES = 3  # of a request whose process had died before it began
+TRIES = 3  # attempts at a request whose process died before it began
 
 
 class NotStarted(Exception):
@@ -56,7 +56,7 @@ class Worker:
         raise Died
 
     async def end(self) -> None:
-        """End the process, if there is one, whatever it does."""
+        """End the process, if there is one, even if it is busy."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -74,9 +74,9 @@ class Worker:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                start_new_session=True,  # Ctrl-C in a terminal is for the server alone
+                start_new_session=True,  # only the server gets Ctrl-C
             )
-        except (OSError, MemoryError, RuntimeError) as error:  # the last where no thread can be started
+        except (OSError, MemoryError, RuntimeError) as error:  # the last: no thread can be started
             raise NotStarted(getattr(error, "strerror", None) or str(error) or "no memory") from error
         try:
             async with asyncio.timeout(START_SECONDS):
@@ -96,7 +96,7 @@ async def _answer(
 ) -> Any:
     assert process.stdin is not None and process.stdout is not None
     begun = False
-    with suppress(ConnectionError, ValueError):  # it ends meanwhile, or sends something that is not a message
+    with suppress(ConnectionError, ValueError):  # the process ends, or sends no valid message
         process.stdin.write(line)
         await process.stdin.drain()
         while said := await process.stdout.readline():

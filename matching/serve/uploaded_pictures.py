@@ -1,4 +1,4 @@
-"""The match of one upload: what two pictures have in common, or what one shows more than once."""
+"""The match of one upload: the objects of two pictures, or the repeated objects of one."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -21,8 +21,8 @@ from matching.pipelines.pair import list_stages, match_pictures
 from matching.pipelines.repeats import NAMES, find_repeats_in_picture
 from matching.result import MatchResult
 
-WARPED = 8  # objects that the report lays over each other: a second each
-# What the page has in place of options of the command. Hints to other options, or to Python, are left out.
+WARPED = 8  # objects that the report warps: each takes a second
+# What the page offers instead of options of the command. Hints at other options or Python are left out.
 FIELDS = {
     "--max-matches 6000": "6000 in “Candidates at most”",
     "masking the texture with --mask0 and --mask1": "cutting the texture off",
@@ -55,7 +55,7 @@ def match_uploads(
 
 
 def _describe(result: MatchResult, pictures: list[Picture], config: MatchConfig) -> list[str]:
-    """What the page says below the first line: counts, or why there is nothing; at which size it looked."""
+    """The lines of the page below the first: counts, or why there is nothing, and the matched size."""
     lines, distinct = list[str](), pictures[: 1 if result.of_one else 2]
     if result.of_one and result.things:
         lines.append(words.describe_repeats(result))
@@ -72,7 +72,7 @@ def _describe(result: MatchResult, pictures: list[Picture], config: MatchConfig)
 
 
 def _reword(hint: str) -> str:
-    """A hint by what the page has, or nothing."""
+    """Rephrase a hint for the page, or drop it."""
     for option, there in FIELDS.items():
         hint = hint.replace(option, there)
     return "" if "--" in hint or "in Python" in hint else hint
@@ -104,7 +104,7 @@ def _match(
 
 
 def _choose_exports(result: MatchResult, pictures: list[Picture]) -> tuple[str, ...]:
-    """Matches as a table, and for COLMAP, which takes two pictures of unlike names."""
+    """Matches as a table, and for COLMAP, which requires two pictures with different names."""
     if not result.of_one:
         with suppress(InputError):
             check_formats(("colmap",), pictures)

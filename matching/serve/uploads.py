@@ -1,6 +1,6 @@
 """Receiving one picture or two: never more bytes than allowed, and nothing but these files.
 
-The only thing used of what a client says about a file is the name, and only to show it.
+Of the client's description of a file, only the name is used, and only to show it.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from matching.serve.limits import Limits, Refusal
 
 FIELDS = ("image0", "image1")
 LONGEST_NAME = 80
-LONGEST_BOUNDARY = 70  # characters, by RFC 2046
-DRAINED = 100_000_000  # bytes of a refused upload that are read all the same, so that the client hears why
+LONGEST_BOUNDARY = 70  # characters, as in RFC 2046
+DRAINED = 100_000_000  # bytes of a refused upload that are still read, so that the client gets the reason
 DRAIN_SECONDS = 10.0
-SLOW = 20_000  # bytes a second: an upload below gives way to another one
-GRACE = 2.0  # seconds in which it does not
+SLOW = 20_000  # bytes per second: a slower upload gives way to another one
+GRACE = 2.0  # seconds before an upload can give way
 
 
 class Upload:
@@ -39,7 +39,7 @@ class Upload:
 
     @property
     def rate(self) -> float:
-        """Bytes a second."""
+        """Bytes per second."""
         return self.received / max(time.monotonic() - self._began, 1e-3)
 
     @property
@@ -48,14 +48,14 @@ class Upload:
         return time.monotonic() - self._began > GRACE and self.rate < SLOW and self._timeout is not None
 
     def give_way(self) -> None:
-        """End it: its request is refused."""
+        """End the upload: its request is refused."""
         self.gives_way = True
         if self._timeout is not None:
             self._timeout.reschedule(asyncio.get_running_loop().time())
 
     @asynccontextmanager
     async def limit(self, seconds: float) -> AsyncIterator[None]:
-        """Bound the time that it takes."""
+        """Bound the time that the upload takes."""
         try:
             async with asyncio.timeout(seconds) as self._timeout:
                 yield
@@ -76,7 +76,7 @@ async def receive(request: Request, folder: Path, limits: Limits, upload: Upload
     try:
         async with upload.limit(limits.upload_seconds):
             return await _store(Request(request.scope, _limit(request, limits, upload)), folder)
-    except ClientDisconnect:  # nobody hears it
+    except ClientDisconnect:  # nobody gets the answer
         raise Refusal(400, "the upload was interrupted") from None
 
 
@@ -109,7 +109,7 @@ def _check_kind(request: Request) -> None:
 
 
 async def _store(request: Request, folder: Path) -> list[str]:
-    form = await request.form(max_files=len(FIELDS), max_fields=0)  # HTTPException 400 if it is none
+    form = await request.form(max_files=len(FIELDS), max_fields=0)  # HTTPException 400 if it is invalid
     try:
         given = [form.get(field) for field in FIELDS if field in form]
         files = [(file, file.filename) for file in given if isinstance(file, UploadFile) and file.filename]
@@ -128,7 +128,7 @@ def _copy(source: BinaryIO, path: Path) -> None:
 
 
 def _limit(request: Request, limits: Limits, upload: Upload) -> Callable[[], Awaitable[Message]]:
-    """The request's receive(), which refuses to go on beyond the bytes allowed, or after a long pause."""
+    """The request's receive(), with Refusal beyond the allowed bytes or after a long pause."""
     too_many = Refusal(413, f"both pictures together may have at most {limits.upload / 1e6:g} MB")
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limits.upload:
@@ -139,7 +139,7 @@ def _limit(request: Request, limits: Limits, upload: Upload) -> Callable[[], Awa
             async with asyncio.timeout(limits.stall_seconds):
                 message = await request.receive()
         except TimeoutError:
-            reason = f"the upload stood still for more than {limits.stall_seconds:g} s"
+            reason = f"the upload stalled for more than {limits.stall_seconds:g} s"
             raise Refusal(408, reason) from None
         request.state.complete = not message.get("more_body", False)
         upload.received += len(message.get("body", b""))

@@ -1,9 +1,9 @@
-"""The script of a process that reads headers of pictures or matches pictures, away from the server.
+"""The script of a process that reads headers of pictures or matches pictures, separate from the server.
 
-So files that break a decoder, or make it take all memory or time, break nothing else. Requests are lines of
-JSON on standard input, messages lines of JSON on standard output: "ready" once, then for each request
-"begun", "stage" whenever a stage ends (the next one, stages done, stages in all), and "answer" or "failed".
-Nothing of the package is imported at the top: matching takes a second and 150 MB to load.
+So a file that breaks a decoder, or makes it use all memory or time, breaks nothing else. Requests are lines
+of JSON on standard input, and messages are lines of JSON on standard output: "ready" once, then for each
+request "begun", "stage" whenever a stage ends (the next one, stages done, all stages), and "answer" or
+"failed". No module of the package is imported at the top, because matching takes a second and 150 MB to load.
 """
 
 import json
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-LONGEST_TRACEBACK = 8000  # characters of it that are sent; the server reads lines of up to 64 kB
-# in the text of an error of OpenCV, or of one that loads a library
+LONGEST_TRACEBACK = 8000  # characters that are sent; the server reads lines of up to 64 kB
+# in the text of errors of OpenCV, or of loading a library
 OUT_OF_MEMORY = ("Insufficient memory", "bad_alloc", "failed to map segment")
 
 Tell = Callable[..., None]
@@ -25,13 +25,13 @@ Tell = Callable[..., None]
 def main(role: str, memory: str) -> None:
     """Carry out requests until standard input ends."""
     _limit("RLIMIT_AS", int(memory))
-    _limit("RLIMIT_CORE", 0)  # it would hold the pictures
+    _limit("RLIMIT_CORE", 0)  # a core file would contain the pictures
     tell = partial(_tell, os.dup(1))
-    os.dup2(2, 1)  # what a library prints must not get among the messages
+    os.dup2(2, 1)  # output of libraries must not mix with the messages
     carry_out = _match_role() if role == "match" else _check_role()
     tell(ready=True)
     with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
-        for descriptor in (1, 2):  # decoders tell of damage there; errors of our own are sent
+        for descriptor in (1, 2):  # decoders report damage there; our errors are sent
             os.dup2(nowhere.fileno(), descriptor)
     for line in sys.stdin.buffer:
         tell(begun=True)
@@ -44,7 +44,7 @@ def main(role: str, memory: str) -> None:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error, or one that led to it, says that there is no memory left."""
+    """Test whether an error, or one that led to it, says that memory ran out."""
     while error is not None:
         if isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY):
             return True
@@ -53,7 +53,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | None:
-    """Check by its header that a file is a picture of a known kind, and not too large."""
+    """Check from the header of a file that it is a picture of a known kind, and not too large."""
     from PIL import Image, UnidentifiedImageError
 
     from matching.pictures.formats import readable_formats, reads_heic
@@ -62,7 +62,7 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
     rule = f"a picture may have at most {pixels / 1e6:g} megapixels"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of large pictures: they are refused below
+            warnings.simplefilter("ignore")  # about large pictures, which are refused below
             width, height = _heic_size(path) or _size(path, readable_formats())
             size = width * height
     except MemoryError:
@@ -99,7 +99,7 @@ def _heic_size(path: str) -> tuple[int, int] | None:
 
 
 def _check_role() -> Callable[..., tuple[int, str] | None]:
-    """`check`, with all that it loads, so that only the reading of a header counts as its time."""
+    """Return `check` after loading its modules, so that only the reading of a header takes time."""
     from PIL import Image
 
     from matching.pictures.formats import reads_heic
@@ -134,7 +134,7 @@ def _limit(name: str, value: int) -> None:
 
 
 def _limit_processor_time(seconds: float) -> None:
-    """End this process if it computes for longer than the server would wait, should that not end it."""
+    """End this process if it computes longer than the server waits, in case the server does not end it."""
     used = sum(os.times()[:2])
     _limit("RLIMIT_CPU", int(used + seconds * (os.cpu_count() or 1)) + 2)
 

@@ -1,4 +1,4 @@
-"""What is written of a thing in a video: matches.json and the contact sheet."""
+"""The files of a search for a thing in a video: matches.json and the contact sheet."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -24,7 +24,7 @@ FILES = {MANIFEST, SHEET}
 def write_video_results(
     folder: Path, result: VideoResult, names: tuple[str | None, str | None], *, sheet: bool = True
 ) -> None:
-    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or none if it fails."""
+    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or neither if that fails."""
 
     def files() -> Iterator[tuple[str, Content]]:
         if sheet and result.appearances:
@@ -38,7 +38,7 @@ def write_video_results(
 
 
 def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -> dict[str, Any]:
-    """The content of matches.json but for the list of files."""
+    """The content of matches.json except the list of files."""
     pictures = zip(names, (result.thing, result.size), strict=True)
     none = np.empty((0, 2)), np.empty((0, 2)), np.empty(0, np.int64), np.empty(0)
     return {

@@ -1,4 +1,4 @@
-"""The frames of a video that are looked at: one every so many seconds."""
+"""Reads the frames of a video that are searched: one per interval of time."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from matching.pictures.decoding import HEAD, MAX_PIXELS
 from matching.pictures.names import check_name
 
 SLACK = 1e-6  # seconds by which times of frames may be off
-# MP4, QuickTime and 3GP (but no HEIC nor AVIF); AVI; Matroska and WebM; Flash; Ogg; ASF; MPEG streams.
+# MP4, QuickTime and 3GP (but not HEIC or AVIF); AVI; Matroska and WebM; Flash; Ogg; ASF; MPEG streams.
 KINDS = re.compile(
     rb"....(ftyp(?!mif1|msf1|heic|heix|hevc|heim|heis|avif|avis)|moov|mdat|wide|free|skip)|RIFF....AVI "
     rb"|\x1aE\xdf\xa3|FLV\x01|OggS|0&\xb2u\x8ef\xcf\x11|\0\0\x01[\xba\xb3]|G.{187}G.{187}G",
@@ -36,7 +36,7 @@ class Frame:
 
 @dataclass(eq=False)
 class Video:
-    """A video that is open, and what is known of it."""
+    """An open video, and what is known about it."""
 
     path: Path
     width: int  # of its frames as shown, pixels
@@ -48,15 +48,15 @@ class Video:
 
     @property
     def ends_early(self) -> bool:
-        """Whether at least a tenth of the frames that its header declares can't be read."""
+        """Whether at least a tenth of the frames that the header declares can't be read."""
         return self.n_frames < 0.9 * self.claimed
 
     def frames(self, every: float) -> Iterator[Frame]:
-        """Read on, and give the first frame of each `every` seconds."""
+        """Read on, and yield the first frame in each interval of `every` seconds."""
         assert self.reader is not None
         due, last = -np.inf, -np.inf
         while (seconds := self.reader.skip()) is not None:
-            if seconds <= last:  # the file tells no times, or wrong ones
+            if seconds <= last:  # the file has no times, or wrong ones
                 seconds = last + 1 / (self.reader.rate or 25.0)
             number, last = self.n_frames, seconds
             self.n_frames, self.seconds = number + 1, max(seconds, 0.0)
@@ -90,7 +90,7 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
 
 
 def _check_kind(path: Path) -> None:
-    """Only what is known to be a video in one file is given to FFmpeg: other kinds may lead anywhere."""
+    """Check that a file is a self-contained video, because FFmpeg would follow other kinds anywhere."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise InputError(f"{path}: is a pipe or device, not a file, and may never end")

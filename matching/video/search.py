@@ -18,8 +18,8 @@ from matching.pipelines.searching import Search
 from matching.settings import EVERY
 from matching.video.reading import SLACK, open_video
 
-GAP = 2  # times `every`: frames further apart are of two appearances, so that one may fail in between
-WIDTH = 360  # pixels of the picture that is kept of an appearance, and of a frame on the contact sheet
+GAP = 2  # times `every`: frames further apart belong to two appearances, so one frame may fail in between
+WIDTH = 360  # pixels of the kept picture of an appearance, and of a frame on the contact sheet
 Progress = Callable[[float, float, int], object]
 
 
@@ -30,13 +30,13 @@ class Sighting:
     Parameters
     ----------
     frame : int
-        Its number in the video, the first is 0.
+        The frame's number in the video; the first is 0.
     seconds : float
         When it is shown.
     objects : tuple of MatchedObject
         The objects found; picture 1 is the frame.
     things : tuple of Thing
-        Which of these are copies of one thing.
+        The things that the objects show; copies belong to one thing.
     """
 
     frame: int
@@ -46,7 +46,7 @@ class Sighting:
 
     @property
     def score(self) -> float:
-        """That of its best object."""
+        """The score of the best object."""
         return max(found.score for found in self.objects)
 
 
@@ -77,7 +77,7 @@ class Appearance:
 
     @property
     def best(self) -> Sighting:
-        """The sighting of highest score, the first of equal ones."""
+        """The sighting with the highest score, or the first of several with it."""
         return max(self.sightings, key=lambda sighting: sighting.score)
 
 
@@ -100,9 +100,9 @@ class VideoResult:
     seconds : float
         Length of the video, as far as it can be read.
     n_looked_at : int
-        Frames that were looked at.
+        Number of frames that were searched.
     every : float
-        Seconds between them.
+        Seconds between these frames.
     ends_early : bool
         Whether less of the video can be read than its header says.
     config : MatchConfig
@@ -146,17 +146,17 @@ def find_in_video(
     Parameters
     ----------
     thing : path, bytes, binary file, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
-        A picture of it.
+        A picture of the thing.
     video : path
         The file of the video.
     config : MatchConfig
         The settings.
     every : float
-        Seconds between the frames that are looked at.
+        Seconds between the frames that are searched.
     mask : as `thing`, of its size, optional
         White where the picture shows the thing; by default, everywhere.
     progress : callable, optional
-        Called as ``progress(seconds, claimed, n_seen)`` after each frame that was looked at: its time, the
+        Called as ``progress(seconds, claimed, n_seen)`` after each frame that was searched: its time, the
         length that the header of the video states (0 if none), and the number of frames in which the thing
         was found.
     **settings : object
@@ -202,7 +202,7 @@ def find_in_video(
 
 
 class _Gathered:
-    """Sightings, gathered into appearances as they come; of each only one small picture is kept."""
+    """Gathers sightings into appearances as they come, and keeps only one small picture of each."""
 
     def __init__(self, gap: float) -> None:
         self._gap = gap + SLACK

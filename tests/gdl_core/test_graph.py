@@ -378,7 +378,7 @@ def test_rows_that_are_short():
 @pytest.mark.parametrize(
     ("indices", "distances", "message"),
     [
-        ([[1], [-1]], [[1.0], [5.0]], "where an index is -1 the distance must be infinite"),
+        ([[1], [-1]], [[1.0], [5.0]], "if an index is -1, the distance must be infinite"),
         ([[1], [0]], [[1.0], [np.inf]], "finite"),
         ([[-1, 1], [0, -1]], [[np.inf, 1.0], [1.0, np.inf]], "sorted"),
         ([[1], [-2]], [[1.0], [np.inf]], "indices must be in"),

@@ -74,7 +74,7 @@ def make_parser() -> options.LineParser:
     options.add_path(where, "colmap", "DIR", "write all matches as COLMAP's database.db")
     options.add_path(where, "hloc", "DIR", "write all matches as hloc's files")
     options.add_flag(
-        where, "static", "leave out objects that moved, which the camera's motion does not explain"
+        where, "static", "leave out objects that moved: the camera's motion does not explain them"
     )
     text = "number of pairs in the report, the best first"
     options.add_setting(where, "html_pairs", options.count_setting(100, text))
@@ -149,7 +149,7 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Check at the start, not after hours, that the results can be written."""
+    """Check that the results can be written, at the start rather than after hours."""
     from matching.collection.reports.export import check_tables_replaceable, require_parquet
     from matching.output.folders import check_folder, is_own_page
 
@@ -181,7 +181,7 @@ def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[
 
 
 def check_cluster_options(arguments: argparse.Namespace) -> None:
-    """Check that the work is either for processes of this machine or for a cluster."""
+    """Check that the options are either for processes of this machine or for a cluster."""
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine and --scheduler for a cluster: give only one of them")
 
@@ -207,7 +207,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
     from matching.collection.run import match_collection
 
     with warnings.catch_warnings():
-        # a picture's oddities: what matters is recorded
+        # about odd pictures: what matters is recorded
         warnings.simplefilter("ignore")
         plan = _make_plan(arguments)
         if arguments.hloc is not None:
@@ -240,7 +240,7 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
 
 
 def _check_names(plan: Plan) -> None:
-    """Check at the start, not after hours, that hloc's files can hold the names of the pictures."""
+    """Check that hloc's files can hold the names of the pictures, at the start rather than after hours."""
     from matching.output.exchange import check_name
     from matching.pictures.names import make_relative
 
@@ -258,7 +258,7 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
 
 
 def _find_cache_folder() -> Path:
-    """The user's folder for features or, if there is none, one that is removed when the process ends."""
+    """The user's folder for features or, if there is none, a folder that is removed when the process ends."""
     from platformdirs import user_cache_path
 
     from matching.output.files import make_folder

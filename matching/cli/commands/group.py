@@ -38,14 +38,14 @@ FILE  .npz  arrays with the names of LightGlue, LoFTR or vismatch, or xy0, xy1
       .h5   matches of hloc, with --features; all pairs of the file
       .db   database of COLMAP; all pairs of the file"""
 EPILOG = """\
-Exit status: 0 objects found (in some pair), 1 none, 2 bad input or usage, 3 an error of the program itself,
-130 interrupted.
+Exit status: 0 objects found (in some pair), 1 no objects, 2 bad input or usage, 3 an error of the program
+itself, 130 interrupted.
 Files in the output folder: matches.npz, matches.json, matches.png as gdl-match writes them; without pictures,
 matches.png shows the points. For a file with many pairs, a folder for each, and the groups in the format of
 the file: groups.h5 (hloc's matches without outliers, and groups0, the group of each match) and pairs.txt
 (pairs with objects), or groups.db (a copy of COLMAP's database without outliers: two_view_geometries has the
 static scene of each pair, two_view_geometries_0, _1, ... have single groups)."""
-LONGEST_NAME = 100  # letters of a folder's name
+LONGEST_NAME = 100  # characters of a folder's name
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,11 +91,11 @@ class Job:
     folder: Path  # of the results
     config: MatchConfig
     arguments: argparse.Namespace
-    guard: Guard  # makes a context in which Ctrl-C ends the process at once, while nothing is left behind
+    guard: Guard  # makes a context in which Ctrl-C ends the process at once and leaves nothing behind
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Absolute paths of what is read."""
+        """The absolute paths of the files that are read."""
         given = (self.file.path, self.file.features, *_image_options(self.arguments))
         return tuple(make_absolute(path) for path in given if path is not None)
 
@@ -160,7 +160,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 
 def _group_one(job: Job) -> int:
-    """Group one pair: the only one, or that of the pictures given."""
+    """Group one pair: the only one, or the one of the given pictures."""
     paths = (job.arguments.image0, job.arguments.image1)
     with job.guard():
         pictures = None if paths[0] is None else read_pictures(paths)
@@ -247,7 +247,7 @@ def _find_pictures(folder: Path | None, names: tuple[str, str]) -> list[Picture]
 
 
 def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
-    """Choose a name that is not taken, whatever the case of its letters, and add it to those taken."""
+    """Choose a name that is not taken, ignoring case, and add it to those taken."""
     base = "_".join(re.sub(r"[^\w.+-]", "-", name).lstrip(".") or "image" for name in names)[:LONGEST_NAME]
     name, number = base, 2
     while name.casefold() in taken:

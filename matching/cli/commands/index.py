@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matching.collection.watching import Seen
 
 COMMAND = "gdl-match index"
-DESCRIPTION = "An index of pictures on disk, which answers which of them show what a picture shows."
+DESCRIPTION = "Keep an index of pictures on disk, and find those that share objects with a picture."
 EPILOG = """\
 Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed, 130
 interrupted. Each add adds new pictures, drops those whose files are gone, and updates those that changed."""
@@ -51,7 +51,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(add, "recursive", "include subfolders")
     options.add_flag(add, "check", "read the whole index, and repair damaged parts")
     text = "Find the pictures of an index that share an object with a picture."
-    query = commands.add_parser("query", help="find what pictures show", description=text)
+    query = commands.add_parser("query", help="find pictures that share objects", description=text)
     text = "pictures, or folders of them"
     query.add_argument("pictures", type=options.parse_path, nargs="+", metavar="IMAGE", help=text)
     options.add_flag(query, "json", "print one JSON document on standard output")
@@ -59,17 +59,17 @@ def make_parser() -> options.LineParser:
     options.add_path(query, "hloc_pairs", "FILE", text)
     options.add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
     text = "Group the pictures of an index that are copies of each other, or show the same things."
-    groups = commands.add_parser("groups", help="find the pictures that show the same", description=text)
+    groups = commands.add_parser("groups", help="group pictures that show the same", description=text)
     for each, n in ((query, 10), (groups, 5)):
         text = "match each picture with the N that share the most descriptors with it"
         options.add_setting(each, "shortlist", options.count_setting(n, text))
         options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
     text = "Add the pictures of a folder to an index, and then each picture that arrives there, until Ctrl-C."
-    watch = commands.add_parser("watch", help="add what arrives in a folder", description=text)
+    watch = commands.add_parser("watch", help="add pictures that arrive in a folder", description=text)
     watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="of pictures")
     options.add_path(watch, "query", "THING", "picture of a thing: report which pictures show it")
     options.add_flag(watch, "recursive", "include subfolders")
-    options.add_flag(watch, "json", "print a line of JSON for each picture that is looked at")
+    options.add_flag(watch, "json", "print a line of JSON for each picture that is matched")
     for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
         options.add_path(each, "index", "FOLDER", "folder of the index", required=True)
         running = each.add_argument_group("how it runs")
@@ -83,7 +83,7 @@ def make_parser() -> options.LineParser:
 def _run(arguments: argparse.Namespace) -> int:
     check_cluster_options(arguments)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
+        warnings.simplefilter("ignore")  # about odd pictures: what matters is recorded
         with waiting(arguments, COMMAND):
             return {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command](
                 arguments
@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index._index import add_pictures
 
-    # a folder that has become empty may still have pictures in the index to be dropped
+    # pictures of a folder that is empty now may still have to be dropped from the index
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
     added = add_pictures(
@@ -139,7 +139,7 @@ def _watch(arguments: argparse.Namespace) -> int:
                 print(json.dumps({"picture": seen.path, "objects": objects}), flush=True)
             elif seen.pair.objects:
                 print(_describe_seen(seen), flush=True)
-    return FOUND  # not reached: a watch has no end
+    return FOUND  # not reached: a watch never ends
 
 
 def _describe_seen(seen: Seen) -> str:

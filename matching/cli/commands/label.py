@@ -54,7 +54,7 @@ def make_parser() -> options.LineParser:
     options.add_choice(what, "format", LABEL_FORMATS)
     options.add_path(what, "out", "DIR", "folder for the labels", required=True)
     text = (
-        "the pictures are frames of a video, numbered by their names: number each thing through all of them"
+        "the pictures are frames of a video, numbered by their names: give a thing one number in all of them"
     )
     options.add_flag(what, "tracks", text)
     options.add_flag(what, "review", "afterwards, show all proposals on a page, to accept or drop them")
@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.every is not None and not is_video(arguments.folder):
         raise InputError("--every requires a video")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
+        warnings.simplefilter("ignore")  # about odd pictures: what matters is recorded
         labels = label_pictures(
             read_references(arguments.references, arguments.mask),
             arguments.folder,

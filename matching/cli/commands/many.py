@@ -1,4 +1,4 @@
-"""`gdl-match BOX SCENE SCENE ...`: one thing, and the pictures in which it is looked for."""
+"""`gdl-match BOX SCENE SCENE ...`: finds one thing in many pictures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matching.result import MatchResult
 
 HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
-COLUMNS = dict(zip(HEADER, (6, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # and their widths
+COLUMNS = dict(zip(HEADER, (6, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # columns and their widths
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Outcome:
     """The outcome of one picture."""
 
     path: Path
-    folder: Path | None = None  # of its results; None if the picture can't be used
+    folder: Path | None = None  # folder of its results; None if the picture can't be used
     result: MatchResult | None = None
     error: str | None = None
     shot: Shot | None = None  # its entry in the overview
 
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
-    """Match the first picture with each of the others that can be used, and print a line for each at once."""
+    """Match the first picture with each usable other one, and print a line for each when it is done."""
     with guard():
         refuse(arguments, ("mask1",), "takes two pictures, not many")
         refuse(arguments, ("explain",), "takes one or two pictures, not many")
@@ -106,7 +106,7 @@ def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names:
 
 
 def choose_best_object(result: MatchResult) -> MatchedObject:
-    """The object that shows most of the first picture: a whole product rather than its logo."""
+    """The object that shows the most of the first picture: a whole product rather than its logo."""
     return max(result.objects, key=lambda found: (found.is_whole, _share(found), found.score))
 
 
@@ -115,7 +115,7 @@ def _share(found: MatchedObject) -> float:
 
 
 class _Search:
-    """One thing, described once, that is matched with picture after picture."""
+    """One thing that is described once and matched with many pictures."""
 
     def __init__(
         self,

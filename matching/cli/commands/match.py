@@ -1,4 +1,4 @@
-"""`gdl-match IMAGE0 IMAGE1`: two pictures from their files to the results."""
+"""`gdl-match IMAGE0 IMAGE1`: reads two pictures, matches them and writes the results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_process: bool = False) -> int:
     """Match the pictures that the arguments name, and write the results."""
     guard: Guard = partial(end_on_interrupt, "gdl-match") if owns_process else nullcontext
-    with guard():  # argparse fails in a way of its own where it is interrupted
+    with guard():  # argparse does not fail cleanly if it is interrupted
         arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
     _check_videos(arguments)
     if len(arguments.images) == 2 and is_video(arguments.images[1]):
@@ -47,7 +47,7 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
 
         return match_many(arguments, rivals, guard)
     if owns_process:
-        gc.disable()  # the process ends before there is garbage that is worth a search
+        gc.disable()  # the process ends before garbage is worth collecting
     with guard():
         run = _match(arguments, rivals)
     return _write(arguments, *run)
@@ -59,7 +59,7 @@ class Inputs:
 
     pictures: list[Picture]  # the two pictures, with their masks
     paths: tuple[str, ...] | None = None  # absolute; None for the demo
-    others: dict[str, bytes] = field(default_factory=dict)  # by name, pictures made by the demo
+    others: dict[str, bytes] = field(default_factory=dict)  # pictures made by the demo, by name
 
 
 def _match(
@@ -150,7 +150,7 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindCluster
 
 
 def _check_videos(arguments: argparse.Namespace) -> None:
-    """A video comes second, behind the picture of one thing."""
+    """Check that a video comes second, after the picture of one thing."""
     images = arguments.images
     for path in (path for k, path in enumerate(images) if (k != 1 or len(images) > 2) and is_video(path)):
         raise InputError(f"{path}: give the video second and last, after the picture of what to find in it")

@@ -19,8 +19,8 @@ soon as they are read, results after a quarter of an hour. There is no log-in: g
 that you trust."""
 MEGA = 10**6
 BACKLOG = 128  # connections that the system holds until the server takes them
-FILES_A_CONNECTION = 5  # open files that a connection may need: its own, two uploads twice; and to spare
-GRACE_SECONDS = 6  # after which the server ends, whatever it does; connections are cut earlier
+FILES_A_CONNECTION = 5  # open files that a connection may need: its socket, two uploads twice, and a reserve
+GRACE_SECONDS = 6  # the server ends after this time in any case; connections are cut earlier
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -101,16 +101,16 @@ def _connections() -> int:
 
 
 def _listening(arguments: argparse.Namespace) -> socket.socket:
-    """The socket, listening: uvicorn itself would end the process with a log message of several lines."""
+    """A listening socket: if it failed in uvicorn, that would end the process with several lines of log."""
     listening = None
     try:
         listening = socket.socket(socket.AF_INET6 if ":" in arguments.host else socket.AF_INET)
-        if os.name == "posix":  # on Windows it would let two servers share a port
+        if os.name == "posix":  # on Windows, this would let two servers share a port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((arguments.host, arguments.port))
-        listening.listen(BACKLOG)  # only this fails where two servers start at once on one port
+        listening.listen(BACKLOG)  # if two servers start at once on one port, only this fails
         return listening
-    except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
+    except (OSError, UnicodeError, TypeError) as error:  # the last two are for invalid names
         if listening is not None:
             listening.close()
         reason = getattr(error, "strerror", None) or error

@@ -62,17 +62,18 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str], guard: G
 
 
 def format_appearances(result: VideoResult) -> str:
-    """Format the stretches of a video that show the thing as a table, and how much was looked at."""
+    """Format the stretches of a video that show the thing as a table, and how much of it was searched."""
     from matching.video.sheet import format_time
 
     looked = (
-        f"{result.n_looked_at} of {count(result.n_frames, 'frame')} looked at, one every {result.every:g} s"
+        f"{result.n_looked_at} of {count(result.n_frames, 'frame')} searched, one every {result.every:g} s"
     )
     if not result.appearances:
         return f"{NOT_SEEN}\n{looked}"
     rows = [HEADER, *(_format_appearance(found) for found in result.appearances)]
-    seen = f"seen in {len(result.sightings)}; each line is about its best frame"
-    return "\n".join([*align_columns(rows, left=(5,)), f"{looked}, {seen}, of {format_time(result.seconds)}"])
+    seen = f"seen in {len(result.sightings)}; each line describes its best frame"
+    video = f"in a video of {format_time(result.seconds)}"
+    return "\n".join([*align_columns(rows, left=(5,)), f"{looked}, {video}; {seen}"])
 
 
 def _format_appearance(found: Appearance) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Checksums of what a database holds, so that a changed byte is reported and never read as a result.
+"""Checksums of the contents of a database, so that a changed byte is reported and never read as a result.
 
-Each row of the checked tables has one, and so have all rows of a pair in a table of results. Only triggers of
-this connection write them: a row changed by another program no longer fits.
+Each row of the checked tables has one, and the rows of a pair in a table of results have one together. Only
+triggers of this connection write them, so a row that another program changed no longer fits.
 """
 
 import sqlite3
@@ -13,9 +13,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-RESULTS = {"matches": "candidate", "objects": "object", "timings": "stage"}  # and the order of a pair's rows
+RESULTS = {"matches": "candidate", "objects": "object", "timings": "stage"}  # table: order in a pair
 Keys = Mapping[str, Sequence[str]]  # table: the columns that name a row
-_whole: dict[Path, tuple[int, ...]] = {}  # databases found intact, and the state of their files then
+_whole: dict[Path, tuple[int, ...]] = {}  # databases found intact, and the state of their files at that time
 
 
 def compute_checksum(*values: Any) -> bytes:
@@ -26,7 +26,7 @@ def compute_checksum(*values: Any) -> bytes:
 def _compute_checksum_of_rows(*rows: Sequence[Any]) -> bytes:
     try:
         pack = struct.Struct(f"<{len(rows[0])}d").pack
-        data = b"".join([pack(*row) for row in rows])  # a fifth of the time
+        data = b"".join([pack(*row) for row in rows])  # takes a fifth of the time
     except (struct.error, OverflowError):
         return compute_checksum(*rows)
     return blake2b(data, digest_size=8).digest()
@@ -107,7 +107,7 @@ def _compare(
     rows: Iterable[Sequence[Any]],
     compute: Callable[..., bytes] = compute_checksum,
 ) -> Iterator[str]:
-    """The keys of what differs from its checksum; each row is a key and what the checksum is of."""
+    """The keys of rows that differ from their checksums; a row is a key, then the values of the checksum."""
     wanted = dict(connection.execute("SELECT key, checksum FROM checksums WHERE part = ?", (part,)))
     for key, *values in rows:
         if wanted.pop(key, None) != compute(*values):

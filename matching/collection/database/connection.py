@@ -18,7 +18,7 @@ SOON = 0.5  # seconds of the wait that are not reported
 class Patience:
     """How long to wait for a database that another process has locked, and how to report it."""
 
-    seconds: float = WAIT  # at most
+    seconds: float = WAIT  # the longest wait
     tell: Callable[[str], None] | None = None  # called with a line when the wait gets long
 
 
@@ -28,7 +28,7 @@ _patience: ContextVar[Patience] = ContextVar("patience", default=PATIENCE)
 
 @contextmanager
 def wait_for_databases(seconds: float, tell: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Let connections made inside wait so many seconds for other processes, and report it."""
+    """Let connections that are made inside wait this many seconds for other processes, and report it."""
     token = _patience.set(Patience(seconds, tell))
     try:
         yield
@@ -43,14 +43,14 @@ class Connection(sqlite3.Connection):
     patience = PATIENCE
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        """Execute a statement; messages of a damaged database may not be text."""
+        """Execute a statement; error messages from a damaged database may not be text."""
         try:
             return super().execute(*arguments)
         except UnicodeDecodeError:
             raise sqlite3.DatabaseError("damaged") from None
 
     def begin(self, writes: bool) -> None:
-        """Begin to write, or only to read, as soon as no other process prevents it."""
+        """Begin to write, or only to read, as soon as other processes allow it."""
         soon = min(SOON, self.patience.seconds)
         try:
             self._begin(writes, soon)
@@ -71,7 +71,7 @@ class Connection(sqlite3.Connection):
         self._set_timeout(seconds)
         self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
         try:
-            self.execute("SELECT count(*) FROM sqlite_master")  # only now it is locked for readers
+            self.execute("SELECT count(*) FROM sqlite_master")  # the first read sets the lock
         except BaseException:
             self.rollback()
             raise
@@ -82,7 +82,7 @@ class Connection(sqlite3.Connection):
 
 @contextmanager
 def connect(path: Path, named: str, foreign: str) -> Iterator[Connection]:
-    """Connect to a database, without transactions of their own."""
+    """Connect to a database, without implicit transactions."""
     patience = _patience.get()
     try:
         connection = sqlite3.connect(path, timeout=patience.seconds, isolation_level=None, factory=Connection)

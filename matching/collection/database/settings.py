@@ -1,4 +1,4 @@
-"""The settings that a database was made with: written, compared with the present ones, and read back."""
+"""The settings that a database was made with: written, compared with the current ones, and read back."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from matching.errors import InputError
 from matching.output.provenance import STAGES, as_text, programs
 
 SCHEMA = "3"
-KEY_OF_PROGRAMS = "programs:"  # others, whose results were compared
+KEY_OF_PROGRAMS = "programs:"  # other versions, whose results were compared
 REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
 
 
@@ -28,7 +28,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
 
 
 def check_schema(made_with: Mapping[str, str], path: Path) -> None:
-    """Check that this program knows the tables of a database."""
+    """Check that a database has the schema of this program."""
     if made_with.get("schema") != SCHEMA:
         raise InputError(
             f"{path}: the database has schema {made_with.get('schema')}, this program's is {SCHEMA}; {REMEDY}"
@@ -36,7 +36,7 @@ def check_schema(made_with: Mapping[str, str], path: Path) -> None:
 
 
 def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, path: Path) -> None:
-    """Check that a database was made with the same settings, by stages that give the same results."""
+    """Check that a database was made with the same settings, by stages with the same results."""
     if config is None:
         return
     if not has_same_results(made_with):
@@ -82,11 +82,11 @@ def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], pref
 
 
 def has_same_results(made_with: Mapping[str, str]) -> bool:
-    """Whether the stages that made a database give the same results as this program's."""
+    """Test whether the stages that made a database give the same results as this program's stages."""
     return made_with.get("results") == as_text(STAGES)
 
 
 def list_programs(made_with: Mapping[str, str]) -> list[Mapping[str, str]]:
-    """The programs that a database was made with, those that it was begun with first."""
+    """The program versions that a database was made with, beginning with the first."""
     names = ["programs", *sorted(name for name in made_with if name.startswith(KEY_OF_PROGRAMS))]
     return [json.loads(made_with[name]) for name in names]

@@ -1,7 +1,7 @@
 """The database of a collection: one SQLite file, which no crash can damage.
 
 Every picture and every pair is one transaction. Their numbers follow from the plan, not from the order of the
-work. So the finished database holds the same rows, except for timings, however often a run was stopped.
+work. So the finished database always holds the same rows, except for timings, even if runs were stopped.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ MATCHABLE = (
     " WHERE pairs.status = 'pending' AND a.status = 'described' AND b.status = 'described'"
 )
 KEY_OF_SHORTLIST, KEY_OF_MACHINE = "shortlist:", "machine:"
-KEYS = {"settings": ["name"], "images": ["id"], "pairs": ["id"]}  # of tables with a checksum for each row
-TABLES = (*checksums.RESULTS, *reversed(KEYS), "checksums")  # none refers to a later one's rows
-OURS = {*TABLES} - {"checksums"}  # which databases of earlier versions lack
+KEYS = {"settings": ["name"], "images": ["id"], "pairs": ["id"]}  # tables with a checksum for each row
+TABLES = (*checksums.RESULTS, *reversed(KEYS), "checksums")  # no table refers to rows of a later one
+OURS = {*TABLES} - {"checksums"}  # databases of earlier versions lack checksums
 SETTINGS = "SELECT name, value FROM settings"
 
 
 @contextmanager
 def open_store(path: str | Path, config: MatchConfig | None = None, restart: bool = False) -> Iterator[Store]:
-    """Open a database; it is made if it is missing and a config is given."""
+    """Open a database; create it if it is missing and a config is given."""
     path = Path(path)
     if config is None and not is_file(path):
         raise InputError(f"{path}: no such database")
@@ -59,13 +59,13 @@ def _prepare(connection: Connection, path: Path, config: MatchConfig | None, res
             raise InputError(f"{path}: is not a database of gdl-match collection")
     if config is not None and (restart or not tables):
         with transaction(connection):
-            if restart or not _list_tables(connection):  # another first run was not faster
+            if restart or not _list_tables(connection):  # no other process has begun it meanwhile
                 _begin_anew(connection, config)
     with transaction(connection, writes=False):
         check_schema(dict(connection.execute(SETTINGS)), path)
         if damage := checksums.find_damage(connection, path, KEYS, checksums.RESULTS):
             raise InputError(
-                f"{path}: the database is damaged: its contents are not what was written ({damage}); take a"
+                f"{path}: the database is damaged: its contents have changed ({damage}); take a"
                 " copy of it, or start a new one with gdl-match collection --restart"
             )
         check_settings(dict(connection.execute(SETTINGS)), config, path)
@@ -81,7 +81,7 @@ def _begin_anew(connection: Connection, config: MatchConfig) -> None:
     connection.execute("DROP VIEW IF EXISTS results")
     for table in TABLES:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
-    # executescript would commit what stands before it
+    # executescript would commit the statements before it
     for statement in files(__package__).joinpath("schema.sql").read_text("utf-8").split(";\n"):
         connection.execute(statement)
     checksums.seal_schema(connection)
@@ -104,7 +104,7 @@ class Store:
         return self._db.execute(query, parameters).fetchone()[0]
 
     def settings(self) -> dict[str, str]:
-        """Read what the database was made with."""
+        """Read the settings with which the database was made."""
         return dict(self.rows("SELECT name, value FROM settings"))
 
     def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
@@ -112,7 +112,7 @@ class Store:
         return self._db.execute(query, parameters)
 
     def add_images(self, paths: Iterable[str]) -> list[int]:
-        """Make sure that pictures are there."""
+        """Add pictures that are not there yet, and return the numbers of all."""
         paths = list(paths)
         known = dict(self._db.execute("SELECT path, id FROM images"))
         if known.keys() >= set(paths):
@@ -126,7 +126,7 @@ class Store:
 
     def add_pairs(self, pairs: Iterable[tuple[int, int]], shortlist: str | None = None) -> None:
         """Add pairs that are not there yet."""
-        with transaction(self._db, writes=False):  # it locks nothing: the table is this connection's
+        with transaction(self._db, writes=False):  # locks nothing: the table belongs to this connection
             self._db.execute(
                 "CREATE TEMP TABLE wanted (place INTEGER PRIMARY KEY, image0 INTEGER, image1 INTEGER,"
                 " UNIQUE (image0, image1) ON CONFLICT IGNORE)"
@@ -160,7 +160,7 @@ class Store:
             last = rows[-1][0]
 
     def has_pending(self) -> bool:
-        """Whether any picture or pair is still to be worked on."""
+        """Test whether any picture or pair still has to be processed."""
         either = " UNION ALL ".join(
             f"SELECT EXISTS (SELECT 1 FROM {table} WHERE status = 'pending')" for table in ("images", "pairs")
         )
@@ -171,7 +171,7 @@ class Store:
         return int(self.value(f"SELECT count(*) FROM {MATCHABLE}"))
 
     def has_shortlist(self, shortlist: str) -> bool:
-        """Whether the pairs of a shortlist are there."""
+        """Test whether the pairs of a shortlist are there."""
         query = "SELECT count(*) FROM settings WHERE name = ?"
         return bool(self.value(query, (KEY_OF_SHORTLIST + shortlist,)))
 
@@ -225,14 +225,14 @@ class Store:
             self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", row)
 
     def record_programs(self, programs: Mapping[str, str]) -> None:
-        """Record programs other than those that the database was begun with."""
+        """Record program versions that differ from the first ones."""
         text = as_text(programs)
         number = hashlib.sha256(text.encode()).hexdigest()[:12]
         with transaction(self._db):
             self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", (KEY_OF_PROGRAMS + number, text))
 
     def holds_result(self, record: PairRecord) -> bool:
-        """Whether the objects and matches of a pair are those of a record, to the last bit."""
+        """Test whether the objects and matches of a pair equal those of a record, bit by bit."""
         return all(
             self.rows(f"SELECT * FROM {table} WHERE pair = ? ORDER BY {order}", (record.id,)) == [*made]
             for table, order, made in (
@@ -255,7 +255,7 @@ class Store:
             )
 
     def record_pair(self, record: PairRecord) -> None:
-        """Write the result for a pair, unless another process has, or has found that a picture changed."""
+        """Write the result for a pair, unless another process wrote it or found that a picture changed."""
         with transaction(self._db):
             self._record_machine(record.origin)
             if record.error is not None:
@@ -299,7 +299,7 @@ class Store:
 
 
 def read_transform(store: Store, pair: int) -> Floats:
-    """The transform of the object of a pair that has most matches -> (3, 3)."""
+    """Read the transform of the object of a pair with the most matches -> (3, 3)."""
     query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
     return np.array(json.loads(store.value(query, (pair,))))
 

@@ -1,4 +1,4 @@
-"""Whether two pictures show the same print where a similarity lays one on the other, pixel by pixel."""
+"""A test, pixel by pixel, of whether two pictures show the same print when a similarity aligns them."""
 
 import math
 
@@ -9,12 +9,12 @@ from matching.objects.agreement import correlate_in_place, lay_grid, shrink, to_
 from matching.objects.transforms import apply_transform
 from matching.pictures.images import Picture
 
-SIDE = 128  # pixels that the longer side of the picture that lies in the other one is looked at with
-SAME = 0.82  # least median correlation: a copy made small has 0.84, a photograph of a print 0.76
+SIDE = 128  # longer side of the inner picture when they are compared, pixels
+SAME = 0.82  # least median correlation: a reduced copy has 0.84, a photograph of a print 0.76
 
 
 def is_alike(picture0: Picture, picture1: Picture, transform: Array) -> bool:
-    """Whether two pictures show the same, one mapped to the other by a similarity transform (3, 3)."""
+    """Test whether two pictures show the same print when a similarity (3, 3) maps picture 0 to picture 1."""
     return measure_likeness(picture0, picture1, transform) >= SAME
 
 
@@ -22,7 +22,7 @@ def measure_likeness(picture0: Picture, picture1: Picture, transform: Array) -> 
     """Measure the median correlation of picture 0 inside picture 1, by a transform (3, 3)."""
     scale = math.sqrt(abs(np.linalg.det(transform[:2, :2])))
     longest = float(np.ptp(picture0.box, axis=0).max())
-    side = math.ceil(min(SIDE, longest, longest * scale))  # neither is enlarged
+    side = math.ceil(min(SIDE, longest, longest * scale))  # no picture is enlarged
     xy0 = lay_grid(picture0.box, side)
     xy1 = apply_transform(transform, xy0.reshape(-1, 2)).reshape(xy0.shape)
     inside = ((xy1 >= -0.5) & (xy1 <= np.array([picture1.width, picture1.height]) - 0.5)).all(axis=2)

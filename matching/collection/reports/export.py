@@ -15,16 +15,16 @@ from matching.output.commit import finish_earlier_run
 from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.names import is_file
 
-TABLES = {  # and the order of their rows
+TABLES = {  # the tables and the order of their rows
     "images": "SELECT * FROM images ORDER BY id",
     "pairs": "SELECT pairs.*, a.path AS path0, b.path AS path1 FROM pairs JOIN images AS a ON a.id = image0"
     " JOIN images AS b ON b.id = image1 ORDER BY pairs.id",
     "objects": "SELECT * FROM objects ORDER BY pair, object",
     "matches": "SELECT * FROM matches ORDER BY pair, candidate",
 }
-ROWS = 50_000  # at a time
+ROWS = 50_000  # written at a time
 FOREIGN = "was not written by gdl-match collection; choose another folder, or remove it"
-TYPES = {  # Parquet: of columns that may be empty throughout, so that their values don't tell
+TYPES = {  # Parquet's types of columns that may be completely empty, so that values don't show the type
     "text": ("path", "path0", "path1", "status", "sha256", "error", "transform", "transform_kind"),
     "real": ("score", "rank", "transform_error", "x0", "y0", "x1", "y1"),
 }
@@ -46,7 +46,7 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
 
 
 def export(db: Path, folder: Path, kind: str) -> list[Path]:
-    """Write images, pairs, objects and matches into a folder, a file each, all of them or none."""
+    """Write images, pairs, objects and matches into a folder, one file for each, all of them or none."""
     if kind == "parquet":
         require_parquet()
     write = {"csv": _write_csv, "parquet": _write_parquet}[kind]
@@ -62,7 +62,7 @@ def export(db: Path, folder: Path, kind: str) -> list[Path]:
 
 @contextmanager
 def exported_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
-    """A temporary folder, whose files are put into another one at the end: all of them, or none."""
+    """Make a temporary folder, and move its files into another one at the end: all of them, or none."""
     try:
         with make_temporary_folder(folder) as part:
             yield part

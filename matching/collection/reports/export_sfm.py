@@ -1,7 +1,7 @@
 """A whole collection for structure from motion: one COLMAP database, or hloc's files, with all pictures.
 
-A picture's keypoints are the places of its matches in all pairs, each once, so that tracks go through several
-pictures. In one pair a keypoint has one partner, of the smallest descriptor distance.
+The keypoints of a picture are the places of its matches in all pairs, each listed once, so that tracks extend
+over several pictures. In each pair a keypoint has one partner, the one with the smallest descriptor distance.
 """
 
 import io
@@ -21,7 +21,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
 from matching.collection.reports.export import FOREIGN, exported_files
 from matching.errors import InputError
-from matching.interchange.two_views import LEAST, epipolar_error
+from matching.interchange.two_views import OPTIONS, epipolar_error
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
 from matching.output.commit import finish_earlier_run
@@ -32,7 +32,7 @@ from matching.pictures.names import is_file, make_relative
 FORMATS = ("colmap", "hloc")
 OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
 MARK = "written_by"  # attribute of our HDF5 files
-LISTED = "pairs_sha256"  # of matches.h5: of pairs.txt, as it was written with it
+LISTED = "pairs_sha256"  # attribute of matches.h5: the digest of the pairs.txt written with it
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class ExportedPair:
     matches: Array  # (n, 2) uint32, rows of the keypoints
     score: Floats  # (n,), descriptor distances
     is_static: Bools  # (n,), whether the motion of the camera explains the match
-    fundamental: Array | None  # (3, 3) float64, of that motion, with pixel centres at (0.5, 0.5)
+    fundamental: Array | None  # (3, 3) float64, the matrix of that motion, for pixel centres at (0.5, 0.5)
 
 
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
@@ -101,7 +101,7 @@ class _Collection:
         self.image = lru_cache(maxsize=512)(self._image)
 
     def _places(self, number: int) -> Array:
-        """The places of the matches of a picture, sorted, each once, as complex numbers x + iy."""
+        """The distinct places of the matches of a picture, sorted, as complex numbers x + iy."""
         query = (
             "SELECT x0, y0 FROM matches JOIN pairs ON pairs.id = pair WHERE image0 = ?1 AND image1 != ?1"
             " UNION"
@@ -149,9 +149,7 @@ class _Collection:
 
 
 def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
-    """Fit the fundamental matrix of most matches -> (3, 3) or None, explained (n,), none of moving
-    objects.
-    """
+    """Fit the fundamental matrix of most matches -> (3, 3) or None, explained (n,): no moving objects."""
     fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:
         return None, np.zeros(len(xy0), bool)
@@ -162,7 +160,7 @@ def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None
 
 
 def _one_to_one(at0: Array, at1: Array) -> Ints:
-    """Rows of the matches, the best first, neither of whose keypoints is in an earlier one."""
+    """Rows of the matches, the best first, that share no keypoint with an earlier one."""
     used0: set[int] = set()
     used1: set[int] = set()
     rows: list[int] = []
@@ -199,7 +197,7 @@ def _write_colmap(folder: Path, collection: _Collection) -> None:
 
 @contextmanager
 def _errors_of_output() -> Iterator[None]:
-    """Turn errors of the file that is written into OSError; the collection's own are handled elsewhere."""
+    """Turn errors of the output file into OSError; errors of the collection are handled elsewhere."""
     try:
         yield
     except sqlite3.Error as error:
@@ -211,12 +209,12 @@ def _insert_pair(
 ) -> None:
     row = number, *matches.shape, np.ascontiguousarray(matches).tobytes()
     database.execute("INSERT INTO matches VALUES (?, ?, ?, ?)", row)
-    config, verified = exchange.MULTIPLE, matches
+    config, verified = exchange.Geometry.MULTIPLE, matches
     blob: bytes | None = None
     if fundamental is not None and is_static.mean() >= exchange.MOST:
-        config, blob = exchange.UNCALIBRATED, np.ascontiguousarray(fundamental).tobytes()
+        config, blob = exchange.Geometry.UNCALIBRATED, np.ascontiguousarray(fundamental).tobytes()
         verified = matches[is_static]
-    if len(verified) < LEAST:
+    if len(verified) < OPTIONS.min_num_inliers:
         return
     geometry = number, *verified.shape, np.ascontiguousarray(verified).tobytes(), config, blob
     statement = "INSERT INTO two_view_geometries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
@@ -260,7 +258,7 @@ class _Output(io.RawIOBase):
         super().close()
 
     def check(self) -> None:
-        """Raise the first error there was."""
+        """Raise the first error that occurred."""
         if self._error is not None:
             raise self._error
 
@@ -272,7 +270,7 @@ def _open_hdf5(path: Path) -> Iterator[tuple[Any, _Output]]:
             with exchange.require_h5py().File(output, "w") as file:
                 file.attrs[MARK] = "gdl-match-collection"
                 yield file, output
-        except (RuntimeError, ValueError):  # it may have read what was not written
+        except (RuntimeError, ValueError):  # HDF5 may have read what was not written
             output.check()
             raise
         output.check()

@@ -1,4 +1,4 @@
-"""The report of a collection's groups: one page with each picture's relation to the one before it."""
+"""The report of a collection's groups: one page with the relation of each picture to another one."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ MOST = 2000  # pictures on the page, about 20 MB
 
 
 def write_groups_report(db: Path, path: Path) -> None:
-    """Write a page about the groups of a database to a file, which is complete or not there at all."""
+    """Write a page about the groups of a database to a file, completely or not at all."""
     with open_store(db) as store:
         groups = find_groups(store)
         n_images = store.value("SELECT count(*) FROM images")
@@ -54,7 +54,7 @@ def describe_link(member: Member) -> str:
 
 
 def format_groups(groups: Sequence[Sequence[Member]]) -> str:
-    """Write the groups as text, a picture a line."""
+    """Write the groups as text, with one picture per line."""
     paths = [m.picture for members in groups for m in members]
     if not paths:
         return "no group"

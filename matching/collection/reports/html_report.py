@@ -27,13 +27,13 @@ from matching.pipelines.pair import label_by, match_described
 
 Row = tuple[Any, ...]  # of the database
 
-REJECTED = 400  # candidates a pair, beside the kept ones
+REJECTED = 400  # candidates per pair, besides the kept ones
 BUDGET = 40e6  # pixels of all embedded pictures together, about 10 MB of JPEG
-LONGEST, SHORTEST = 1200, 360  # pixels of the longer side of an embedded picture
+LONGEST, SHORTEST = 1200, 360  # bounds of the longer side of an embedded picture, pixels
 
 
 def write_collection_report(db: str | Path, path: str | Path, most: int, cache: FeatureCache) -> None:
-    """Write a page about a database to a file, which is complete or not there at all."""
+    """Write a page about a database to a file, completely or not at all."""
     with open_store(db) as store:
         settings = Settings(read_config(store.settings()), cache)
         rows = store.rows(
@@ -111,7 +111,7 @@ def _pair_data(
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     others = np.empty((0, 5))
     if settings is not None:
-        with suppress(InputError):  # the file is gone, or another one: the kept matches alone are shown
+        with suppress(InputError):  # the file is gone or has changed: only the kept matches are shown
             sources = [Source(*images[k][:2]) for k in (image0, image1)]
             others = _rejected(sources, settings, np.column_stack([xy0, xy1, score]), n_candidates)
     xy0, xy1 = np.vstack([xy0, others[:, :2]]), np.vstack([xy1, others[:, 2:4]])
@@ -128,7 +128,7 @@ def _pair_data(
 
 
 def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_candidates: int) -> Floats:
-    """The best rejected candidates of a pair, rows (x0, y0, x1, y1, score), unlike the `kept` ones."""
+    """The best rejected candidates of a pair, rows (x0, y0, x1, y1, score), without the `kept` ones."""
     described0, described1 = (get_described(source, settings) for source in sources)
 
     def all_outliers(candidates: Candidates, config: MatchConfig) -> Groups:

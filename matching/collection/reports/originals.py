@@ -1,4 +1,4 @@
-"""Which picture of a group the others were most likely made from."""
+"""The choice of the picture of a group from which the others were most likely made."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from matching._common import opencv
 from matching.errors import InputError
 from matching.pictures.images import read_picture
 
-SHARP = 0.7  # of the most edges: lossy copies keep more, a blurred or enlarged one has less than half
-LOOKED_AT = 10  # pictures of a group that are read, at most
-COLOURED = 3.0  # mean difference of the channels, of 255: lossy grey ones have less
+SHARP = 0.7  # share of the largest sharpness: lossy copies have more, blurred or enlarged ones less than half
+LOOKED_AT = 10  # the most pictures of a group that are read
+COLOURED = 3.0  # mean difference of the channels, of 255: lossy grey pictures have less
 
 
 @dataclass(frozen=True)

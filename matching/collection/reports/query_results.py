@@ -17,7 +17,7 @@ from matching.collection.run import match_collection
 from matching.config import MatchConfig
 from matching.objects.description import MatchedObject
 
-STRANGERS = 2  # candidates of a picture that are not of its group, after which it is asked for no more
+STRANGERS = 2  # after this many candidates outside the group of a picture, no more are tried
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def verify_for_groups(
             matched.update(chosen)
             found = verify_candidates([Candidate(*pair, 0) for pair in chosen], config, db=path, **how)
             with found, open_store(path) as store:
-                group = find_joined(store, matched)  # not by pairs of later rounds of a run that was stopped
+                group = find_joined(store, matched)  # ignores pairs of later rounds of a stopped run
             if not chosen:
                 break
         yield path

@@ -1,4 +1,4 @@
-"""How two pictures are related, by the motion of what both show: copy, crop, thumbnail ...
+"""How two pictures are related, from the motion of the objects that both show: copy, crop, thumbnail ...
 
 The frame is where the corners of picture 0 lie in picture 1. share0 is the part of picture 0 inside picture
 1, share1 the part of picture 1 inside the frame.
@@ -17,32 +17,32 @@ from matching._common.types import Array, Floats
 from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
 
-WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
-STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none
-EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
-FILLED = 0.35  # least share of a turned copy that is not taken up by filled corners
-CENTRED = 0.03  # of the diagonal by which the middle of a copy turned within its canvas may be off
-PIXELS = 2.0  # of the coarser picture that a match may always be off
-TOLERANCE = 0.005  # of the diagonal of what picture 1 shows of picture 0: less than a photograph of it is off
-ROUNDS = 5  # of fitting
+WHOLE = 0.93  # least share of a picture that counts as the whole: fits err by a few percent at the borders
+STRAIGHT = 3.0  # degrees from a multiple of 90 that count as zero
+EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as equal
+FILLED = 0.35  # least share of a turned copy outside its filled corners
+CENTRED = 0.03  # share of the diagonal by which the middle of a copy turned within its canvas may be off
+PIXELS = 2.0  # pixels of the coarser picture by which a match may always be off
+TOLERANCE = 0.005  # share of the diagonal of the shown part of picture 0: less than the error of a photograph
+ROUNDS = 5  # iterations of the fit
 
 
 @dataclass(frozen=True)
 class Relation:
-    """What two pictures are to each other."""
+    """The relation of two pictures."""
 
     kind: str  # "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing"
     derived: int | None  # 0 or 1, the one that is a thumbnail or crop; None for other kinds
-    share0: float  # of each picture that the other shows, if one motion holds throughout
+    share0: float  # share of each picture that the other one shows, if one motion holds throughout
     share1: float
     # degrees by which picture 0 is turned in picture 1, clockwise, in (-180, 180], after any flip
     turn: float
-    scale: float  # size of picture 0 in picture 1; NaN, like the turn, where no frame is known
+    scale: float  # size of picture 0 in picture 1; NaN, like the turn, if no frame is known
     mirrored: bool
 
     @property
     def role(self) -> str:
-        """What picture 0 is to picture 1: the words in front of the name of picture 1."""
+        """The role of picture 0: words to put before the name of picture 1."""
         if self.kind == "crop":
             return "crop of" if self.derived == 0 else "shows more than"
         if self.kind == "thumbnail":
@@ -134,7 +134,7 @@ def _kind(share0: float, share1: float, turn: float, scale: float, mirrored: boo
     if max(share0, share1) >= WHOLE:
         if off_straight <= STRAIGHT:
             return "crop", 0 if share0 > share1 else 1
-        if min(share0, share1) >= FILLED:  # turned by any angle, with corners that are cut off or filled
+        if min(share0, share1) >= FILLED:  # turned by any angle, with corners cut off or filled
             return "turned", None
     return "same thing", None
 

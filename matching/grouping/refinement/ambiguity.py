@@ -2,7 +2,7 @@
 
 A match is confusable if another feature of the same object, at most a few descriptor windows away, has a
 descriptor that is nearly as near. Copies on a shelf are farther apart. On a surface seen from the side, many
-descriptors are nearly as near, too, so a texture counts as periodic only if the same shift leads to many
+descriptors are nearly as near, too. So a texture counts as periodic only if one shift leads to many
 confusable places, which then form a lattice.
 """
 
@@ -17,35 +17,35 @@ from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import is_amid
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
+from matching.grouping.significance import AROUND
 
-SAMPLE = 300  # matches of an object that are looked at
-APART = 8.0  # pixels from which another feature is at another place
-REACH = 20.0  # of the radii of two features together: about three windows of their descriptors
-SHARED = 0.25, 0.025  # of the matches, or of the places, that one shift leads to: of textures 0.28, or 0.032
-ALIKE = 0.1  # of the length of a shift: shifts that differ by less are the same
-NEARLY = 1.1, 0.05  # a descriptor distance that is this many times another one, and so much more, is as near
+APART = 8.0  # pixels beyond which another feature is at another place
+REACH = 20.0  # times the sum of the radii of two features: about three windows of their descriptors
+SHARED = 0.25, 0.025  # share of matches, or of places, that one shift leads to; textures: 0.28, 0.032
+ALIKE = 0.1  # share of the length of a shift: shifts that differ by less are the same
+NEARLY = 1.1, 0.05  # a descriptor is as near up to this factor of another one's distance, plus this
 
 
 @dataclass(frozen=True)
 class Periodicity:
     """How confusable an object is."""
 
-    share: float  # of confusable matches, in the image where it is smaller
+    share: float  # of confusable matches, the smaller of both images'
     bound: float  # share above which it may be a periodic texture
     is_lattice: bool  # whether one shift leads to all confusable places
 
     @property
     def is_periodic(self) -> bool:
-        """Whether it could be anywhere: then the images may have only a texture in common."""
+        """Whether the object could be anywhere: then the images may have only a texture in common."""
         return self.share >= self.bound and self.is_lattice
 
 
 def measure_periodicity(features0: Features, features1: Features, candidates: Candidates) -> Periodicity:
     """Measure whether the matches of an object are confusable in both images."""
-    own = candidates[:: math.ceil(len(candidates) / SAMPLE)]
+    own = candidates[:: math.ceil(len(candidates) / AROUND)]
     if np.median(np.linalg.det(own.maps)) < 0:
         features1 = mirrored_features(features1)
-    least = (1 + 1 / math.sqrt(len(own))) / 2  # half and a standard deviation of that share
+    least = (1 + 1 / math.sqrt(len(own))) / 2  # half plus a standard deviation of that share
     there = _find_confusable(
         features0[own.row0], features1[own.row1], features1[candidates.row1], features1, own
     )
@@ -60,7 +60,7 @@ def measure_periodicity(features0: Features, features1: Features, candidates: Ca
 
 @dataclass(frozen=True, eq=False)
 class _Confusable:
-    """The confusable places of n matches: the match `row` (k,) of each, and how far away, `shift` (k, 2)."""
+    """The confusable places of n matches: `row` (k,) is the match of each, `shift` (k, 2) its offset."""
 
     n: int
     row: Ints
@@ -68,14 +68,14 @@ class _Confusable:
 
     @property
     def share(self) -> float:
-        """The share of the matches that have one."""
+        """The share of the matches that have a confusable place."""
         return len(np.unique(self.row)) / self.n
 
 
 def _find_confusable(
     source: Features, matched: Features, place: Features, features: Features, candidates: Candidates
 ) -> _Confusable:
-    """Find matches source -> matched with another feature as near, among those amid the object's points."""
+    """Find matches source -> matched for which another feature inside the object is as near."""
     inside = features[is_amid(features.xy, place.xy)]
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product
@@ -90,11 +90,11 @@ def _find_confusable(
 
 
 def _is_lattice(found: _Confusable) -> bool:
-    """Whether one shift, there or back, leads to many of the confusable places; SAMPLE shifts are tried."""
+    """Whether one shift, or its reverse, leads to many of the confusable places; tries AROUND shifts."""
     if len(found.row) == 0:
         return False
     row, shifts = np.tile(found.row, 2), np.vstack([found.shift, -found.shift])
-    tried = found.shift[:: math.ceil(len(found.shift) / SAMPLE)]
+    tried = found.shift[:: math.ceil(len(found.shift) / AROUND)]
     alike = (np.linalg.norm(shifts - shift, axis=1) <= ALIKE * np.linalg.norm(shift) for shift in tried)
     most = max(len(np.unique(row[rows])) for rows in alike)
     return bool(most >= min(SHARED[0] * found.n, SHARED[1] * len(found.row)))

@@ -1,7 +1,7 @@
 """Objects as planes: the part of a group that one homography explains in both images.
 
 Matches from simulated views are inaccurate along the direction of foreshortening, so a smooth map would
-follow false ones. Things that need simulated views are walls or posters: planes, which hundreds of matches
+follow false matches. Things that need simulated views are walls or posters: planes, which hundreds of matches
 determine well.
 """
 
@@ -22,7 +22,7 @@ from matching.settings import LARGEST, check_settings, setting
 
 @dataclass(frozen=True)
 class PlanesConfig:
-    """What matches of simulated views need to be an object.
+    """Conditions for matches of simulated views to be an object.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def find_planes(
 
 
 def count_places(correspondences: Correspondences, cell: float) -> int:
-    """Count the squares that correspondences lie in, in the image where these are fewer."""
+    """Count the squares that contain correspondences, in the image with fewer of them."""
     return min(
         len(np.unique(np.floor(xy / cell), axis=0)) for xy in (correspondences.xy0, correspondences.xy1)
     )
@@ -91,8 +91,8 @@ def transfer_errors(matrix: Array, x: Array, y: Array) -> Floats:
 def _find_explained(correspondences: Correspondences, members: Array, tolerance: float) -> Ints:
     """Rows of all correspondences that the plane of the members explains; none if there is no plane.
 
-    The plane is fitted to the members with errors in the image where the object is smaller, where they are
-    inaccurate, then to all matches around it with errors in the other image.
+    First the plane is fitted to the members, with errors in the image where the object is smaller, where they
+    are inaccurate; then to all matches around it, with errors in the other image.
     """
     none = members[:0]
     x, y = correspondences.xy0, correspondences.xy1
@@ -107,7 +107,7 @@ def _find_explained(correspondences: Correspondences, members: Array, tolerance:
 
 
 def _overlap(correspondences: Correspondences, rows: Array, others: Array) -> float:
-    """Share of the hull of some matches that the hull of others covers, in the image where it is more."""
+    """The share of the hull of some matches that the hull of others covers, the larger of both images'."""
     shares = [0.0]
     for xy in (correspondences.xy0, correspondences.xy1):
         own, other = (shapely.MultiPoint(xy[chosen]).convex_hull for chosen in (rows, others))
@@ -117,7 +117,7 @@ def _overlap(correspondences: Correspondences, rows: Array, others: Array) -> fl
 
 
 def _project(matrix: Array, points: Array) -> tuple[Floats, Floats]:
-    """Points (n, 2) mapped by a homography, and their sign, positive on most points' side of the horizon."""
+    """Points (n, 2) mapped by a homography, and their signs: positive on most points' side of the horizon."""
     homogeneous = points @ matrix[:, :2].T + matrix[:, 2]
     depth = homogeneous[:, 2]
     side = 1.0 if np.count_nonzero(depth > 0) * 2 >= len(depth) else -1.0

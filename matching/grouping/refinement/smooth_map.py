@@ -1,12 +1,12 @@
 """The smooth map of an object: matches that it does not explain leave the object, and others join.
 
-A correspondence is predicted from the n_neighbors nearest matches of the object, without itself, in both
-directions, by the thin-plate spline that smooths them by the inaccuracy of points. It is also the best linear
-prediction (kriging) of a random field, with a variance that is larger where matches are sparse or the object
-bends strongly. (Wahba, Spline Models for Observational Data, 1990; Kent and Mardia, The link between kriging
-and thin-plate splines, 1994.)
+A correspondence is predicted from the n_neighbors nearest matches of the object, excluding itself, in both
+directions, by a thin-plate spline, which smooths according to the accuracy of the points. This is also the
+best linear prediction (kriging) of a random field, with a variance that is larger where matches are sparse or
+the object bends strongly. (Wahba, Spline Models for Observational Data, 1990; Kent and Mardia, The link
+between kriging and thin-plate splines, 1994.)
 
-Notation: x, y (n, 2) are the object's points in the two images, in pixels of the one where it is smaller.
+Notation: x, y (n, 2) are the object's points in the two images, in pixels of the image where it is smaller.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class SmoothMapConfig:
     Parameters
     ----------
     n_neighbors : int
-        Number of matches that a prediction is made from.
+        Number of matches used for a prediction.
     accuracy : float
         Standard deviation of the points, pixels.
     least_bend, largest_bend : float
         Bounds of the standard deviation of an object's bends: even a rigid object is seen in perspective, and
         stronger bends would let outliers join.
     tolerance : float
-        Largest residual of a match over the deviation of its prediction. Among many matches, where only the
-        point itself is uncertain, that is 2.4 pixels.
+        Largest residual of a match, in standard deviations of its prediction. Among many matches, where only
+        the point itself is uncertain, this is 2.4 pixels.
     reach : float
         Largest distance of a joining match from the object's nearest one, in both images, pixels.
     agreeing : float
-        Share of the object's matches nearby that a joining match must agree with, by its own affine map:
-        places alone let outliers join.
+        Share of the nearby matches of the object with which the affine map of a joining match must agree: if
+        only places were compared, outliers would join.
     """
 
     n_neighbors: int = setting(12, CONFIRMED, 1000)
@@ -72,7 +72,7 @@ def refine_objects(
     graph: GraphConfig,
     n_threads: int = 1,
 ) -> list[Array]:
-    """Remove the matches that the smooth map of their object does not explain, and add others that it does.
+    """Remove matches that the smooth map of their object does not explain, and add those that it does.
 
     Repeats until no match joins, or an object returns to an earlier state. A match that joins has the
     handedness of most of the object.
@@ -103,7 +103,7 @@ def refine_objects(
 
 
 class _Map:
-    """The smooth map of one object from x to y (m, 2), all correspondences, as its members change.
+    """The smooth map of one object from x to y (m, 2), the points of all correspondences, as members change.
 
     Most correspondences keep their neighbours from round to round, and their predictions with them. `bend` is
     the standard deviation of the object's bends.
@@ -117,20 +117,20 @@ class _Map:
         self.residual, self.deviation = np.empty((2, len(x)))
 
     def make_fresh(self) -> _Map:
-        """The same map, of which nothing is known yet."""
+        """The same map, with nothing computed yet."""
         return _Map(self.x, self.y, self.config, self.bend, self.n_threads)
 
     def set_members(self, members: Ints, rows: Ints) -> Bools:
-        """Find the members that predict these rows, without the row itself; (q,) bool: where they changed."""
+        """Find the members that predict each row, without the row itself; (q,) bool: whether they changed."""
         renewed = self.near.renew(members, rows, self.n_threads)
         self.is_predicted[rows[renewed]] = False
         return renewed
 
     def predict(self, rows: Ints) -> tuple[Floats, Floats]:
-        """The residual and its deviation (q,), pixels, of what the members nearest to each row predict."""
+        """Residual and deviation (q,), in pixels, of the prediction from the members nearest to each row."""
         new = rows[~self.is_predicted[rows]]
         near = self.near.index[new]
-        k = int(np.count_nonzero(near[:1] >= 0))  # of few members all are near
+        k = int(np.count_nonzero(near[:1] >= 0))  # if there are few members, all are near
         self.residual[new], self.deviation[new] = spline_residuals(
             self.x, self.y, near[:, :k], self.smoothing, (self.x[new], self.y[new]), self.n_threads
         )
@@ -141,20 +141,20 @@ class _Map:
 def _make_maps(
     correspondences: Correspondences, members: Ints, config: SmoothMapConfig, bend: float, n_threads: int
 ) -> tuple[_Map, _Map]:
-    """The smooth maps of an object from image 0 to 1 and back, in pixels of the one where it is smaller."""
+    """The smooth maps of an object from image 0 to 1 and back, in pixels of the image where it is smaller."""
     scale = magnification(correspondences[members])
     x, y = correspondences.xy0 / scale[0], correspondences.xy1 / scale[1]
     return _Map(x, y, config, bend, n_threads), _Map(y, x, config, bend, n_threads)
 
 
 def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
-    """Keep the members that are where the others predict them; the worse half of the rest leaves, repeatedly.
+    """Keep the members that are where the others predict them: the worse half of the rest leaves, repeatedly.
 
-    The map without outliers may explain what they misled.
+    Without the outliers, the map may explain members that they led astray.
     """
     tolerance = maps[0].config.tolerance
     while len(members) > CONFIRMED:
-        residual, deviation = np.zeros((2, len(members)))  # the larger ones of both ways count
+        residual, deviation = np.zeros((2, len(members)))  # the larger of both directions counts
         for way in maps:
             way.set_members(members, members)
             own_residual, own_deviation = way.predict(members)
@@ -168,7 +168,7 @@ def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
 
 
 def _median_above(values: Floats) -> float:
-    """The median of n values, of two in the middle the larger one."""
+    """The median of n values, or the larger of the two in the middle."""
     middle = len(values) // 2
     return float(np.partition(values, middle)[middle])
 
@@ -179,11 +179,11 @@ class _Joining:
     def __init__(self, correspondences: Correspondences, maps: tuple[_Map, ...], graph: GraphConfig) -> None:
         self.correspondences, self.maps, self.config = correspondences, maps, maps[0].config
         self.accuracy = graph.scale * graph.coarseness, graph.slope * graph.coarseness
-        self.agreeing = np.empty(len(correspondences))  # share of the members nearby
+        self.agreeing = np.empty(len(correspondences))  # share of the nearby members that agree
         self.is_tested = np.zeros(len(correspondences), bool)
 
     def find(self, members: Ints, others: Ints) -> Ints:
-        """Those of `others` in reach of the members that agree with smooth maps and neighbours, both ways."""
+        """Those of `others` that are within reach and agree with the smooth maps and neighbours both ways."""
         if len(members) <= CONFIRMED:
             return others[:0]
         for way in self.maps:
@@ -192,7 +192,7 @@ class _Joining:
             renewed = way.set_members(members, others)
             self.is_tested[others[renewed]] = False
             others = others[way.near.square[others, 0] < self.config.reach**2]
-        others = others[self._share(others) >= self.config.agreeing]  # few do: checked first, as it is cheap
+        others = others[self._share(others) >= self.config.agreeing]  # checked first: cheap, and few pass
         for way in self.maps:
             residual, deviation = way.predict(others)
             others = others[residual < self.config.tolerance * deviation]

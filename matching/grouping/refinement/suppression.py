@@ -1,7 +1,7 @@
 """Suppression of contained objects, like that of overlapping detections.
 
 A point has one counterpart in an object. Repeated structure (a logo printed twice on a box, the squares of a
-cube) gives small clusters that contradict the object they belong to: their points are also points of its own
+cube) gives small clusters that contradict the object they belong to: their points are also points of its
 matches, in both images. A copy of an object shares its points in only one image, and so does a thing that
 moved in front of a matched background.
 """
@@ -25,8 +25,8 @@ class SuppressionConfig:
     Parameters
     ----------
     share : float
-        Share of the points of an object, in both images, that are also points of larger objects; above 1:
-        nothing is suppressed.
+        Share of the points of an object, in both images, that are also points of larger objects; if it is
+        above 1, nothing is suppressed.
     """
 
     share: float = setting(0.25, 0, 2)
@@ -41,8 +41,8 @@ def find_uncontained(
     """Find the parts that are not contained in stronger ones: xy0, xy1 (m, 2) -> (k,).
 
     A part is contained if in BOTH pictures at least `share` of its points are points of stronger, uncontained
-    parts; with by_one, of a single one. (If each picture shows two things twice, each of the four objects
-    shares its points with others in both.)
+    parts; with by_one, of a single such part. (If each picture shows two things twice, each of the four
+    objects shares its points with others in both pictures.)
     """
     kept: list[int] = []
     for k, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""The picture of a result: both images side by side, each object in its own colour."""
+"""The picture of a result: both images side by side, each object in a different colour."""
 
 import colorsys
 import math
@@ -17,24 +17,24 @@ from matching.pictures.images import Picture
 
 Colour = tuple[int, int, int]
 
-# Okabe and Ito's colours, told apart with any kind of colour vision, bright ones first, then two of Tol's.
+# Okabe and Ito's colours, distinct for any kind of colour vision, bright ones first, then two of Tol's.
 COLOURS = (
     *((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0)),
     *((204, 121, 167), (0, 114, 178), (170, 170, 255), (187, 204, 51)),
 )
 MOST_REJECTED = 6  # groups whose outlines are drawn: more would hide the pictures
 GOLDEN = (5**0.5 - 1) / 2
-GREY = (170, 170, 170)  # of what was rejected
-MOST_DASHES = 200  # along a side: that of a frame may be far longer than the picture
-FADE = 0.55  # how far the surroundings of objects go towards mid grey, so that these stand out
+GREY = (170, 170, 170)  # of rejected groups
+MOST_DASHES = 200  # along a side: a frame's side may be far longer than the picture
+FADE = 0.55  # how far the surroundings go towards mid grey, so that objects stand out
 MID_GREY = 110
 STRIP = 512  # rows of a large canvas drawn at a time
-CANVAS_PIXELS = 24_000_000  # of the drawing: any viewer opens it, also on a telephone
+CANVAS_PIXELS = 24_000_000  # of the drawing: any viewer opens it, even on a telephone
 CANVAS_SIDE = 16_384  # pixels: the longest that browsers and graphics cards show
 LINES_AN_OBJECT = 30  # lines drawn across; every match has its dot
 LINE_STRENGTH = 0.6
-FRAME_SHARE = 0.25  # of picture 0 that an object covers whose frame is drawn: then that is a picture of it
-DASH = 14  # pixels of a dash of a frame, and of the space behind it, in a picture of 960 pixels
+FRAME_SHARE = 0.25  # the frame is drawn if the object covers this share of picture 0, a picture of it
+DASH = 14  # pixels of a dash of a frame and of the gap after it, in a picture of 960 pixels
 
 
 def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
@@ -58,7 +58,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
         for xy in drawn:
             for point in xy[result.cluster == found.id]:
                 opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.id))
-    panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may reach beyond its picture, and is cut there
+    panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may extend beyond the picture, and is cut there
     for number, frame in frames:
         draw_frame(panel1, frame, colour(number), unit)
     rejected = outline_rejected(result) if explain else []
@@ -104,7 +104,7 @@ def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> Non
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         length = float(np.linalg.norm(end - start))
         n = int(np.clip(length / (2 * DASH * max(unit, 0.5)), 1, MOST_DASHES))
-        # dashes and spaces in turn, half a dash at both ends
+        # dashes and gaps alternate, with half a dash at both ends
         ends = start + (end - start) * (np.arange(-0.5, 2 * n + 1) / (2 * n)).clip(0, 1)[:, None]
         for ink, width in (((0, 0, 0), thickness + 2), (tint, thickness)):
             for a, b in zip(ends[0::2], ends[1::2], strict=True):
@@ -118,7 +118,7 @@ def draw_labels(
     high: tuple[float, float],
     size: float,
 ) -> None:
-    """Write names at outlines on canvas (h, w, 3) uint8, at the largest first: small ones move aside."""
+    """Write names at outlines on canvas (h, w, 3) uint8, the largest first: small ones move aside."""
     order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[2], axis=0))))
     sizes = [label_size(text, size) for _, text, _ in order]
     centres = place_labels([outline for *_, outline in order], sizes, low, high)
@@ -139,7 +139,7 @@ def fit_canvas(width: int, height: int) -> float:
 
 
 def colour(number: int) -> Colour:
-    """The colour of an object: first COLOURS, then hues that are far from those just before; grey for -1."""
+    """The colour of an object: first COLOURS, then hues far from the previous ones; grey for -1."""
     if number < 0:
         return GREY
     if number < len(COLOURS):
@@ -150,7 +150,7 @@ def colour(number: int) -> Colour:
 
 
 def spread(xy: Floats, most: int) -> Ints:
-    """Choose points far from each other, each the farthest from those before: xy (n, 2) -> (k,)."""
+    """Choose points far from each other, each the farthest from those chosen before: xy (n, 2) -> (k,)."""
     if len(xy) <= most:
         return np.arange(len(xy))
     chosen = [int(np.linalg.norm(xy - xy.mean(axis=0), axis=1).argmin())]
@@ -168,7 +168,7 @@ def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
 
 
 def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], thickness: int) -> None:
-    """Draw half-transparent lines across, in place, strip by strip: a copy of a large canvas needs memory."""
+    """Draw translucent lines across, in place, strip by strip, because a copy of the canvas needs memory."""
     xy0, xy1 = drawn
     lines = [(xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _outline(result, found)]
     for top in range(0, len(canvas), STRIP):
@@ -198,7 +198,7 @@ def zoom(xy: Floats, factors: Floats) -> Floats:
 
 
 def _margin(width: int) -> int:
-    """Pixels between two pictures that are `width` wide together."""
+    """The pixels between two pictures with a total width of `width`."""
     return max(width, 100) // 100
 
 
@@ -215,7 +215,7 @@ def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE)
 def _side_by_side(
     pictures: tuple[Bytes, Bytes], shift: int, outlines: tuple[Sequence[Floats], Sequence[Floats]]
 ) -> Bytes:
-    """A canvas with both pictures, faded outside their outlines, the second `shift` pixels to the right."""
+    """A canvas with both pictures, faded outside their outlines, the second one `shift` pixels right."""
     rgb0, rgb1 = pictures
     canvas = np.full((max(len(rgb0), len(rgb1)), shift + rgb1.shape[1], 3), 255, np.uint8)
     for rgb, x, own in zip(pictures, (0, shift), outlines, strict=True):

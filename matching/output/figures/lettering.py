@@ -1,4 +1,4 @@
-"""Text in drawings: labels on a box of their own, captions below."""
+"""Text in drawings: labels in boxes, and captions below."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +8,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from matching._common.types import Bytes, Floats
 
-LEAST, MOST = 9.0, 60.0  # pixels of a font, at most of a caption's
+LEAST, MOST = 9.0, 60.0  # pixels: least size of a font, and largest of a caption's
 LINE = 1.5  # height of a line, in sizes of the font
-RIM = 0.25  # around the text of a label, in sizes of the font
+RIM = 0.25  # space around the text of a label, in sizes of the font
 
 
 def label_size(text: str, size: float) -> tuple[int, int]:

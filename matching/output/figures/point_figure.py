@@ -1,4 +1,4 @@
-"""The figure of matches without pictures: their points in both images, each group in its own colour."""
+"""The figure of matches without pictures: their points in both images, each group in a different colour."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from matching.matches import Matches
 
-MARKERS = "osD^vP*Xp"  # one after another, so that neighbours in number differ in shape, too
+MARKERS = "osD^vP*Xp"  # used in turn, so that consecutive groups differ in shape, too
 OUTLIER = "#a0a0a0"
 LEGEND: dict[str, Any] = {"ncols": 6, "frameon": False, "fontsize": "small"}
-PANEL = 6  # inches that an image is wide in the figure
+PANEL = 6  # width of an image in the figure, inches
 LISTED = 24  # groups in the legend
-MARGIN = 0.04  # of the range of the points, around them where the size of the image is not known
+MARGIN = 0.04  # around the points, as a share of their range, if the size of the image is unknown
 
 
 def draw_points(
@@ -65,7 +65,7 @@ def draw_points(
 
 def _draw_panel(axes: Axes, xy: Floats, result: Matches) -> None:
     outliers = result.cluster < 0
-    area = float(np.clip(12_000 / max(len(xy), 1), 3, 30))  # of a marker, in points squared
+    area = float(np.clip(12_000 / max(len(xy), 1), 3, 30))  # area of a marker, points squared
     if outliers.any():
         told = _describe("outliers", int(outliers.sum()))
         axes.scatter(xy[outliers, 0], xy[outliers, 1], s=area / 2, c=OUTLIER, marker="o", lw=0, label=told)
@@ -87,7 +87,7 @@ def _describe(name: str, n: int) -> str:
 
 
 def _limits(xy: Floats, size: tuple[int, int] | None) -> tuple[float, float, float, float]:
-    """left, right, top, bottom; the image begins half a pixel before the centre of its first one."""
+    """left, right, top, bottom; the image begins half a pixel before the centre of its first pixel."""
     if size is not None:
         return -0.5, size[1] - 0.5, -0.5, size[0] - 0.5
     if len(xy) == 0:

@@ -1,4 +1,4 @@
-"""The picture of repeats: each thing in its own colour, its places numbered."""
+"""The picture of repeats: each thing in a different colour, with numbered places."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) ->
     for number, _, outline in places:
         opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
         opencv.draw_polygon(canvas, outline, drawing.colour(number), max(round(3 * unit), 1))
-    most = drawing.MOST_REJECTED // 2  # each has two places
+    most = drawing.MOST_REJECTED // 2  # each group has two places
     rejected = drawing.outline_rejected(result)[:most] if explain else []
     dropped = [(-1, reason, drawing.zoom(outline, factors)) for reason, *both in rejected for outline in both]
     for _, _, outline in dropped:

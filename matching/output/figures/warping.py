@@ -15,12 +15,12 @@ from matching.output.figures import drawing
 from matching.output.figures.lettering import draw_label
 from matching.pictures.images import Picture
 
-NODES = 100  # exact values of the map along the longer side of an object; a cubic spline gives the others
+NODES = 100  # exact values of the map along the longer side of an object; a cubic spline interpolates
 STRIP = 512  # rows warped at a time
-MARGIN = 0.25  # of an object's size around it, so that its surroundings can be compared
+MARGIN = 0.25  # share of an object's size, around it, so that its surroundings can be compared
 PICKS = 24  # numbered matches
-LEAST, MOST = 640, 1600  # pixels along the longer side of a cut-out: others are resized
-BACKGROUND = 0.35  # how far surroundings go towards mid grey
+LEAST, MOST = 640, 1600  # bounds of the longer side of a cut-out, in pixels
+BACKGROUND = 0.35  # how far the surroundings go towards mid grey
 FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10|crop0|crop1)\.png")
 SQUARES = 6  # of the checkerboard along the longer side of an object
 
@@ -28,7 +28,7 @@ SQUARES = 6  # of the checkerboard along the longer side of an object
 def draw_object(
     picture0: Picture, picture1: Picture, result: Matches, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
-    """Draw an object's matches, and the object warped from either picture onto the other, by file name."""
+    """Draw an object's matches, and the object warped each way onto the other picture, by file name."""
     name = f"object{found.id}"
     picks = draw_picks(picture0.displayed, picture1.displayed, result, found)
     return {f"{name}-picks": picks, **draw_warps(picture0, picture1, found, deformation)}
@@ -37,7 +37,7 @@ def draw_object(
 def draw_warps(
     picture0: Picture, picture1: Picture, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
-    """Draw one object warped from either picture onto the other, by file name."""
+    """Draw one object warped each way onto the other picture, by file name."""
     name, tint = f"object{found.id}", drawing.colour(found.id)
     rgb0, rgb1 = picture0.displayed, picture1.displayed
     return {
@@ -53,7 +53,7 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) 
     outlines = found.outline0, found.outline1
     cuts = [_cut_out(rgb, outline) for rgb, outline in zip((rgb0, rgb1), outlines, strict=True)]
     height = min(max(LEAST, *(len(cut) for _, cut in cuts)), MOST)
-    across = sum(cut.shape[1] / len(cut) for _, cut in cuts)  # widths of both panels, in heights
+    across = sum(cut.shape[1] / len(cut) for _, cut in cuts)  # total width of both panels, in heights
     height = max(int(min(height, math.sqrt(drawing.CANVAS_PIXELS / across), drawing.CANVAS_SIDE / across)), 1)
     unit = height / LEAST
     panels = []
@@ -121,7 +121,7 @@ def warp_object(
 
 
 def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
-    """Top-left pixel of the part of a picture around places (h, w, 2), and that part, as OpenCV needs it."""
+    """Cut out the part of a picture around places (h, w, 2), as OpenCV needs it, with its top-left pixel."""
     size = np.array(source.shape[1::-1])
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
     high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
@@ -132,7 +132,7 @@ def _places(
     to_source: Callable[[Floats], Floats], corner: Array, shape: tuple[int, int]
 ) -> Callable[[Ints], Floats]:
     """A function from rows (n,) to places (n, width, 2) in the source: a spline through exact grid values."""
-    from scipy.interpolate import RectBivariateSpline  # takes a fifth of a second that most runs don't need
+    from scipy.interpolate import RectBivariateSpline  # a slow import that most runs don't need
 
     height, width = shape
     step = max(max(shape) / NODES, 1.0)
@@ -144,7 +144,7 @@ def _places(
 
 
 def _magnification(to_source: Callable[[Floats], Floats], outline: Floats) -> float:
-    """Pixels of the source a pixel of the target, in the middle of an object."""
+    """Pixels of the source per pixel of the target, in the middle of an object."""
     middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
     centre, right, below = to_source(middle + np.array([[0, 0], [1, 0], [0, 1]]))
     return float(np.sqrt(abs(np.linalg.det([right - centre, below - centre]))))
@@ -161,7 +161,7 @@ def _cut_out(rgb: Bytes, outline: Floats) -> tuple[Array, Bytes]:
 
 
 def _zoom(xy: Floats, corner: Array, zoom: Floats) -> Floats:
-    """Pixels of a picture as pixels of a part of it that is enlarged."""
+    """Convert pixels of a picture to pixels of an enlarged part of it."""
     return (xy - corner + 0.5) * zoom - 0.5
 
 

@@ -1,4 +1,4 @@
-"""Results as one HTML file that needs no network: of a pair; page.py serves collections too."""
+"""The result of a pair as one HTML file that needs no network; collections use page.py, too."""
 
 from matching.output.html.pair import pair_report, write_pair_report
 

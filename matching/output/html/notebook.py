@@ -5,11 +5,11 @@ from matching.matches import Matches
 from matching.output import words
 from matching.output.html.page import embed_picture, fill
 
-LONGEST = 1400  # pixels of the drawing: twice what a notebook has room for
+LONGEST = 1400  # pixels of the drawing: twice the width that a notebook shows
 
 
 def show_result(result: Matches, drawn: Bytes | None) -> str:
-    """Show a result as HTML: what was found, the drawing (h, w, 3), if any, a table, what was rejected."""
+    """Show a result as HTML: a summary, the drawing (h, w, 3), if any, a table, and rejected groups."""
     of_one = result.of_one
     return fill(
         "notebook.html",

@@ -1,4 +1,4 @@
-"""The overview of one thing and many pictures: a gallery with counts, the least sure first."""
+"""The overview of one thing in many pictures: a gallery with counts, the least sure first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class Shot:
     height: int
     copies: tuple[tuple[str, str], ...] = ()  # SVG path and colour of each outline
     parts: tuple[tuple[str, str], ...] = ()
-    confidence: str | None = None  # of its surest object
-    score: float = 0.0  # of its best object
+    confidence: str | None = None  # that of the surest object
+    score: float = 0.0  # that of the best object
 
 
 def make_shot(name: str, report: str, picture: Picture, result: Matches) -> Shot:

@@ -24,8 +24,8 @@ from matching.output.words import HEADER, count, format_object
 from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import read_picture
 
-LINES = 30  # an object
-GREY = 128  # of a picture whose file is gone
+LINES = 30  # per object
+GREY = 128  # shown if the file of a picture is gone
 
 
 def render(template: str, data: Any, **values: Any) -> str:
@@ -54,13 +54,13 @@ def _asset(name: str) -> Markup:
 
 
 def _json(data: Any) -> Markup:
-    """JSON for a script element: without any < that could begin an end tag or a comment."""
+    """JSON for a script element, without any < that could begin an end tag or a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
 def embed_file(path: str, name: str, longest: int) -> dict[str, str]:
-    """Embed the picture of a file, or a grey field where it is gone."""
+    """Embed the picture in a file, or a grey field if the file is gone."""
     try:
         rgb = read_picture(path).rgb
     except InputError:
@@ -125,7 +125,7 @@ def rejected_data(rejected: Iterable[Rejection]) -> list[dict[str, Any]]:
 
 
 def _cells(found: MatchedObject) -> list[str]:
-    """The cells of the table after the first; how sure it is stays empty if the score does not tell."""
+    """The cells of the table after the first; the cell for confidence is empty if it is unknown."""
     cells = dict(zip(HEADER, format_object(found), strict=True))
     if found.confidence is None:
         cells["how sure"] = ""
@@ -135,7 +135,7 @@ def _cells(found: MatchedObject) -> list[str]:
 def candidates_data(
     xy0: Floats, xy1: Floats, cluster: Ints, score: Floats, most: int | None = None
 ) -> tuple[dict[str, Any], Ints]:
-    """The data of candidates for viewer.js, best rejected last: xy0, xy1 (m, 2); cluster, score (m,)."""
+    """The data of candidates for viewer.js, the best outliers last: xy0, xy1 (m, 2); cluster, score (m,)."""
     kept, rejected = np.flatnonzero(cluster >= 0), np.flatnonzero(cluster < 0)
     rejected = rejected[np.argsort(score[rejected], kind="stable")][:most]
     rows = np.concatenate([kept, rejected])

@@ -15,13 +15,13 @@ from matching.pictures.images import Picture
 Warps = Mapping[int, Sequence[str]]
 
 LONGEST = 1600  # pixels of an embedded picture
-LONGEST_WARP = 1800  # of a drawing of three panels
+LONGEST_WARP = 1800  # pixels of a drawing of three panels
 
 
 def write_pair_report(
     path: str | Path, pictures: Sequence[Picture], result: Matches, warps: Warps | None = None
 ) -> None:
-    """Write `pair_report` to a file, which is complete or not there at all."""
+    """Write `pair_report` to a file, completely or not at all."""
     write_whole(Path(path), pair_report(pictures, result, warps).encode("utf-8", "backslashreplace"))
 
 
@@ -63,7 +63,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         "n_rejected": int((result.cluster < 0).sum()),
         "rejected": rejected_data(result.rejected[:MOST_REJECTED]),
     }
-    # the pictures stand in the page itself, so that they show without the script
+    # the pictures are embedded in the page, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
     of_one = result.of_one
     name = words.name_picture(pictures[0].path)

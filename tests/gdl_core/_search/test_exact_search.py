@@ -134,7 +134,7 @@ def test_cosine_of_parallel_rows_and_rows_of_zeros():
 def test_correlation_of_a_constant_row():
     x = RNG.normal(size=(20, 4))
     x[7] = 0.1
-    with pytest.raises(ValueError, match='"correlation" needs rows that are not constant, row 7 of X is'):
+    with pytest.raises(ValueError, match='"correlation" needs rows that are not constant, but row 7 of X is'):
         knn_graph(x, 3, metric="correlation")
 
 

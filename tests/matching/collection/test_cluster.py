@@ -175,7 +175,7 @@ def test_no_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):
     (tmp_path / "list").write_text(f"'{folder / 'c.jpg'}' '{folder / 'c.jpg'}'\n")
     plan = plan_list(tmp_path / "list")
     for address, reason in (
-        ("tcp://127.0.0.1:9", "no Dask scheduler answers there"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers"),
         ("nonsense://x:1", "no Dask scheduler answers"),
         ("tcp://127.0.0.1", "--scheduler must be host:port or tcp://host:port, got 'tcp://127.0.0.1'"),
     ):

@@ -66,8 +66,6 @@ def defined(c, seed, second, noise, bend, limit):
         if belief > 0.5:
             accepted.append(i)
             largest = max(largest, total)
-        if total < largest - 5:
-            break
     return largest
 
 

@@ -240,7 +240,7 @@ def test_matches_are_shown_without_their_arrays():
 def test_frames_of_one_picture_alone_are_told():
     xy = np.zeros((3, 2))
     found = {"xy0": xy, "xy1": xy, "frames1": np.tile(np.eye(2), (3, 1, 1))}
-    with pytest.raises(InputError, match="frames0: must be given where frames1 is"):
+    with pytest.raises(InputError, match="frames0: must be given if frames1 is"):
         matches_from(found)
 
 

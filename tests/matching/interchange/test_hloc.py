@@ -189,7 +189,7 @@ def test_what_cannot_be_read_is_told(tmp_path):
     told("holds no keypoints as hloc writes them", matches(tmp_path), features=matches(tmp_path))
     told("holds no matches as hloc writes them", write(tmp_path / "e.h5", {"a": np.zeros(3)}))
     (tmp_path / "text.h5").write_text("no HDF5")
-    told("text.h5: is no HDF5 file", tmp_path / "text.h5")
+    told("text.h5: is not an HDF5 file", tmp_path / "text.h5")
     cut = matches(tmp_path).read_bytes()[:-300]
     (tmp_path / "cut.h5").write_bytes(cut)
     told("cut.h5: ", tmp_path / "cut.h5", features=features(tmp_path))

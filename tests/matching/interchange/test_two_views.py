@@ -6,10 +6,6 @@ import numpy as np
 import pytest
 
 from matching.interchange.two_views import (
-    CALIBRATED,
-    DEGENERATE,
-    PLANAR_OR_PANORAMIC,
-    UNCALIBRATED,
     Camera,
     epipolar_error,
     estimate_two_views,
@@ -17,6 +13,7 @@ from matching.interchange.two_views import (
     is_wider,
     measure_significance,
 )
+from matching.output.exchange import Geometry
 
 FOCAL, MIDDLE = 700.0, (320.0, 240.0)
 
@@ -72,9 +69,9 @@ def test_the_configuration_is_the_one_that_pycolmap_chooses(name, focal, prior):
     ours = Camera(2, (focal, *MIDDLE, 0.0), prior)
     found = estimate_two_views(xy0, xy1, (ours, ours))
     assert found.config == int(told.config)
-    expected = CALIBRATED if prior and focal == FOCAL else UNCALIBRATED
-    kinds = {"general": expected, "few": DEGENERATE}
-    assert found.config == kinds.get(name, PLANAR_OR_PANORAMIC)
+    expected = Geometry.CALIBRATED if prior and focal == FOCAL else Geometry.UNCALIBRATED
+    kinds = {"general": expected, "few": Geometry.DEGENERATE}
+    assert found.config == kinds.get(name, Geometry.PLANAR_OR_PANORAMIC)
 
 
 def test_the_matrices_are_those_of_the_motion():
@@ -99,7 +96,7 @@ def test_the_lens_counts():
     for k in (0.6, 0.0):
         camera = Camera(2, (FOCAL, *MIDDLE, k), True)
         configs[k] = estimate_two_views(xy0, xy1, (camera, camera)).config
-    assert configs == {0.6: CALIBRATED, 0.0: UNCALIBRATED}
+    assert configs == {0.6: Geometry.CALIBRATED, 0.0: Geometry.UNCALIBRATED}
 
 
 @pytest.mark.parametrize(

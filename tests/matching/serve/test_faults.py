@@ -245,7 +245,7 @@ def test_tasks_that_end_are_told_and_started_again(quick_workers, own_tempdir, m
                 async with asyncio.timeout(PATIENCE):
                     while (health := (await client.get("/health")).json())["healthy"]:
                         await asyncio.sleep(0.01)
-                assert health["problems"] == ["a task had ended: match (0)"]
+                assert health["problems"] == ["a task ended: match (0)"]
                 assert (await ended(client, number))["state"] == "done"
                 await client.delete(f"/matches/{number}")
             await assert_sound(client)

@@ -109,7 +109,7 @@ def test_the_command_writes_table_json_and_contact_sheet(thing, clip, tmp_path, 
     table = capsys.readouterr().out.splitlines()
     assert table[0].split()[:6] == ["from", "to", "frames", "matches", "score", "how"]
     assert table[1].split()[:3] == ["0:01.0", "0:02.0", "3"]
-    assert table[2].startswith("12 of 60 frames looked at, one every 0.5 s, seen in 3")
+    assert table[2].startswith("12 of 60 frames searched, one every 0.5 s, in a video of 0:0")
     folder = tmp_path / "thing-clip-match"
     told = json.loads((folder / "matches.json").read_text())
     assert told["appearances"][0] | {"best": 0} == {
@@ -163,7 +163,7 @@ def test_a_damaged_clip_gives_what_can_be_read(thing, clip, tmp_path):
     command = [sys.executable, "-c", code, "thing.png", "hurt.mp4", "--every", "2"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # FFmpeg's own is loaded anew
     assert run.returncode in (0, 1)
-    assert "3 of 60 frames looked at" in run.stdout
+    assert "3 of 60 frames searched" in run.stdout
     assert run.stderr == "written to thing-hurt-match\n"  # decoders are kept silent
 
 
