@@ -80,7 +80,7 @@ def test_pictures_of_one_group_are_not_matched_again(monkeypatch, tmp_path):
 
 
 def test_pairs_that_are_matched_form_no_rings():
-    """Of all pairs of four pictures, the three of most votes; of pairs of two groups, the one of most votes."""
+    """Of all pairs of four pictures, the three of most votes; of pairs of two groups, that of most votes."""
     asked = {("a", "b"): 5, ("a", "c"): 9, ("b", "c"): 7, ("c", "d"): 1, ("b", "d"): 1, ("e", "f"): 2}
     chosen = query_results._choose_without_rings(asked, {})
     assert chosen == [("a", "c"), ("b", "c"), ("b", "d"), ("e", "f")]
