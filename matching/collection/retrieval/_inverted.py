@@ -193,6 +193,5 @@ def _list_cells(cells: bytes) -> Any:
 
 def _quantizer(cells: Array) -> Any:
     quantizer = faiss.IndexBinaryFlat(8 * cells.shape[1])
-    quantizer.query_batch_size = 256  # a sixth faster than with 32
     quantizer.add(np.ascontiguousarray(cells))
     return quantizer
