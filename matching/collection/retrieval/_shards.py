@@ -28,6 +28,7 @@ from matching.output.provenance import Origin, origin
 Find = Callable[[Array, int], Neighbours]  # of a query and its number, which is passed over
 
 TOGETHER = 32  # queries a task
+MANY = 64  # tasks that are enough for all workers, so that each may search all shards
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def rank_pictures(
     """The n pictures that share most descriptors with each query, with their scores; and lost pictures."""
     groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
     # few queries go to a task for each shard; each of many is prepared once, for all of them
-    divided = [*split_in_batches(shards, 1 if len(groups) < len(shards) else len(shards))]
+    divided = [*split_in_batches(shards, 1 if len(groups) < MANY else len(shards))]
     tasks = ((k, *both, working.settings) for k, both in enumerate(product(groups, divided)))
     best: dict[int, list[tuple[int, int]]] = {}
     lost: set[int] = set()
