@@ -46,44 +46,72 @@ def verify_for_groups(
     db: Path | None = None,
     **how: Any,
 ) -> Iterator[Path]:
-    """Match each picture with its candidates as long as that may join groups: first all with their best
-    candidates, then with their second ones unless both are in one group by then, and so on. After two
-    candidates that did not join its group, a picture is done, because the others share even less with it.
+    """Match each picture with its candidates as far as that may join groups.
+
+    In each round, every picture asks for the best two of its candidates that are not in its group yet. Of the
+    pairs that are asked for, those of most votes are matched that form no ring with others or with groups: a
+    ring's last pair would join nothing if the others do. After two candidates that did not join its group, a
+    picture asks for no more: the others share even less with it.
 
     Each pair is matched once, in an order that does not depend on the index.
     """
-    rounds: dict[int, list[Candidate]] = {}
-    for candidate, rank in zip(candidates, _rank_candidates(candidates), strict=True):
-        rounds.setdefault(rank, []).append(candidate)
+    waiting: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        waiting.setdefault(candidate.query, []).append(candidate)
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "groups.db"
         group: dict[str, str] = {}
         matched: set[tuple[str, str]] = set()
         strangers: Counter[str] = Counter()
-        for rank, some in (rounds or {0: []}).items():
-            asked = [(c.query, c.picture) for c in some if strangers[c.query] < STRANGERS]
-            pairs = {(min(pair), max(pair)) for pair in asked} - matched
-            apart = sorted(pair for pair in pairs if not _are_joined(group, *pair))
-            matched.update(apart)
-            if not apart and rank:
-                continue
-            found = verify_candidates([Candidate(*pair, 0) for pair in apart], config, db=path, **how)
+        while True:
+            asked: Counter[tuple[str, str]] = Counter()  # pair -> votes
+            for query, best in waiting.items():
+                n = 0
+                for candidate in tuple(best):
+                    if strangers[query] + n >= STRANGERS:
+                        break
+                    pair = min(query, candidate.picture), max(query, candidate.picture)
+                    if pair in matched or _are_joined(group, *pair):
+                        strangers[query] += not _are_joined(group, *pair)
+                        best.remove(candidate)
+                    else:
+                        asked[pair] = max(asked[pair], candidate.votes)
+                        n += 1
+            chosen = _choose_without_rings(asked, group)
+            if matched and not chosen:
+                break
+            matched.update(chosen)
+            found = verify_candidates([Candidate(*pair, 0) for pair in chosen], config, db=path, **how)
             with found, open_store(path) as store:
                 group = find_joined(store, matched)  # ignores pairs of later rounds of a stopped run
-            strangers.update(query for query, picture in asked if not _are_joined(group, query, picture))
+            if not chosen:
+                break
         yield path
+
+
+def _choose_without_rings(
+    asked: Mapping[tuple[str, str], int], group: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    """The pairs of most votes that would join what all of them would (Kruskal's algorithm); sorted."""
+    parent: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while (above := parent.get(name, name)) != name:
+            parent[name] = parent.get(above, above)
+            name = above
+        return name
+
+    chosen = []
+    for pair in sorted(asked, key=lambda pair: (-asked[pair], pair)):
+        first, second = (find(group.get(name, name)) for name in pair)
+        if first != second:
+            parent[second] = first
+            chosen.append(pair)
+    return sorted(chosen)
 
 
 def _are_joined(group: Mapping[str, str], first: str, second: str) -> bool:
     return first in group and group[first] == group.get(second)
-
-
-def _rank_candidates(candidates: Sequence[Candidate]) -> Iterator[int]:
-    """The rank of each candidate among those of its query, which are listed best first."""
-    seen: Counter[str] = Counter()
-    for candidate in candidates:
-        yield seen[candidate.query]
-        seen[candidate.query] += 1
 
 
 def collect_results(

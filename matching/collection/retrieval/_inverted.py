@@ -38,7 +38,10 @@ except ImportError:
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
 LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more of them for each
 PROBES = 8  # at most, of a descriptor
-FIRST = 16  # neighbours that are asked for at first; few descriptors have more that may vote
+FIRST = 12  # neighbours that are asked for at first: up to the eleventh, if one is the descriptor itself
+CELLS = 64  # in a list of cells; of many descriptors, only the cells
+CELL_LISTS = 12  # of as many lists are looked at: six of seven found are the nearest, in half of the time
+ROUNDS = 5  # in which these lists are made
 TOGETHER = 1024  # lists that are copied at a time where files are merged
 
 Segment = Any  # an IndexBinaryIVF
@@ -60,7 +63,8 @@ def make_cells(config: MatchConfig) -> Array:
 
 def assign(entries: Array, cells: Array) -> Lists:
     """The list of each entry."""
-    return _find_cells.__wrapped__(entries.tobytes(), cells.tobytes(), 1)[:, 0], entries
+    faiss.omp_set_num_threads(1)  # more would wait busily for each other while workers describe pictures
+    return _find_cells.__wrapped__(entries.tobytes(), cells.tobytes(), 1, True)[:, 0], entries
 
 
 def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
@@ -117,7 +121,7 @@ def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> 
     bits, dead = np.ascontiguousarray(query["bits"]), np.asarray(but, np.int64)
     quantizer: Any = faiss.downcast_IndexBinary(segment.quantizer)
     cells = faiss.vector_to_array(quantizer.xb).tobytes()
-    lists = _find_cells(query.tobytes(), cells, segment.nprobe)
+    lists = _find_cells(query.tobytes(), cells, segment.nprobe, segment.nprobe > 1)
     distance, found = search_preassigned(segment, bits, FIRST, lists)
     farthest, there_are_more = distance[:, -1], found[:, -1] >= 0
     distance = np.where(_is_of(found, dead), MISSING, distance)
@@ -157,16 +161,34 @@ def _is_of(number: Array, pictures: Array) -> Array:
 
 
 @lru_cache(maxsize=64)  # all segments of an index have the same cells
-def _find_cells(entries: bytes, cells: bytes, probes: int) -> Array:
+def _find_cells(entries: bytes, cells: bytes, probes: int, exact: bool) -> Array:
     """(n, probes): the cells nearest to n ENTRY, of equally near ones the first; -1 if there are fewer."""
     looked, bits = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint8).reshape(-1, 32)
     near, kinds = np.empty((len(looked), probes), np.int64), classes(looked)
     starts = np.flatnonzero(~bits.any(axis=1))
     for k, (first, last) in enumerate(pairwise([*starts, len(bits)])):
         own = kinds == k
-        found = _quantizer(bits[first:last]).search(np.ascontiguousarray(looked["bits"][own]), probes)[1]
+        among = _quantizer(bits[first:last]) if exact else _list_cells(bits[first:last].tobytes())
+        found = among.search(np.ascontiguousarray(looked["bits"][own]), probes)[1]
         near[own] = np.where(found < 0, -1, found + first)
     return near
+
+
+@lru_cache(maxsize=2 * N_CLASSES)
+def _list_cells(cells: bytes) -> Any:
+    """The index of the cells of a class (c, 32), in lists of alike ones."""
+    bits = np.frombuffer(cells, np.uint8).reshape(-1, 32)
+    n = -(-len(bits) // CELLS)
+    centres = bits[np.arange(n) * len(bits) // n]
+    for _ in range(ROUNDS):  # k-means: a centre has the bits that most of its cells have
+        own = _quantizer(centres).search(bits, 1)[1][:, 0]
+        ones = np.zeros((n, 8 * bits.shape[1]), np.int64)
+        np.add.at(ones, own, np.unpackbits(bits, axis=1))
+        centres = np.packbits(2 * ones > np.bincount(own, minlength=n)[:, None], axis=1)
+    index = faiss.IndexBinaryIVF(_quantizer(centres), 8 * bits.shape[1], n)
+    index.is_trained, index.nprobe = True, CELL_LISTS
+    index.add(bits)
+    return index
 
 
 def _quantizer(cells: Array) -> Any:

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,6 +28,7 @@ from matching.output.provenance import Origin, origin
 Find = Callable[[Array, int], Neighbours]  # of a query and its number, which is passed over
 
 TOGETHER = 32  # queries a task
+MANY = 64  # tasks that are enough for all workers, so that each may search all shards
 
 
 @dataclass(frozen=True)
@@ -55,21 +56,19 @@ def rank_pictures(
 ) -> tuple[dict[int, list[tuple[int, int]]], set[int]]:
     """The n pictures that share most descriptors with each query, with their scores; and lost pictures."""
     groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
-    tasks = (
-        (g * len(shards) + s, group, shard, working.settings)
-        for g, group in enumerate(groups)
-        for s, shard in enumerate(shards)
-    )
+    # few queries go to a task for each shard; each of many is prepared once, for all of them
+    divided = [*split_in_batches(shards, 1 if len(groups) < MANY else len(shards))]
+    tasks = ((k, *both, working.settings) for k, both in enumerate(product(groups, divided)))
     best: dict[int, list[tuple[int, int]]] = {}
     lost: set[int] = set()
     parts: dict[int, list[Neighbours]] = {}
-    n_tasks = len(groups) * len(shards)
-    for record in working.progress(working.run(search_shard, tasks), total=n_tasks, desc="shortlist"):
+    n_tasks = len(groups) * len(divided)
+    for record in working.progress(working.run(search_shards, tasks), total=n_tasks, desc="shortlist"):
         check_found(record)
         lost.update(record.lost)
         for number, query, found in record.neighbours:
             parts.setdefault(number, []).append(found)
-            if len(parts[number]) == len(shards):
+            if len(parts[number]) == len(divided):
                 best[number] = rank(query, merge_neighbours(parts.pop(number)))[:n]
     return best, lost
 
@@ -83,22 +82,23 @@ def check_found(record: Found | Lost) -> None:
         raise RuntimeError(record.error) if record.error.startswith(INTERNAL) else InputError(record.error)
 
 
-def search_shard(
-    number: int, queries: Sequence[tuple[int, Source]], shard: Shard, settings: Settings
+def search_shards(
+    number: int, queries: Sequence[tuple[int, Source]], shards: Sequence[Shard], settings: Settings
 ) -> Found:
-    """Find the Neighbours of some queries in a Shard; without queries, only make it."""
+    """Find the Neighbours of some queries in some shards; without queries, only make these."""
     found: list[tuple[int, Array, Neighbours]] = []
     try:
         with limit_threads(1):
-            find, gone = _open(shard, settings)
-            lost = list(gone)
+            opened = [_open(shard, settings) for shard in shards]
+            lost = [picture for _, gone in opened for picture in gone]
             for picture, source in queries:
                 try:
                     query = _read_query(source, settings)
                 except InputError:
                     lost.append(picture)
                     continue
-                found.append((picture, query["id"].copy(), find(query, picture)))
+                near = merge_neighbours(find(query, picture) for find, _ in opened)
+                found.append((picture, query["id"].copy(), near))
     except InputError as error:
         return Found(number, error=str(error), origin=origin())
     except Exception:
@@ -138,8 +138,7 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: this part of the index can't be used ({reason})") from None
-    find = _inverted.find_neighbours
-    return lambda query, own: find(query, segment, (own, *shard.dead)), lost
+    return lambda query, own: _inverted.find_neighbours(query, segment, (own, *shard.dead)), lost
 
 
 @lru_cache(maxsize=4)

@@ -32,10 +32,9 @@ def choose_pairs(
     with _make_shards(pictures, len(gallery) > LARGEST_EXACT, working.settings.cache.folder) as shards:
         lost: set[int] = set()
         if len(gallery) > LARGEST_EXACT:
-            tasks = ((k, (), shard, working.settings) for k, shard in enumerate(shards))
-            for record in working.progress(
-                working.run(_shards.search_shard, tasks), total=len(shards), desc="index"
-            ):
+            tasks = ((k, (), (shard,), working.settings) for k, shard in enumerate(shards))
+            made = working.run(_shards.search_shards, tasks)
+            for record in working.progress(made, total=len(shards), desc="index"):
                 _shards.check_found(record)
                 lost.update(record.lost)
         best, gone = rank_pictures(queries, shards, sources, n, working)

@@ -25,7 +25,7 @@ NEIGHBORS = 10  # of them, those that may vote by the ratio
 RATIO = 0.75  # of a distance that earns a vote to the background's
 FARTHEST = 40  # bits of 256 in which entries that may vote differ: in small indexes the background is far
 NEARLY_EQUAL = 12  # bits of 256
-MISSING = np.int64(2**31 - 1)  # the distance of a neighbour that there is not
+MISSING = np.int32(2**31 - 1)  # the distance of a neighbour that there is not
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Neighbours:
     """The entries nearest to each of n descriptors, as far as they may vote.
 
     `least` (n, NEIGHBORS + 1) has the smallest distances, rising, MISSING where there are fewer. `row`,
-    `distance` and `id` (m,) are the descriptor of an entry, its distance and its id; sorted.
+    `distance` and `id` (m,) are the descriptor of an entry, its distance and its id; sorted by merging.
     """
 
     least: Array
@@ -44,8 +44,9 @@ class Neighbours:
 
 def choose_neighbours(distance: Array, number: Array) -> Neighbours:
     """The Neighbours among the entries of some lists, given their distances and ids (n, k), in any order."""
-    row, column = np.nonzero(distance < find_limit(distance)[:, None])
-    return _sort(_least(distance), row, distance[row, column], number[row, column])
+    least = _least(distance)
+    near = distance < find_limit(least)[:, None]
+    return Neighbours(least, np.nonzero(near)[0], distance[near], number[near])
 
 
 def find_limit(distance: Array) -> Array:
@@ -61,21 +62,18 @@ def _least(distance: Array) -> Array:
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
     """The Neighbours among those of several shards."""
     parts = list(parts)
-    least = np.sort(np.concatenate([p.least for p in parts], axis=1), axis=1)[:, : NEIGHBORS + 1]
-    columns = (np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id"))
-    return _sort(least, *columns)
-
-
-def _sort(least: Array, *columns: Array) -> Neighbours:
-    order = np.lexsort(columns[::-1])
-    order = order[_position(columns[0][order]) < KEPT]
-    return Neighbours(least, *(column[order] for column in columns))
+    least = _least(np.concatenate([p.least for p in parts], axis=1))
+    every = [np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id")]
+    near = every[1] < find_limit(least)[every[0]]
+    row, distance, number = (column[near] for column in every)
+    order = np.lexsort((number, distance, row))
+    order = order[_position(row[order]) < KEPT]
+    return Neighbours(least, row[order], distance[order], number[order])
 
 
 def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
     """Picture and score of all that a query with ids (n,) votes for, by falling score and rising number."""
-    may_vote = (found.distance < _limit(found.least)[found.row]) & (_position(found.row) < NEIGHBORS)
-    may_vote |= found.distance < NEARLY_EQUAL
+    may_vote = found.distance < _limit(found.least)[found.row]
     row, entry = found.row[may_vote], found.id[may_vote]
     # of each picture the query as it is and the query turned over are told apart
     sides, side = np.unique((entry >> PICTURE) * 2 + (query[row] >> PICTURE), return_inverse=True)

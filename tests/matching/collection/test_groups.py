@@ -72,11 +72,20 @@ def test_pictures_of_one_group_are_not_matched_again(monkeypatch, tmp_path):
     candidates = [Candidate(query, picture, 9) for query, found in best.items() for picture in found]
     with query_results.verify_for_groups(candidates, db=tmp_path / "g.db") as db:
         assert db.exists()
-    first, second = [("a", "b"), ("a", "d"), ("a", "e"), ("b", "c")], [("b", "d"), ("b", "e")]
+    first, second = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")], [("b", "d"), ("b", "e")]
     assert rounds == [first, second, [("c", "d")]]  # c asks for d, which asks for no more; nor does e
     rounds.clear()
     with query_results.verify_for_groups([]) as db:
         assert read_groups(db) == []
+
+
+def test_pairs_that_are_matched_form_no_rings():
+    """Of all pairs of four pictures, the three of most votes; of pairs of two groups, that of most votes."""
+    asked = {("a", "b"): 5, ("a", "c"): 9, ("b", "c"): 7, ("c", "d"): 1, ("b", "d"): 1, ("e", "f"): 2}
+    chosen = query_results._choose_without_rings(asked, {})
+    assert chosen == [("a", "c"), ("b", "c"), ("b", "d"), ("e", "f")]
+    chosen = query_results._choose_without_rings(asked, {"a": "a", "b": "a", "c": "c", "d": "c"})
+    assert chosen == [("a", "c"), ("e", "f")]
 
 
 def test_joined_pictures_are_those_of_the_groups(db, tmp_path):

@@ -379,6 +379,24 @@ def test_a_large_query_looks_through_fewer_lists(cells, as_segment, monkeypatch)
     assert looked == [8, 3, 1]
 
 
+def test_the_cells_of_many_descriptors_are_nearly_always_the_nearest(cells):
+    """Of descriptors that are cells themselves, and of others near to these."""
+    rng = np.random.default_rng(0)
+    entries = np.zeros(2000, ENTRY)
+    chosen = np.sort(rng.choice(np.flatnonzero(cells.any(axis=1)), len(entries), replace=False))
+    starts = np.flatnonzero(~cells.any(axis=1))
+    entries["id"] = np.searchsorted(starts, chosen, side="right") - 1
+    entries["bits"] = cells[chosen]
+    for noise, least in ((0.0, 0.99), (0.1, 0.85)):
+        entries["bits"] ^= np.packbits(rng.random((len(entries), 256)) < noise, axis=1)
+        exact, quick = (
+            _inverted._find_cells(entries.tobytes(), cells.tobytes(), 1, way)[:, 0] for way in (True, False)
+        )
+        assert (exact == quick).mean() >= least
+        kinds = (np.searchsorted(starts, found, side="right") - 1 for found in (exact, quick))
+        assert all(np.array_equal(kind, entries["id"]) for kind in kinds)
+
+
 def test_prepared_queries_of_64_pictures_take_at_most_140_megabytes(cells, as_segment, monkeypatch):
     """Of as many descriptors as are looked up, with the cells that these are near to."""
     features = made_up(np.random.default_rng(0), PER_QUERY)

@@ -56,6 +56,7 @@ def test_any_shards_give_the_same_shortlist(folder, cache, tmp_path, monkeypatch
     match_collection(plan, tmp_path / "whole.db", cache=cache, jobs=1, shortlist=2)
     monkeypatch.setattr(_shortlist, "SMALLEST", smallest)
     monkeypatch.setattr(_shards, "TOGETHER", 2)
+    monkeypatch.setattr(_shards, "MANY", 3 if smallest == 1 else 1)  # of one, each task searches all shards
     match_collection(plan, tmp_path / "cut.db", cache=cache, jobs=1, shortlist=2)
     assert content(tmp_path / "cut.db") == content(tmp_path / "whole.db")
     assert not any(cache.folder.glob("shards/*"))
