@@ -26,7 +26,7 @@ from matching.features.extraction import Features
 from matching.grouping.motions import AT, VOTE, Scene, direct, find_motions, fit, follow, is_same, survey
 from matching.grouping.objects import ObjectsConfig, is_object
 
-SHOWN = 1 / 3  # of the features of a place, at least, that a copy shows: others are hidden
+SHOWN = 1 / 3  # least share of the features of a place that a copy shows; the others are hidden
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from matching.grouping.objects import ObjectsConfig
 VOTE = 0.1  # of the extent of a place, by which votes for one motion may differ
 GROWTH = 1.6  # greatest ratio of the scales of two copies
 BENT = 8.0  # pixels by which an affine map may be off, because things bend
-AT = 3.0  # pixels by which a feature may be off where its neighbours predict it
+AT = 3.0  # largest distance of a feature from the place that its neighbours predict, pixels
 BLOCK = 512  # features that are compared with all others at once
 # Features with more equal ones are of a fine texture and have none, which bounds the work; those of pages
 # with 40 copies had up to 166.
@@ -36,7 +36,7 @@ class Scene:
     """The features of a picture, and data that are computed once for them."""
 
     features: Features
-    near: Ints  # (n, NEIGHBORS + 1), the nearest ones, itself first
+    near: Ints  # (n, NEIGHBORS + 1), the nearest features, beginning with the feature itself
     edges: Ints  # (e, 2), pairs of neighbours
     equal: Ints  # (2, p), each feature with the equal ones apart from it, the most similar ones first
     start: Ints  # (n + 1,), where the pairs of each feature start, and where they end

@@ -28,19 +28,20 @@ from matching.grouping.objects import ObjectsConfig
 
 CERTAIN = -20.0  # decimal logarithm of a number of false alarms that is not measured further
 NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
-# Matches of an object that growing begins with, and matches around one that count: each may make a seed with
-# it, a test; those that agreed before predict it. As many as the smallest object has.
+# Number of an object's matches at which growing begins, and of neighbours of a match that count: each may
+# form a seed with it, which is one test, and those that agreed before predict it. As many as the smallest
+# object has.
 NEAREST = ObjectsConfig().min_matches
-BENDS = 0.1, 0.5  # deviations of a bending object after a pixel, pixels; they grow as the root of the gap
+BENDS = 0.1, 0.5  # standard deviations of a bend over one pixel, pixels; they grow with the root of the gap
 STRAIN = 0.2  # deviation of the entries of the map around a seed from a similarity, relative
 SEED = 8.0  # pixels between the two matches of a seed, at least
-APART = 2.0  # pixels between matches that tell different things
+APART = 2.0  # fewest pixels between matches that add different information
 SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
-DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent, as chance has it
-# Matches around a seed that are read; where they lie denser than APART, those within the circle that so many
+DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent
+# Number of matches read around a seed; if they are denser than APART, those in the circle that this many
 # would fill.
 AROUND = 300
-LIMIT = 100  # matches that agree after which growing ends
+LIMIT = 100  # agreeing matches at which growing ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,7 @@ def measure_significance(
 
 
 def _choose_seeds(correspondences: Correspondences, members: Ints, turn: int) -> Ints:
-    """(0 or 1, 2) one of an object's matches, from all over their list, with the nearest one."""
+    """(0 or 1, 2) a match of the object, chosen from the whole list in turn, and its nearest match."""
     xy0, xy1 = correspondences.xy0[members], correspondences.xy1[members]
     chosen = np.unique((np.arange(NEAREST) * len(members)) // NEAREST)
     if turn >= len(chosen):

@@ -1,4 +1,4 @@
-"""What one picture shows more than once: its features are matched with each other."""
+"""Finds what one picture shows more than once by matching its features with each other."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ from matching.pipelines.patches import adapt_settings, add_patches, describe_pat
 from matching.result import MatchResult, add_inputs
 from matching.stages import Stage, Stages
 
-# Of a row of copies, at least: things that are alike but no copies agree with fewer neighbours.
+# Least score of a row of copies: similar things that are not copies agree with fewer neighbours.
 ROW_SCORE = 0.45
 LEAST_BOUND = 0.3  # distance of unit descriptors within which the same print is equal: light and edges differ
 

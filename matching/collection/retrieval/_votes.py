@@ -72,7 +72,7 @@ def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
 
 
 def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
-    """Picture and score of all that a query with ids (n,) votes for, by falling score and rising number."""
+    """Picture and score of all that a query with ids (n,) votes for, by descending score, then number."""
     may_vote = found.distance < _limit(found.least)[found.row]
     row, entry = found.row[may_vote], found.id[may_vote]
     # of each picture the query as it is and the query turned over are told apart
