@@ -7,13 +7,14 @@ from PIL import Image
 from planting import crops, object_pair, strangers, true_shift
 
 from matching import InputError, MatchConfig, MatchedObject, MatchResult, match
+from matching.correspondences.points import NEIGHBORS
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
 from matching.output.words import describe_result
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines import pair as pipeline
-from matching.pipelines.details import FEWEST, locate
+from matching.pipelines.details import locate
 from matching.pipelines.pair import label_by, match_pictures
 
 NAMES = ("xy0", "xy1", "cluster", "score")
@@ -185,7 +186,7 @@ def test_a_handful_of_candidates(pair, found, most, n_objects):
         assert np.array_equal(np.sort(result.score), np.sort(found.score)[:most])  # the best there are
     assert (np.linalg.norm(true_shift(result.xy0) - result.xy1, axis=1) < 1).all()
     assert (result.cluster < 0).sum() == most - sum(o.n_matches for o in result.objects)
-    assert all(o.n_matches >= FEWEST for o in result.objects)  # small pictures are looked at enlarged
+    assert all(o.n_matches >= NEIGHBORS for o in result.objects)  # small pictures are looked at enlarged
     assert len(result.objects) == n_objects
 
 
