@@ -91,9 +91,7 @@ def find_motions(
     One of those that are known is not followed again, and new ones are added to these.
     """
     features = scene.features
-    first, second = scene.equal[
-        :, (scene.alike > np.float32(measure_product(bound))) & np.isin(scene.equal[0], rows)
-    ]
+    first, second = scene.equal[:, (scene.alike > measure_product(bound)) & np.isin(scene.equal[0], rows)]
     linear = features.frames[second] @ np.linalg.inv(features.frames[first])
     middle, extent = features.xy[rows].mean(axis=0), np.ptp(features.xy[rows], axis=0)
     target = features.xy[second] + ((middle - features.xy[first])[:, None] @ linear.swapaxes(1, 2))[:, 0]

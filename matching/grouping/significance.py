@@ -39,8 +39,8 @@ APART = 2.0  # fewest pixels between matches that add different information
 SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
 DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent
 # Number of matches read around a seed; if they are denser than APART, those in the circle that this many
-# would fill.
-AROUND = 300
+# would fill. Also the most matches of an object that are examined for a period.
+EXAMINED = 300
 LIMIT = 100  # agreeing matches at which growing ends
 
 
@@ -81,7 +81,7 @@ def grow_objects(
     ratio, chosen, members = np.empty(s), np.empty(s, np.int64), np.empty((s, LIMIT), np.int64)
     given = (
         x0, x1, by_first, scale, angle, most, seeds, mirrored, np.array(noises), np.array(BENDS), STRAIN,
-        APART, AROUND, NEAREST, enough,
+        APART, EXAMINED, NEAREST, enough,
     )  # fmt: skip
     run_in_ranges(lambda a, b: _kernels.grow_from(*given, a, b, ratio, chosen, members), s, n_threads, 2)
     return Growths((math.log(n_tests) - ratio) / math.log(10), np.array(noises)[chosen], members)

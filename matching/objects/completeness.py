@@ -51,11 +51,13 @@ def measure_completeness(
     picture0: Picture, picture1: Picture, frame1: Floats, outline0: Floats
 ) -> Completeness | None:
     """Measure how much of picture 0 a place in picture 1 shows: frame1 (4, 2); outline0 (k, 2)."""
-    box = _find_print(picture0)
-    if box is None or not _is_convex(frame1):
+    if not _is_convex(frame1):
         return None
     shape = shapely.Polygon(frame1)
     if shape.area < (2 * COARSE) ** 2:  # too small to compare the print
+        return None
+    box = _find_print(picture0)
+    if box is None:
         return None
     xy0 = lay_grid(box, SIDE)
     corners = list_corners(picture0.box)

@@ -17,7 +17,7 @@ from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import is_amid
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
-from matching.grouping.significance import AROUND
+from matching.grouping.significance import EXAMINED
 
 APART = 8.0  # pixels beyond which another feature is at another place
 REACH = 20.0  # times the sum of the radii of two features: about three windows of their descriptors
@@ -42,7 +42,7 @@ class Periodicity:
 
 def measure_periodicity(features0: Features, features1: Features, candidates: Candidates) -> Periodicity:
     """Measure whether the matches of an object are confusable in both images."""
-    own = candidates[:: math.ceil(len(candidates) / AROUND)]
+    own = candidates[:: math.ceil(len(candidates) / EXAMINED)]
     if np.median(np.linalg.det(own.maps)) < 0:
         features1 = mirrored_features(features1)
     least = (1 + 1 / math.sqrt(len(own))) / 2  # half plus a standard deviation of that share
@@ -90,11 +90,11 @@ def _find_confusable(
 
 
 def _is_lattice(found: _Confusable) -> bool:
-    """Whether one shift, or its reverse, leads to many of the confusable places; tries AROUND shifts."""
+    """Whether one shift, or its reverse, leads to many of the confusable places; tries EXAMINED shifts."""
     if len(found.row) == 0:
         return False
     row, shifts = np.tile(found.row, 2), np.vstack([found.shift, -found.shift])
-    tried = found.shift[:: math.ceil(len(found.shift) / AROUND)]
+    tried = found.shift[:: math.ceil(len(found.shift) / EXAMINED)]
     alike = (np.linalg.norm(shifts - shift, axis=1) <= ALIKE * np.linalg.norm(shift) for shift in tried)
     most = max(len(np.unique(row[rows])) for rows in alike)
     return bool(most >= min(SHARED[0] * found.n, SHARED[1] * len(found.row)))
