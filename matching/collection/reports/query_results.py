@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy
+
 from matching.collection.database.store import Store, open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.plan import Plan
@@ -92,22 +95,17 @@ def verify_for_groups(
 def _choose_without_rings(
     asked: Mapping[tuple[str, str], int], group: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """The pairs of most votes that would join what all of them would (Kruskal's algorithm); sorted."""
-    parent: dict[str, str] = {}
-
-    def find(name: str) -> str:
-        while (above := parent.get(name, name)) != name:
-            parent[name] = parent.get(above, above)
-            name = above
-        return name
-
-    chosen = []
+    """The pairs of most votes that would join what all of them would: a minimum spanning tree; sorted."""
+    links: dict[tuple[str, ...], tuple[str, str]] = {}  # two groups -> the best pair between them
     for pair in sorted(asked, key=lambda pair: (-asked[pair], pair)):
-        first, second = (find(group.get(name, name)) for name in pair)
-        if first != second:
-            parent[second] = first
-            chosen.append(pair)
-    return sorted(chosen)
+        links.setdefault(tuple(sorted(group.get(name, name) for name in pair)), pair)
+    if not links:
+        return []
+    names, ends = np.unique(list(links), return_inverse=True)
+    weights = np.arange(1, len(links) + 1), ends.reshape(-1, 2).T  # all different, so the tree is unique
+    tree = scipy.sparse.csgraph.minimum_spanning_tree(scipy.sparse.coo_array(weights, 2 * names.shape))
+    pairs = list(links.values())
+    return sorted(pairs[int(weight) - 1] for weight in tree.data)
 
 
 def _are_joined(group: Mapping[str, str], first: str, second: str) -> bool:
