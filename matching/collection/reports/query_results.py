@@ -69,17 +69,9 @@ def verify_for_groups(
         while True:
             asked: Counter[tuple[str, str]] = Counter()  # pair -> votes
             for query, best in waiting.items():
-                n = 0
-                for candidate in tuple(best):
-                    if strangers[query] + n >= STRANGERS:
-                        break
-                    pair = min(query, candidate.picture), max(query, candidate.picture)
-                    if pair in matched or _are_joined(group, *pair):
-                        strangers[query] += not _are_joined(group, *pair)
-                        best.remove(candidate)
-                    else:
-                        asked[pair] = max(asked[pair], candidate.votes)
-                        n += 1
+                new, strangers[query] = _choose_next(best, strangers[query], matched, group)
+                for pair, votes in new.items():
+                    asked[pair] = max(asked[pair], votes)
             chosen = _choose_without_rings(asked, group)
             if matched and not chosen:
                 break
@@ -90,6 +82,26 @@ def verify_for_groups(
             if not chosen:
                 break
         yield path
+
+
+def _choose_next(
+    best: list[Candidate], n_strangers: int, matched: set[tuple[str, str]], group: Mapping[str, str]
+) -> tuple[dict[tuple[str, str], int], int]:
+    """The pairs of a picture to match next, with their votes, and how many strangers it has met.
+
+    Candidates that were matched or are joined already are removed from `best`.
+    """
+    new: dict[tuple[str, str], int] = {}
+    for candidate in tuple(best):
+        if n_strangers + len(new) >= STRANGERS:
+            break
+        pair = min(candidate.query, candidate.picture), max(candidate.query, candidate.picture)
+        if pair in matched or _are_joined(group, *pair):
+            n_strangers += not _are_joined(group, *pair)
+            best.remove(candidate)
+        else:
+            new[pair] = candidate.votes
+    return new, n_strangers
 
 
 def _choose_without_rings(
