@@ -163,7 +163,7 @@ class Gallery:
             path = self.folder / f"drawn-{k}.seg"
             if not path.exists():
                 segments = [_inverted.open_segment(Path(shard.path)) for shard in shards]
-                quantizer = _inverted.faiss.downcast_IndexBinary(segments[0].quantizer)
+                quantizer = _inverted.faiss.downcast_IndexBinary(segments[0].index.quantizer)
                 cells = _inverted.faiss.vector_to_array(quantizer.xb).reshape(-1, 32)
                 chunks = _inverted.merge_lists(segments, [shard.dead for shard in shards])
                 part = path.with_suffix(".part")

@@ -6,6 +6,7 @@ same bits in every index. The distance is the number of different bits.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,17 @@ SCALE_STEPS = 4  # of a shape, an octave
 PLACE_STEP = 4  # pixels of a shape's places, which end at 4096
 INDEXED = REGIONS  # kinds of features that a shape tells apart
 N_CLASSES = 2 * len(INDEXED)  # kind and polarity: only descriptors of one class are compared
+
+
+class EntryLists(NamedTuple):
+    """Entries in lists: the bits and then the ids of the size[k] ones of list k are words[first[k] :].
+
+    `words` (m,) uint64 may be a mapped file; `first` and `size` are (n,) int64.
+    """
+
+    words: Array
+    first: Array
+    size: Array
 
 
 def check_indexed(config: FeatureConfig) -> None:

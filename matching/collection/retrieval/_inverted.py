@@ -1,10 +1,10 @@
 """Entries in inverted lists: files that faiss maps and searches.
 
 A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
-photographs, which are computed when an index is made and kept in each of its files. Within a list ids rise. A
-query looks through the lists of the nearest cells. All entries that may vote are found; if there are too
-many, each list is searched on its own, and faiss keeps the first of equally near entries. So what is found
-depends neither on how entries are spread over files, nor on the number of threads.
+photographs, which are computed when an index is made and kept in each of its files. A query looks through
+the lists of the nearest cells, by a loop of our own: faiss's took twice the time, because it keeps the
+nearest entries of each list, however far they are. What is found depends neither on how entries are spread
+over files, nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import skimage.data
 
 from matching._common.threads import default_threads
 from matching._common.types import Array
-from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, classes, encode
-from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours, find_limit
+from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, EntryLists, classes, encode
+from matching.collection.retrieval._exact import find_in_lists
+from matching.collection.retrieval._votes import Neighbours
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.pictures.images import read_picture
@@ -30,22 +31,27 @@ from matching.pipelines.description import describe_picture
 
 try:
     import faiss
-    from faiss.contrib.inspect_tools import get_invlist
-    from faiss.contrib.ivf_tools import add_preassigned, search_preassigned
+    from faiss.contrib.inspect_tools import get_invlist_sizes
+    from faiss.contrib.ivf_tools import add_preassigned
 except ImportError:
     raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
 
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
 LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more of them for each
 PROBES = 8  # at most, of a descriptor
-FIRST = 12  # neighbours that are asked for at first: up to the eleventh, if one is the descriptor itself
 CELLS = 64  # in a list of cells; of many descriptors, only the cells
 CELL_LISTS = 12  # of as many lists are looked at: six of seven found are the nearest, in half of the time
 ROUNDS = 5  # in which these lists are made
 TOGETHER = 1024  # lists that are copied at a time where files are merged
 
-Segment = Any  # an IndexBinaryIVF
 Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY in them
+
+
+class Segment(NamedTuple):
+    """A mapped file: faiss's index, and the entries in its lists."""
+
+    index: Any  # an IndexBinaryIVF
+    entries: EntryLists
 
 
 @lru_cache(maxsize=1)
@@ -88,76 +94,41 @@ def open_segment(path: Path) -> Segment:
     """Map the file of a segment; it raises OSError or ValueError if it can't be used."""
     path.open("rb").close()
     try:
-        segment: Segment = faiss.read_index_binary(
-            os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
-        )
+        index: Any = faiss.read_index_binary(os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
     except (RuntimeError, MemoryError):
         raise ValueError("is not a part of an index, or is damaged") from None
-    return segment
+    mapped: Any = faiss.downcast_InvertedLists(index.invlists)  # list after list, bits and then ids
+    size = get_invlist_sizes(mapped)
+    first = ENTRY.itemsize * (np.cumsum(size) - size)
+    words = faiss.rev_swig_ptr(mapped.ptr, mapped.totsize)[mapped.lists.at(0).offset :]
+    words = words[: ENTRY.itemsize * size.sum()].view(np.uint64)
+    return Segment(index, EntryLists(words, first // words.itemsize, size))
 
 
 def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> Iterator[Lists]:
     """The lists of several segments, without the entries of pictures that are dead in each."""
-    for start in range(0, segments[0].nlist, TOGETHER):
+    n_lists = len(segments[0].entries.size)
+    for start in range(0, n_lists, TOGETHER):
         lists, entries = [np.empty(0, np.int64)], [np.empty(0, ENTRY)]
-        for segment, gone in zip(segments, dead, strict=True):
-            for k in range(start, min(start + TOGETHER, segment.nlist)):
-                if segment.get_list_size(k):
-                    number, bits = get_invlist(segment.invlists, k)
-                    alive = ~np.isin(number >> PICTURE, gone)
-                    some = np.empty(alive.sum(), ENTRY)
-                    some["id"], some["bits"] = number[alive], bits[alive]
-                    lists.append(np.full(len(some), k))
-                    entries.append(some)
+        for (_, (words, first, size)), gone in zip(segments, dead, strict=True):
+            for k in start + np.flatnonzero(size[start : start + TOGETHER]):
+                bits, number = np.split(words[first[k] :][: 5 * size[k]], [4 * size[k]])
+                alive = ~np.isin(number.view(np.int64) >> PICTURE, gone)
+                some = np.empty(alive.sum(), ENTRY)
+                some["id"], some["bits"] = number[alive], bits.view(np.uint8).reshape(-1, 32)[alive]
+                lists.append(np.full(len(some), k))
+                entries.append(some)
         yield np.concatenate(lists), np.concatenate(entries)
 
 
 def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> Neighbours:
     """The Neighbours of a query in a segment, without the entries of pictures `but`."""
-    if not len(query):
-        return choose_neighbours(np.empty((0, KEPT), np.int64), np.empty((0, KEPT), np.int64))
     faiss.omp_set_num_threads(default_threads())
-    segment.nprobe = min(max(LOOKED_THROUGH // len(query), 1), PROBES)
-    bits, dead = np.ascontiguousarray(query["bits"]), np.asarray(but, np.int64)
-    quantizer: Any = faiss.downcast_IndexBinary(segment.quantizer)
+    probes = min(max(LOOKED_THROUGH // max(len(query), 1), 1), PROBES)
+    quantizer: Any = faiss.downcast_IndexBinary(segment.index.quantizer)
     cells = faiss.vector_to_array(quantizer.xb).tobytes()
-    lists = _find_cells(query.tobytes(), cells, segment.nprobe, segment.nprobe > 1)
-    distance, found = search_preassigned(segment, bits, FIRST, lists)
-    farthest, there_are_more = distance[:, -1], found[:, -1] >= 0
-    distance = np.where(_is_of(found, dead), MISSING, distance)
-    # an entry that was not found may vote, or be among the first KEPT of those that may
-    crowded = np.flatnonzero(there_are_more & (farthest < find_limit(distance)))
-    if len(crowded):
-        more = _search_each_list(segment, bits[crowded], lists[crowded], dead)
-        distance, found = (
-            np.pad(a, ((0, 0), (0, more[0].shape[1] - FIRST)), constant_values=MISSING)
-            for a in (distance, found)
-        )
-        distance[crowded], found[crowded] = more
-    return choose_neighbours(distance, found)
-
-
-def _search_each_list(segment: Segment, bits: Array, lists: Array, dead: Array) -> tuple[Array, Array]:
-    """Distances and ids (m, p * KEPT) of the living entries nearest to bits (m, 32) in lists (m, p)."""
-    m, p = lists.shape
-    segment.nprobe = 1
-    bits, lists = np.repeat(bits, p, axis=0), lists.reshape(-1, 1)
-    distance, found = np.full((m * p, KEPT), MISSING), np.full((m * p, KEPT), -1)
-    rows, k = np.arange(m * p), KEPT
-    while len(rows):
-        near, number = search_preassigned(segment, bits[rows], k, lists[rows])
-        gone = _is_of(number, dead)
-        order = np.argsort(gone, axis=1, kind="stable")[:, :KEPT]  # the living ones first
-        distance[rows] = np.take_along_axis(np.where(gone, MISSING, near), order, 1)
-        found[rows] = np.take_along_axis(number, order, 1)
-        # of a list that has more entries, all that were found may be dead
-        rows = rows[(number[:, -1] >= 0) & ((~gone).sum(axis=1) < KEPT)]
-        k *= 4
-    return distance.reshape(m, -1), found.reshape(m, -1)
-
-
-def _is_of(number: Array, pictures: Array) -> Array:
-    return np.asarray(np.isin(number >> PICTURE, pictures) & (number >= 0))
+    lists = _find_cells(query.tobytes(), cells, probes, probes > 1)
+    return find_in_lists(query, lists, segment.entries, but)
 
 
 @lru_cache(maxsize=64)  # all segments of an index have the same cells

@@ -1,10 +1,11 @@
-"""The compiled loop of the exact search."""
+"""The compiled loop of the search."""
 
 import numpy as np
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
-from matching.collection.retrieval._codes import PICTURE
+from matching.collection.retrieval._codes import PICTURE, EntryLists
+from matching.collection.retrieval._votes import FAR, NEARLY_EQUAL, NEIGHBORS
 
 
 @inner
@@ -17,22 +18,41 @@ def _count_bits(x: Scalar) -> Scalar:
 
 @njit
 def search(
-    query: Array, own: Scalar, ranges: Array, bits: Array, number: Array, distance: Array, found: Array
+    query: Array, order: Array, lists: Array, entries: EntryLists, dead: Array, distance: Array, found: Array
 ) -> None:
-    """The nearest of bits[first:last] (e, 4) uint64, of ranges[i], to query[i], but those of picture `own`.
+    """The nearest entries in lists[i] (n, p) to query[i] (n, 4) uint64, but those of pictures `dead`, sorted.
 
-    Distances and ids go to `distance` and `found` (n, k), by rising distance, of equal ones the first.
+    A list of -1 is none. Distances and ids go to `distance` and `found` (n, KEPT), by rising distance and id,
+    as far as they may vote or are among the least. The rows of `order` are searched one after the other.
     """
+    words, first, size = entries
     most = distance.shape[1]
-    for i in range(len(query)):
+    for i in order:
         distances, others = distance[i], found[i]
-        for e in range(ranges[i, 0], ranges[i, 1]):
-            apart = _count_bits(query[i, 0] ^ bits[e, 0]) + _count_bits(query[i, 1] ^ bits[e, 1])
-            apart += _count_bits(query[i, 2] ^ bits[e, 2]) + _count_bits(query[i, 3] ^ bits[e, 3])
-            if apart >= distances[most - 1] or number[e] >> PICTURE == own:
-                continue
-            place = most - 1
-            while place > 0 and distances[place - 1] > apart:
-                distances[place], others[place] = distances[place - 1], others[place - 1]
-                place -= 1
-            distances[place], others[place] = apart, number[e]
+        a, b, c, d = query[i]
+        farthest = FAR - 1  # of an entry that is kept
+        for k in lists[i]:
+            n = size[k] if k >= 0 else 0
+            bits = words[first[k] : first[k] + 4 * n].reshape(n, 4)
+            for e in range(n):
+                apart = _count_bits(a ^ bits[e, 0]) + _count_bits(b ^ bits[e, 1])
+                apart += _count_bits(c ^ bits[e, 2]) + _count_bits(d ^ bits[e, 3])
+                if apart > farthest:
+                    continue
+                number = np.int64(words[first[k] + 4 * n + e])
+                place = np.searchsorted(dead, number >> PICTURE)
+                if place < len(dead) and dead[place] == number >> PICTURE:
+                    continue
+                if apart == distances[most - 1] and number > others[most - 1]:
+                    continue
+                place = most - 1
+                while place > 0 and (
+                    distances[place - 1] > apart
+                    or (distances[place - 1] == apart and others[place - 1] > number)
+                ):
+                    distances[place], others[place] = distances[place - 1], others[place - 1]
+                    place -= 1
+                distances[place], others[place] = apart, number
+                # at the background's distance and beyond, no entry may vote, but for nearly equal ones
+                background = max(distances[NEIGHBORS], NEARLY_EQUAL) - 1
+                farthest = min(farthest, background, distances[most - 1])

@@ -18,7 +18,7 @@ from matching._common.threads import limit_threads
 from matching._common.types import Array
 from matching.collection.backends import Lost, Working
 from matching.collection.records import check_origin
-from matching.collection.retrieval._codes import ENTRY, encode, encode_query
+from matching.collection.retrieval._codes import ENTRY, EntryLists, encode, encode_query
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
 from matching.collection.work import INTERNAL, Settings, Source, get_described
@@ -142,7 +142,7 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
 
 
 @lru_cache(maxsize=4)
-def sort_pictures(shard: Shard, settings: Settings) -> tuple[Array, Sequence[int]]:
+def sort_pictures(shard: Shard, settings: Settings) -> tuple[EntryLists, Sequence[int]]:
     """The sorted entries of the pictures of a Shard; and lost pictures."""
     lost: list[int] = []
     return sort_entries(_encode(shard.pictures, settings, lost)), lost

@@ -25,7 +25,8 @@ NEIGHBORS = 10  # of them, those that may vote by the ratio
 RATIO = 0.75  # of a distance that earns a vote to the background's
 FARTHEST = 40  # bits of 256 in which entries that may vote differ: in small indexes the background is far
 NEARLY_EQUAL = 12  # bits of 256
-MISSING = np.int32(2**31 - 1)  # the distance of a neighbour that there is not
+FAR = int(-(-FARTHEST // RATIO))  # from this distance on, neighbours don't change which entries may vote
+MISSING = np.int32(2**31 - 1)  # the distance of a neighbour that there is not, or not nearer than FAR
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,28 +44,18 @@ class Neighbours:
 
 
 def choose_neighbours(distance: Array, number: Array) -> Neighbours:
-    """The Neighbours among the entries of some lists, given their distances and ids (n, k), in any order."""
-    least = _least(distance)
-    near = distance < find_limit(least)[:, None]
+    """The Neighbours among entries, given their rising distances and their ids (n, k)."""
+    least = distance[:, : NEIGHBORS + 1].copy()
+    near = distance < _limit(least)[:, None]
     return Neighbours(least, np.nonzero(near)[0], distance[near], number[near])
-
-
-def find_limit(distance: Array) -> Array:
-    """(n,): entries that are nearer may vote. Entries of other shards can only lower it."""
-    least = _least(distance)
-    return np.where(least[:, -1] == MISSING, MISSING, _limit(least))
-
-
-def _least(distance: Array) -> Array:
-    return np.asarray(np.sort(distance, axis=1)[:, : NEIGHBORS + 1])
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
     """The Neighbours among those of several shards."""
     parts = list(parts)
-    least = _least(np.concatenate([p.least for p in parts], axis=1))
+    least = np.sort(np.concatenate([p.least for p in parts], axis=1), axis=1)[:, : NEIGHBORS + 1]
     every = [np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id")]
-    near = every[1] < find_limit(least)[every[0]]
+    near = every[1] < _limit(least)[every[0]]
     row, distance, number = (column[near] for column in every)
     order = np.lexsort((number, distance, row))
     order = order[_position(row[order]) < KEPT]
@@ -85,9 +76,8 @@ def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
 
 
 def _limit(least: Array) -> Floats:
-    """(n,): an entry may vote whose distance is smaller."""
-    background = np.where(least == MISSING, 0, least).max(axis=1, initial=0)
-    return np.asarray(np.clip(RATIO * background, NEARLY_EQUAL, FARTHEST))
+    """(n,): an entry may vote whose distance is smaller; those of other shards can only lower it."""
+    return np.asarray(np.clip(RATIO * least[:, -1], NEARLY_EQUAL, FARTHEST))
 
 
 def _position(row: Array) -> Ints:

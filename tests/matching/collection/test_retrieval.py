@@ -24,7 +24,7 @@ from matching.collection.retrieval._codes import (
 )
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._geometry import count_alike
-from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
+from matching.collection.retrieval._votes import FAR, KEPT, MISSING, Neighbours, merge_neighbours, rank
 from matching.collection.work import Settings, Source
 from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
@@ -120,11 +120,10 @@ def naive(query, entries, allowed, but=()):
 
 def check(found, query, expected):
     for row, own in enumerate(expected):
-        least = ([d for d, _ in own] + [MISSING] * 11)[:11]
+        least = ([d for d, _ in own if d < FAR] + [MISSING] * 11)[:11]
         assert found.least[row].tolist() == least
-        background = max((d for d in least if d != MISSING), default=0)
+        background = ([d for d, _ in own] + [MISSING] * 11)[10]  # however far it is
         limit = min(max(_votes.RATIO * background, _votes.NEARLY_EQUAL), _votes.FARTHEST)
-        limit = MISSING if least[-1] == MISSING else limit  # other shards may have more
         of_row = found.row == row
         listed = list(zip(found.distance[of_row].tolist(), found.id[of_row].tolist(), strict=True))
         assert listed == [entry for entry in own[:KEPT] if entry[0] < limit]
@@ -365,13 +364,13 @@ def test_nothing_to_look_up_or_to_look_in(as_segment):
 def test_a_large_query_looks_through_fewer_lists(cells, as_segment, monkeypatch):
     query = encode(made_up(np.random.default_rng(0), 100))
     looked = []
-    search = _inverted.search_preassigned
+    search = _inverted.find_in_lists
 
-    def looking(segment, bits, k, lists):
+    def looking(query, lists, *more):
         looked.append(lists.shape[1])
-        return search(segment, bits, k, lists)
+        return search(query, lists, *more)
 
-    monkeypatch.setattr(_inverted, "search_preassigned", looking)
+    monkeypatch.setattr(_inverted, "find_in_lists", looking)
     segment = as_segment(query, cells)
     for most in (10**6, 300, 10):
         monkeypatch.setattr(_inverted, "LOOKED_THROUGH", most)
@@ -404,11 +403,8 @@ def test_prepared_queries_of_64_pictures_take_at_most_140_megabytes(cells, as_se
     monkeypatch.setattr(_shards, "get_described", lambda source, settings: described)
     segment = as_segment(encode(features, picture=1), cells[np.flatnonzero(~cells.any(axis=1))])
     settings = Settings(MatchConfig(), FeatureCache(Path(), 0))
-
-    def find_nothing(segment, bits, k, lists):
-        return np.full((len(bits), k), MISSING), np.full((len(bits), k), -1)
-
-    monkeypatch.setattr(_inverted, "search_preassigned", find_nothing)
+    nothing = _inverted.find_neighbours(encode(features[:0]), segment)
+    monkeypatch.setattr(_inverted, "find_in_lists", lambda *more: nothing)
     tracemalloc.start()
     try:
         for k in range(64):
@@ -439,4 +435,4 @@ def test_merged_segments_hold_what_a_new_one_would(gallery, few, as_segment, tmp
     _inverted.write_segment(tmp_path / "all", few, _inverted.merge_lists(parts, [[2], [], []]))
     new = as_segment(np.concatenate([p for k, p in enumerate(pictures) if k != 2]))
     assert (tmp_path / "all").read_bytes() == max(tmp_path.glob("*.seg")).read_bytes()
-    assert new.ntotal == sum(map(len, pictures)) - len(pictures[2])
+    assert new.entries.size.sum() == sum(map(len, pictures)) - len(pictures[2])
