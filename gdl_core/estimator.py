@@ -347,7 +347,7 @@ class GraphDegreeLinkage(
         if n_neighbors is None:
             n_neighbors = default_n_neighbors(X, self.metric)
         elif n_neighbors > n - 1:
-            warnings.warn(f"n_neighbors={n_neighbors}: {n} samples have {n - 1} others each", stacklevel=3)
+            warnings.warn(f"n_neighbors={n_neighbors} of {n} samples: using {n - 1}", stacklevel=3)
         return knn_graph(
             X,
             min(n_neighbors, n - 1),
