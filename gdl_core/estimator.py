@@ -77,7 +77,8 @@ class GraphDegreeLinkage(
     small_clusters : {"absorb", "noise"}, default="absorb"
         What happens to samples of clusters that do not count: "noise" labels them -1.
     drop_outliers : bool, default=False
-        Label -1 the clusters whose connectivity score lies below the largest gap (`split_at_largest_gap`).
+        Whether clusters with connectivity scores below the largest gap are labelled -1
+        (`split_at_largest_gap`).
     random_state : int, default=0
         Seed of the approximate search.
     verbose : int, default=0
@@ -226,7 +227,7 @@ class GraphDegreeLinkage(
         Parameters
         ----------
         X : array or sparse matrix
-            As of `predict`.
+            As for `predict`.
 
         Returns
         -------
@@ -248,7 +249,7 @@ class GraphDegreeLinkage(
         Parameters
         ----------
         X : array or sparse matrix
-            As of `predict`.
+            As for `predict`.
 
         Returns
         -------
