@@ -54,8 +54,8 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class LabelledCandidates:
-    """m `candidates`, `instance` (m,) int64: the object instance on which each is true or -1, `best` (m,) bool:
-    whether it is among those that the matcher lists, the others being its pool."""
+    """m `candidates`, `instance` (m,) int64: the object instance on which each is true or -1, `best` (m,)
+    bool: whether it is among those that the matcher lists, the others being its pool."""
 
     candidates: Candidates
     instance: NDArray[np.int64]

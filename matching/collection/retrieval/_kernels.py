@@ -5,7 +5,7 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 from matching.collection.retrieval._codes import PICTURE, EntryLists
-from matching.collection.retrieval._votes import FAR, NEARLY_EQUAL, NEIGHBORS
+from matching.collection.retrieval._votes import FAR, KEPT, NEARLY_EQUAL, NEIGHBORS
 
 
 @inner
@@ -26,7 +26,6 @@ def search(
     KEPT), by rising distance and id. The rows of `order` are searched one after the other.
     """
     words, first, size = entries
-    most = distance.shape[1]
     for i in order:
         distances, others = distance[i], found[i]
         a, b, c, d = query[i]
@@ -43,9 +42,9 @@ def search(
                 place = np.searchsorted(dead, number >> PICTURE)
                 if place < len(dead) and dead[place] == number >> PICTURE:
                     continue
-                if apart == distances[most - 1] and number > others[most - 1]:
+                if apart == distances[KEPT - 1] and number > others[KEPT - 1]:
                     continue
-                place = most - 1
+                place = np.int64(KEPT - 1)
                 while place > 0 and (
                     distances[place - 1] > apart
                     or (distances[place - 1] == apart and others[place - 1] > number)
@@ -55,4 +54,4 @@ def search(
                 distances[place], others[place] = apart, number
                 # at the background's distance and beyond, no entry may vote, but for nearly equal ones
                 background = max(distances[NEIGHBORS], NEARLY_EQUAL) - 1
-                farthest = min(farthest, background, distances[most - 1])
+                farthest = min(farthest, background, distances[KEPT - 1])

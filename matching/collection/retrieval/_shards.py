@@ -26,6 +26,7 @@ from matching.errors import InputError
 from matching.output.provenance import Origin, origin
 
 Find = Callable[[Array, int], Neighbours]  # of a query and its number, which is passed over
+Ranking = list[tuple[int, int]]  # pictures and their scores, the best first
 
 TOGETHER = 32  # queries a task
 MANY = 64  # tasks that are enough for all workers, so that each may search all shards
@@ -42,10 +43,11 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The result of a task: number, ids and Neighbours of each query, or an error; `lost` files."""
+    """The result of a task: number, ids and Neighbours of queries, or their `best` pictures; lost files."""
 
     id: int
     neighbours: tuple[tuple[int, Array, Neighbours], ...] = ()
+    best: tuple[tuple[int, Ranking], ...] = ()  # of a task that has searched all shards
     lost: tuple[int, ...] = ()
     error: str | None = None
     origin: Origin | None = None
@@ -53,19 +55,21 @@ class Found:
 
 def rank_pictures(
     queries: Sequence[int], shards: Sequence[Shard], sources: Mapping[int, Source], n: int, working: Working
-) -> tuple[dict[int, list[tuple[int, int]]], set[int]]:
+) -> tuple[dict[int, Ranking], set[int]]:
     """The n pictures that share the most descriptors with each query, and their scores; lost pictures."""
     groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
     # few queries go to a task for each shard; each of many is prepared once, for all of them
     divided = [*split_in_batches(shards, 1 if len(groups) < MANY else len(shards))]
-    tasks = ((k, *both, working.settings) for k, both in enumerate(product(groups, divided)))
-    best: dict[int, list[tuple[int, int]]] = {}
+    whole = n if len(divided) == 1 else None
+    tasks = ((k, *both, working.settings, whole) for k, both in enumerate(product(groups, divided)))
+    best: dict[int, Ranking] = {}
     lost: set[int] = set()
     parts: dict[int, list[Neighbours]] = {}
     n_tasks = len(groups) * len(divided)
     for record in working.progress(working.run(search_shards, tasks), total=n_tasks, desc="shortlist"):
         check_found(record)
         lost.update(record.lost)
+        best.update(record.best)
         for number, query, found in record.neighbours:
             parts.setdefault(number, []).append(found)
             if len(parts[number]) == len(divided):
@@ -83,10 +87,15 @@ def check_found(record: Found | Lost) -> None:
 
 
 def search_shards(
-    number: int, queries: Sequence[tuple[int, Source]], shards: Sequence[Shard], settings: Settings
+    number: int,
+    queries: Sequence[tuple[int, Source]],
+    shards: Sequence[Shard],
+    settings: Settings,
+    n: int | None = None,
 ) -> Found:
-    """Find the Neighbours of some queries in some shards; without queries, only make these."""
+    """Find the Neighbours, or the n best pictures, of some queries in some shards, made if missing."""
     found: list[tuple[int, Array, Neighbours]] = []
+    best: list[tuple[int, Ranking]] = []
     try:
         with limit_threads(1):
             opened = [_open(shard, settings) for shard in shards]
@@ -98,12 +107,15 @@ def search_shards(
                     lost.append(picture)
                     continue
                 near = merge_neighbours(find(query, picture) for find, _ in opened)
-                found.append((picture, query["id"].copy(), near))
+                if n is None:
+                    found.append((picture, query["id"].copy(), near))
+                else:
+                    best.append((picture, rank(query["id"], near)[:n]))
     except InputError as error:
         return Found(number, error=str(error), origin=origin())
     except Exception:
         return Found(number, error=INTERNAL + traceback.format_exc(), origin=origin())
-    return Found(number, tuple(found), tuple(lost), origin=origin())
+    return Found(number, tuple(found), tuple(best), tuple(lost), origin=origin())
 
 
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:

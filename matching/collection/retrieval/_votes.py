@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._common.types import Array, Floats, Ints
+from matching._common.types import Array, Floats
 from matching.collection.retrieval._codes import PICTURE
 from matching.collection.retrieval._geometry import count_alike
 
@@ -58,7 +58,7 @@ def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
     near = every[1] < _limit(least)[every[0]]
     row, distance, number = (column[near] for column in every)
     order = np.lexsort((number, distance, row))
-    order = order[_position(row[order]) < KEPT]
+    order = order[np.arange(len(order)) - np.searchsorted(row[order], row[order]) < KEPT]  # of a descriptor
     return Neighbours(least, row[order], distance[order], number[order])
 
 
@@ -78,8 +78,3 @@ def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
 def _limit(least: Array) -> Floats:
     """(n,): entries at smaller distances may vote; entries of other shards can only lower this limit."""
     return np.asarray(np.clip(RATIO * least[:, -1], NEARLY_EQUAL, FARTHEST))
-
-
-def _position(row: Array) -> Ints:
-    """Of each element of a sorted array, how many equal ones stand before it."""
-    return np.arange(len(row)) - np.searchsorted(row, row)
