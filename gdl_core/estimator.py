@@ -77,7 +77,8 @@ class GraphDegreeLinkage(
     small_clusters : {"absorb", "noise"}, default="absorb"
         What happens to samples of clusters that do not count: "noise" labels them -1.
     drop_outliers : bool, default=False
-        Label -1 the clusters whose connectivity score lies below the largest gap (`split_at_largest_gap`).
+        Whether clusters with connectivity scores below the largest gap are labelled -1
+        (`split_at_largest_gap`).
     random_state : int, default=0
         Seed of the approximate search.
     verbose : int, default=0
@@ -226,7 +227,7 @@ class GraphDegreeLinkage(
         Parameters
         ----------
         X : array or sparse matrix
-            As of `predict`.
+            As for `predict`.
 
         Returns
         -------
@@ -248,7 +249,7 @@ class GraphDegreeLinkage(
         Parameters
         ----------
         X : array or sparse matrix
-            As of `predict`.
+            As for `predict`.
 
         Returns
         -------
@@ -347,7 +348,7 @@ class GraphDegreeLinkage(
         if n_neighbors is None:
             n_neighbors = default_n_neighbors(X, self.metric)
         elif n_neighbors > n - 1:
-            warnings.warn(f"n_neighbors={n_neighbors}: {n} samples have {n - 1} others each", stacklevel=3)
+            warnings.warn(f"n_neighbors={n_neighbors} of {n} samples: using {n - 1}", stacklevel=3)
         return knn_graph(
             X,
             min(n_neighbors, n - 1),

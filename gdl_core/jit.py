@@ -1,4 +1,4 @@
-"""Compiles kernels of programs that build on this package: `njit` for kernels, `inner` for their parts."""
+"""Decorators for programs that build on this package: `njit` compiles a kernel, `inner` marks its parts."""
 
 from ._common.jit import inner, njit
 

@@ -15,7 +15,7 @@ TOGETHER = 32  # clusters handled in one pass over the hierarchy
 
 
 def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
-    """Compute, for each sample, the share of its edge weight, in both directions, that each cluster has.
+    """Compute how each sample's edge weight, in both directions, is divided among the clusters.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def nearest_of_new(
 
 
 def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: float) -> Floats:
-    """Compute, for each new sample, the share of each cluster in the weights (Eq. 1) to its neighbours.
+    """Compute how the weights (Eq. 1) to each new sample's neighbours are divided among the clusters.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def _drop_small(labels: Ints, min_cluster_size: int) -> Ints:
 
 
 def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: int | None) -> str:
-    """Say what a user who asked for ``n_clusters`` must know about the choice.
+    """Explain to a user who asked for ``n_clusters`` what is special about the choice.
 
     Parameters
     ----------

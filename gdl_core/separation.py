@@ -21,8 +21,8 @@ def count_separate_clusters(
     these are light. If it runs through a cluster, it always cuts the neighbourhoods of samples, even if it is
     short. How deep the shallowest valley is depends on the data. So the merges are sorted by these weights,
     and those below the largest gap between two successive weights join separate clusters. Merges up to 0.015
-    always do, and merges from 0.15 on never. The gap below the first merge counts only if at least 0.05
-    crosses there.
+    always do, and merges of 0.15 or more never do. The gap below the first merge counts only if that merge
+    has at least 0.05.
 
     Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): at most as much of
     the weight of their edges leads out as stays inside. In many dimensions the pieces of one cluster are not
@@ -85,7 +85,7 @@ def smallest_judged(graph: AffinityGraph) -> int:
 
 
 def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
-    """Estimate from above, for each merge, the weight that crosses from a sample beside the boundary.
+    """Find an upper estimate, for each merge, of the weight that crosses from a sample beside the boundary.
 
     Samples beside the boundary are those with an edge to the other side. The mean weight of these edges per
     such sample is divided by the weight of a sample within the clusters: the mean of the samples' degrees,

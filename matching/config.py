@@ -34,7 +34,7 @@ class MatchConfig:
         Larger pictures are first matched at a coarser scale, and tolerances are pixels of that scale. Objects
         too small for it are then searched for at the full size of the picture (`matching.pipelines.details`).
     grouping : str
-        How candidates become objects: "default" or "paper", which reads only `clustering`
+        How candidates become objects: "default", or "paper", which reads only the settings `clustering`
         (`matching.grouping.ways`).
     mirrored : bool
         Whether to find objects that are mirrored in one of the pictures, too. This doubles the number of

@@ -118,9 +118,7 @@ VIEW_SYNTHESIS = Setting(
     text="if nothing sure is found, also match simulated views of both pictures, for surfaces seen from very"
     " different directions (takes about 13 times as long)",
 )
-EVERY = Setting(
-    1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between the frames of a video that are searched"
-)
+EVERY = Setting(1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between two searched frames of a video")
 METHODS = ("agdl", "gdl-u", "gdl")
 N_CLUSTERS = Setting(None, 1, LARGEST, kind=int, text="number of clusters at which merging stops, n_T")
 N_NEIGHBORS = Setting(35, 1, 10_000, symbol="K", text="neighbours of each correspondence in the graph, K")

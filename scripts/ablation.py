@@ -1,7 +1,7 @@
 """What the clustering and each stage of the grouping contribute: the same pairs, one thing changed at a time.
 
 Writes ablation.csv, a row for each kind of data and variant, and prints it as Markdown: mean F, objects
-found, clusters an object found, mixed and spurious clusters, seconds of the grouping.
+found, clusters per object found, mixed and spurious clusters, seconds of the grouping.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -33,9 +33,9 @@ def main(argv: list[str] | None = None) -> int:
     )
     add_photograph_options(parser)
     parser.add_argument(
-        "--data", type=Path, help="folder of the table tops, two photographs and gt.npz each (default: none)"
+        "--data", type=Path, help="folder of tabletops, each with two photographs and gt.npz (default: none)"
     )
-    parser.add_argument("--pairs", type=int, default=16, help="composite pairs of a kind (default: 16)")
+    parser.add_argument("--pairs", type=int, default=16, help="composite pairs of each kind (default: 16)")
     parser.add_argument(
         "--variants", nargs="+", metavar="NAME", help=f"default: all: {', '.join(variants())}"
     )

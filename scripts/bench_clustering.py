@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Time, memory and quality of gdl_core beside what a user would take instead.
+"""Time, memory and quality of gdl_core, compared with what users would otherwise take.
 
 Prints a Markdown table for each part:
 
 merging     the steps of a fit of the MNIST test set
 growth      whole fits of 10^4, 10^5 and 10^6 samples, each in a process of its own
 given ten million samples merged from a graph in files, which are made if --graph has none
-rivals      seconds against n, and how fast they grow: ours, the paper's, others where installed
-neighbours  approximate neighbours beside faiss and pynndescent, where installed
+rivals      seconds against n, and how fast they grow: ours, the paper's, and others if installed
+neighbours  approximate neighbours, compared with faiss and pynndescent if installed
 quality     NMI over K and min_cluster_size
 bandwidth   NMI over the bandwidth
-suite       ARI on a public suite of labelled sets beside other methods, and the number of clusters found
+suite       ARI on a public suite of labelled sets, compared with other methods; numbers of clusters found
 changed     ARI on changed copies of these sets, jittered, thinned, turned and stretched
-embeddings  70,000 samples of 50 features beside EVoC, where it is installed
+embeddings  70,000 samples of 50 features, compared with EVoC if installed
 
-CPU seconds are of all threads; other programs on the machine inflate them less than seconds.
+CPU seconds are summed over all threads; other programs on the machine inflate them less than wall time.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -50,18 +50,20 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all but given"
+        "parts", nargs="*", metavar="PART", help=f"one or more of {', '.join(PARTS)}; default: all but given"
     )
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("GDL_DATA"), help="folder with clustering/"
     )
-    parser.add_argument("--repeats", type=int, default=5, help="number of runs, of which the median is shown")
+    parser.add_argument("--repeats", type=int, default=5, help="number of runs; their median is shown")
     parser.add_argument("--jobs", type=int, default=2, help="threads, for all methods that use them")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of samples, for growth")
-    parser.add_argument("--graph", type=Path, help="folder for ten million neighbours, for given")
-    parser.add_argument("--out", type=Path, help="folder for the figures of rivals and quality")
     parser.add_argument(
-        "--redraw", action="store_true", help="rivals: from rivals.csv in --out, without measuring"
+        "--sizes", type=int, nargs="+", default=SIZES, help="numbers of samples (part growth)"
+    )
+    parser.add_argument("--graph", type=Path, help="folder for the graph of ten million samples (part given)")
+    parser.add_argument("--out", type=Path, help="folder for the figures (parts rivals and quality)")
+    parser.add_argument(
+        "--redraw", action="store_true", help="part rivals: draw from rivals.csv in --out, measure nothing"
     )
     options = parser.parse_args(argv)
     return exit_status(lambda: measure(options))

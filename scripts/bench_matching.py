@@ -1,10 +1,10 @@
-"""Time a match, stage by stage, beside what OpenCV alone needs for the same pair, in one run.
+"""Time a match, stage by stage, and what OpenCV alone needs for the same pair, in one run.
 
 OpenCV's part is SIFT.detectAndCompute on both pictures and a brute-force 2-nearest-neighbour match: the
 least that a user could do. Without pictures, the pair is a composite, 960 px, of shipped photographs or of
 those in --models and --tiles.
-Prints Markdown; times are medians, warm, those of CPU over all threads. Run it on a quiet machine. Needs
-Linux or macOS.
+Prints Markdown. Times are medians of warm runs; CPU times are summed over all threads. Run it on a quiet
+machine. Needs Linux or macOS.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -37,9 +37,11 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("pictures", nargs="*", type=Path, metavar="PICTURE", help="two, or none")
+    parser.add_argument("pictures", nargs="*", type=Path, metavar="PICTURE", help="two pictures, or none")
     add_photograph_options(parser)
-    parser.add_argument("--repeats", type=int, default=7, help="runs a time is the median of (default: 7)")
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="number of runs; times are their medians (default: 7)"
+    )
     options = parser.parse_args(argv)
     return exit_status(lambda: measure(options))
 

@@ -2,7 +2,7 @@
 
 Writes runs.csv (a row for each method and value of its parameter), clustering.csv (the best of them) and
 clustering.md. Without data the sets are those that installed packages ship. A stopped run continues where it
-was.
+stopped.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -40,7 +40,8 @@ def make_parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--data", help=f"folder of <set>.npz, or with clustering/ that has them (default: ${datasets.FOLDER})"
+        "--data",
+        help=f"folder with <set>.npz, or whose subfolder clustering/ has them (default: ${datasets.FOLDER})",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("clustering"), help="folder of the results (default: clustering)"
@@ -54,20 +55,22 @@ def make_parser() -> argparse.ArgumentParser:
         help=f"download as well: {', '.join(datasets.FETCHED)}",
     )
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="default: all that are installed")
-    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each (default 2)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes, each with one thread (default 2)")
     parser.add_argument(
         "--budget", type=float, default=300, help="CPU seconds for one method on one set (default 300)"
     )
-    parser.add_argument("--quick", action="store_true", help="one value of each method's parameter")
+    parser.add_argument(
+        "--quick", action="store_true", help="run each method with only one value of its parameter"
+    )
     parser.add_argument(
         "--noise", metavar="SET", help="also cluster this set with noise up to 160 grey levels"
     )
     parser.add_argument("--noise-seeds", type=int, default=2, help="draws of the noise (default 2)")
     parser.add_argument(
-        "--noise-repeat", type=int, default=1, help="first repeat each pixel this often along both sides"
+        "--noise-repeat", type=int, default=1, help="first repeat each pixel this many times along both sides"
     )
     parser.add_argument("--neighbors", type=int, default=20, help="K of the graph (default 20, the paper's)")
-    parser.add_argument("--seed", type=int, default=0, help="of the methods' random choices (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the methods' random choices (default 0)")
     parser.add_argument(
         "--report", action="store_true", help="only make the tables again from clustering.csv"
     )

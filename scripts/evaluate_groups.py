@@ -1,6 +1,6 @@
-"""Matches that come from elsewhere, grouped by `matching.group_matches` and by what people use today.
+"""Matches from elsewhere, grouped by `matching.group_matches` and by the usual alternatives.
 
-Writes groups_scenes.csv (AdelaideRMF: misclassification error in per cent, five random orders a scene),
+Writes groups_scenes.csv (AdelaideRMF: misclassification error in per cent, five random orders of each scene),
 groups_features.csv (matches of OpenCV's SIFT, AKAZE and ORB on composites and copies), with --growth
 groups_growth.csv (time and memory on synthetic surfaces), with --planes groups_planes.csv (rooms of planes,
 with exact labels), and groups.md with all tables. DATA holds a folder
@@ -47,9 +47,9 @@ def main(argv: list[str] | None = None) -> int:
         "--planes", type=int, default=0, metavar="N", help="also split the matches of N rooms into planes"
     )
     parser.add_argument(
-        "--growth", type=int, nargs="+", default=[], metavar="N", help="also time so many matches"
+        "--growth", type=int, nargs="+", default=[], metavar="N", help="also time this many matches"
     )
-    parser.add_argument("--out", type=Path, default=Path("groups"), help="folder of the results")
+    parser.add_argument("--out", type=Path, default=Path("groups"), help="folder for the results")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
     return exit_status(lambda: evaluate(args))

@@ -1,7 +1,7 @@
-"""Products found on shelf photographs, and foreign ones rejected; with --ablation, for each step left out.
-With --scenes the photographs are matched with each other instead: writes shelves_scenes.csv. With --ranking:
-how often a product that stands in a scene ranks above one that does not. With --counts: whether as many
-copies of each product are counted in each scene as stand there.
+"""Are products found on shelf photographs that show them, and rejected on others? With --ablation, also for
+each setting changed. With --scenes, the photographs are matched with each other instead, which writes
+shelves_scenes.csv. With --ranking: how often a product that a scene shows ranks above one that it does not
+show. With --counts: whether the right number of copies of each product is counted in each scene.
 
 DATA holds scenes/labels.json and the pictures that it names.
 """
@@ -38,14 +38,18 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with scenes/labels.json")
-    parser.add_argument("--ablation", action="store_true", help="each of the settings of ablation.py as well")
-    parser.add_argument("--scenes", action="store_true", help="every two scenes instead of models and scenes")
+    parser.add_argument(
+        "--ablation", action="store_true", help="also with each of the settings of ablation.py"
+    )
+    parser.add_argument(
+        "--scenes", action="store_true", help="match scenes with scenes instead of models with scenes"
+    )
     parser.add_argument("--ranking", action="store_true", help="rank all products in every scene")
     parser.add_argument(
         "--counts", action="store_true", help="count the copies of all products in every scene"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("shelves"), help="folder of shelves_scenes.csv (default: shelves)"
+        "--out", type=Path, default=Path("shelves"), help="folder for shelves_scenes.csv (default: shelves)"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)

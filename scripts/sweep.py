@@ -1,7 +1,7 @@
 """The object-matching benchmark: AGDL and its rivals on composite pairs with exact truth.
 
-Writes trials.csv (a row a trial and method), sweep.png and sweep.md. A run that was stopped goes on where
-it was.
+Writes trials.csv (a row for each trial and method), sweep.png and sweep.md. A stopped run continues where it
+stopped.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -46,7 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_photograph_options(parser)
     parser.add_argument("--quick", action="store_true", help="6 points, 2 trials each, all methods")
     parser.add_argument(
-        "--trials", type=int, help=f"trials a point (default {sweep.N_TRIALS}, with --quick 2)"
+        "--trials", type=int, help=f"trials at each point (default {sweep.N_TRIALS}, with --quick 2)"
     )
     parser.add_argument(
         "--first-seed",

@@ -73,13 +73,13 @@ def _row(x: NDArray, name: str, seconds: float, found: float, score: str) -> lis
 
 
 def recall(found: NDArray, exact: NDArray) -> float:
-    """The share of the exact neighbours, (c, k), that are among those found."""
+    """The share of the exact neighbours (c, k) that were found."""
     shared = [len(set(a) & set(b)) for a, b in zip(found.tolist(), exact.tolist(), strict=True)]
     return sum(shared) / exact.size
 
 
 def find_exactly(x: NDArray, chosen: NDArray, k: int) -> NDArray:
-    """The k nearest others of the chosen samples, (c, k)."""
+    """The k nearest neighbours of the chosen samples (c, k), without these themselves."""
     from sklearn.neighbors import NearestNeighbors
 
     found = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(x).kneighbors(x[chosen])[1]

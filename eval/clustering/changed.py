@@ -33,8 +33,9 @@ CHECKED: dict[str, Fit] = {
 def change(kind: str, x: NDArray, labels: NDArray, name: str) -> tuple[NDArray, NDArray]:
     """(X, labels) of a changed copy.
 
-    jitter: each point by the median distance of nearest neighbours; subsample: 70 % of the points; rotate: by
-    half of that distance, turned at random, 90 % of them; scale: one feature times 1.5, 80 % of them.
+    jitter: each point moves by the median distance of nearest neighbours; subsample: 70 % of the points;
+    rotate: moved by half of that distance, turned at random, 90 % of the points; scale: one feature times
+    1.5, 80 % of the points.
     """
     rng = np.random.default_rng([zlib.crc32(name.encode()), zlib.crc32(kind.encode())])
     n, d = x.shape

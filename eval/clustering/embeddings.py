@@ -16,7 +16,7 @@ HEAD = ("method", "clusters", "labelled", "NMI", "NMI of those", "CPU s")
 
 
 def embed_pictures(data: Path) -> tuple[NDArray[np.float32], NDArray]:
-    """The MNIST test set and its shifts with normal noise, (70000, 50) leading components, and the digits."""
+    """The leading components (70000, 50) of the MNIST test set and its shifts, with noise; the digits."""
     from sklearn.decomposition import PCA
 
     x, y = shifted_pictures(data)
@@ -26,7 +26,7 @@ def embed_pictures(data: Path) -> tuple[NDArray[np.float32], NDArray]:
 
 
 def embedding_rows(data: Path, jobs: int) -> Iterator[list[str]]:
-    """A row below `HEAD` for each method, of its second run; EVoC where it is installed."""
+    """A row below `HEAD` for the second run of each method; EVoC only if installed."""
     x, y = embed_pictures(data)
     methods: dict[str, Callable[[NDArray], NDArray]] = {
         "GraphDegreeLinkage(10)": lambda x: GraphDegreeLinkage(10, n_jobs=jobs).fit_predict(x),

@@ -1,6 +1,6 @@
 """Time and memory against the number of samples: whole fits, and a fit from a graph in files.
 
-Each is measured in a process of its own, after a small fit that compiles.
+Each is measured in a separate process, after a small fit that compiles.
 """
 
 from pathlib import Path
@@ -87,7 +87,7 @@ def write_graph(n: int, folder: Path, jobs: int) -> tuple[float, float]:
 
 
 def has_graph(n: int, folder: Path) -> bool:
-    """Whether the folder holds a graph of n samples. Raises ValueError for one of another number."""
+    """Whether the folder holds a graph of n samples. Raises ValueError if n is another number."""
     if not all((folder / name).is_file() for name in GRAPH):
         return False
     shape = np.load(folder / GRAPH[0], mmap_mode="r").shape

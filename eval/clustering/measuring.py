@@ -76,7 +76,7 @@ def nmi(y: ArrayLike, labels: ArrayLike) -> float:
 
 
 def blobs(n: int) -> tuple[NDArray[np.float32], NDArray]:
-    """(n, 16) samples of `N_BLOBS` normal distributions, and which of them each is from."""
+    """Samples (n, 16) of `N_BLOBS` normal distributions, and the distribution of each sample."""
     from sklearn.datasets import make_blobs
 
     x, y = make_blobs(n, n_features=16, centers=N_BLOBS, cluster_std=2.0, random_state=0)

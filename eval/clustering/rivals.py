@@ -1,7 +1,7 @@
 """Seconds against the number of samples: ours, the paper's algorithms and common alternatives.
 
-Each method is measured in a process of its own on larger and larger sets of the same blobs, until a run takes
-more than `PATIENCE`. Two kinds of methods: those that merge a graph that is given, and whole fits.
+Each method is measured in a separate process, on larger and larger sets of the same blobs, until a run takes
+more than `PATIENCE`. There are two kinds of methods: those that merge a given graph, and whole fits.
 """
 
 import math
@@ -52,7 +52,7 @@ class Method(NamedTuple):
 
 
 def _leiden(graph: AffinityGraph, seed: int = 0) -> NDArray:
-    """leidenalg's modularity communities of the graph, both directions of an edge added up."""
+    """leidenalg's modularity communities of the graph, with the weights of both directions added."""
     import leidenalg
     from igraph import Graph
 
@@ -121,7 +121,7 @@ METHODS = {
 
 
 def measure_growth(jobs: int, sizes: tuple[int, ...] = SIZES, patience: float = PATIENCE) -> Iterator[dict]:
-    """A row of `COLUMNS` for each method, where its package is installed, and number of samples."""
+    """A row of `COLUMNS` for each installed method and each number of samples."""
     for name, method in METHODS.items():
         if method.package and find_spec(method.package) is None:
             continue
@@ -135,7 +135,7 @@ def measure_growth(jobs: int, sizes: tuple[int, ...] = SIZES, patience: float = 
 def measure_method(
     name: str, sizes: tuple[int, ...], patience: float, jobs: int
 ) -> list[tuple[int, float, float]]:
-    """(n, CPU seconds, NMI) of one run at each number of samples, as far as patience goes."""
+    """(n, CPU seconds, NMI) of one run at each number of samples, until a run takes too long."""
     method, rows = METHODS[name], []
     method.run(_prepare(method.kind, blobs(WARM)[0], jobs), jobs)
     for n in sizes:
@@ -166,7 +166,7 @@ def growth_exponent(curve: list[tuple[float, float]], least: int = STEEP) -> flo
 
 
 def curves(rows: list[dict], kind: str) -> dict[str, list[tuple[float, float]]]:
-    """(n, seconds) of each method of a kind, by rising n."""
+    """(n, seconds) of each method of a kind, by ascending n."""
     found: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         if row["kind"] == kind:

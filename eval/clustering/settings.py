@@ -1,4 +1,4 @@
-"""NMI on the sets of images over the settings of the clusterer: K, min_cluster_size, and the bandwidth."""
+"""NMI on the image sets for several settings of the clusterer: K, min_cluster_size and bandwidth."""
 
 from pathlib import Path
 

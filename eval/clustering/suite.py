@@ -1,4 +1,4 @@
-"""A public suite of labelled sets: agreement by kind of set with the number given, and the number found.
+"""A public suite of labelled sets: agreement for a given number of clusters, and the number found.
 
 The suite is the benchmark suite for clustering algorithms (version 1): a file holds X (n, d) and one or
 several reference partitions, labels (r, n), in which 0 is noise that does not count.
@@ -106,7 +106,7 @@ def read_suite(data: Path) -> Iterator[tuple[str, NDArray, NDArray]]:
 
 
 def score_methods(data: Path) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """{method: {set: ARI}}, for each set the best over its partitions, and {method: CPU seconds}.
+    """{method: {set: ARI}}, the best ARI over the partitions of each set, and {method: CPU seconds}.
 
     Methods whose package is not installed are left out.
     """

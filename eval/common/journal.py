@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def read_entries(path: Path, mark: str) -> list[dict]:
-    """The entries that carry the mark, in order. A torn last line is cut off the file."""
+    """The entries with this mark, in order. An incomplete last line is cut off the file."""
     if not path.exists():
         return []
     text = path.read_bytes()
@@ -17,7 +17,7 @@ def read_entries(path: Path, mark: str) -> list[dict]:
 
 
 def append_entry(path: Path, mark: str, **content) -> None:
-    """One line in one write, on the disk when the call returns."""
+    """Append one line in one write; it is on the disk when the call returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab", buffering=0) as file:
         file.write(json.dumps({"mark": mark, **content}).encode() + b"\n")

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 def lay_mosaic(tiles: Iterator[NDArray], shape: Sequence[int], dtype: DTypeLike = np.float64) -> NDArray:
     """A picture of a shape (h, w) or (h, w, 3): tiles at their own size, row by row.
 
-    A row is as high as its lowest tile. Raises ValueError if the tiles end before.
+    A row is as high as its lowest tile. Raises ValueError if there are too few tiles.
     """
     height, width = shape[:2]
     mosaic, y = np.zeros(shape, dtype), 0

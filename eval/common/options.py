@@ -38,7 +38,7 @@ def choose_photographs(args: argparse.Namespace) -> Photographs:
 
 
 def check_least(args: argparse.Namespace, **least: float) -> None:
-    """Raises ValueError for an option below its least value, also for one of several values; None passes.
+    """Raises ValueError if an option, or one of its values, is below its minimum; None passes.
 
     >>> check_least(argparse.Namespace(first_seed=-1), first_seed=0)
     Traceback (most recent call last):
@@ -52,7 +52,7 @@ def check_least(args: argparse.Namespace, **least: float) -> None:
 
 
 def check_between(args: argparse.Namespace, **bounds: tuple[int, int]) -> None:
-    """Raises ValueError for an option out of its bounds, which are allowed themselves.
+    """Raises ValueError for an option outside its bounds; the bounds themselves are allowed.
 
     >>> check_between(argparse.Namespace(copies=10), copies=(1, 9))
     Traceback (most recent call last):
@@ -71,7 +71,7 @@ def check_jobs(args: argparse.Namespace) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Raises ValueError, before hours of work, where results can't go into a folder: it is a file."""
+    """Raises ValueError, before hours of work, if the folder for the results is a file."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} must be a folder, but it is a file")
 
@@ -82,8 +82,8 @@ def peak_megabytes(usage: resource.struct_rusage) -> float:
 
 
 def exit_status(work: Callable[[], int | None], stopped: str = "stopped") -> int:
-    """What the work of a script returns, or 0, after it is done; 2 after one line on bad input, 130 after one
-    where the user stops it, 3 after the traceback of any other error.
+    """The exit status of a script: what its work returns, or 0; 2 after one line on bad input; 130 after one
+    line if the user stops it; 3 after the traceback of any other error.
     """
     name = Path(sys.argv[0]).name
     try:

@@ -25,7 +25,7 @@ _UNREADABLE = (
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict]) -> None:
-    """Write beside, then rename. A nan is an empty field."""
+    """Write under another name, then rename. A nan is an empty field."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
     writer.writeheader()
@@ -34,7 +34,7 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write beside, then rename."""
+    """Write under another name, then rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".part")
     beside.write_text(text, encoding="utf-8")
@@ -42,8 +42,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
-    """Rows, numbers as float (an empty field as nan), all else as str. Raises ValueError without rows, where
-    a row is shorter or longer than the head, or one of the columns is missing.
+    """Read rows: numbers as float (an empty field as nan), all else as str. Raises ValueError if there are no
+    rows, a row is shorter or longer than the head, or one of the columns is missing.
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file; a CSV file is needed")
@@ -63,7 +63,7 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> list[NDArray]:
-    """The arrays named of an .npz file. Raises ValueError if it is missing or damaged or lacks one."""
+    """The named arrays of an .npz file. Raises ValueError if it is missing, damaged, or lacks one of them."""
     try:
         with path.open("rb") as opened, np.load(opened) as file:
             return [file[name] for name in names]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def end(kind: type[BaseException], error: BaseException, trace) -> None:
-    """End the process: 130 and a line where the user stops it, else 3 and the traceback."""
+    """End the process: with 130 and a line if the user stopped it, else with 3 and the traceback."""
     if issubclass(kind, KeyboardInterrupt):
         print(f"{Path(sys.argv[0]).name}: stopped", file=sys.stderr)
     else:

@@ -2,7 +2,7 @@
 
 Objects and digits: pixels in [0, 1] and Euclidean distance. Faces: histograms of uniform local binary
 patterns (`eval.images.lbp`) and chi-square distance. Sets come from a folder (`<name>.npz` with `X` (n, h, w)
-uint8 and `y` (n,)), from packages that ship them, or from their public address where that is asked for.
+uint8 and `y` (n,)), from packages that ship them, or from their public address on request.
 """
 
 import gzip
@@ -41,13 +41,13 @@ class ImageSet:
     ----------
     name : str
     images : (n, h, w) float32
-        Grey levels, 0 to 255; outside this range where noise was added.
+        Grey levels, 0 to 255; with added noise, values can lie outside this range.
     labels : (n,) int64
         The true classes, 0, 1, ...
     metric : str
         "euclidean" on pixels or "chi2" on histograms of local binary patterns.
     n_blocks : int
-        Blocks along each side that have a histogram of their own.
+        Blocks along each side, each with its own histogram.
     """
 
     name: str
@@ -64,7 +64,7 @@ class ImageSet:
         return int(self.labels.max()) + 1
 
     def features(self) -> NDArray[np.float32]:
-        """(n, d) float32: pixels in units of 255, or counts of patterns a block."""
+        """(n, d) float32: pixels in units of 255, or counts of patterns in each block."""
         if self.metric == "chi2":
             return lbp_histograms(self.images, self.n_blocks)
         return self.images.reshape(len(self), -1) / np.float32(255)
@@ -72,8 +72,8 @@ class ImageSet:
     def with_noise(self, sigma: float, seed: int, repeat: int = 1) -> "ImageSet":
         """Independent Gaussian noise N(0, sigma^2), in grey levels, on every pixel; not clipped.
 
-        Each pixel is first repeated `repeat` times along both sides, which leaves the images as they are
-        and gives them as many pixels, each with noise of its own, as larger ones have.
+        Each pixel is first repeated `repeat` times along both sides. The images look the same, but have as
+        many pixels as larger ones, each with independent noise.
         """
         if sigma == 0:
             return self
@@ -82,7 +82,7 @@ class ImageSet:
         return replace(self, images=images + np.float32(sigma) * noise)
 
     def digest(self) -> str:
-        """What identifies the data."""
+        """A digest that identifies the data."""
         parts = hashlib.sha256(repr((self.metric, self.n_blocks, self.images.shape)).encode())
         parts.update(np.ascontiguousarray(self.images).tobytes() + self.labels.tobytes())
         return parts.hexdigest()[:16]
@@ -91,7 +91,7 @@ class ImageSet:
 def find_folder(data: str | os.PathLike | None) -> Path | None:
     """The folder of the .npz files: `data` or the variable GDL_DATA, or `clustering` in it; None for neither.
 
-    Raises ValueError if the folder named holds none of the known sets.
+    Raises ValueError if the named folder holds none of the known sets.
     """
     named = data or os.environ.get(FOLDER)
     if not named:
@@ -111,8 +111,8 @@ def available(folder: Path | None) -> tuple[str, ...]:
 
 
 def check_name(name: str, folder: Path | None, fetch: Sequence[str] = ()) -> None:
-    """Raises ValueError for a set that `load` could not read, or would have to download though not in
-    `fetch`.
+    """Raises ValueError for a set that `load` could not read, or would have to download although `fetch`
+    lacks it.
     """
     if name in NOT_TO_BE_HAD:
         raise ValueError(f"set {name} is not available: {NOT_TO_BE_HAD[name]}")
@@ -163,7 +163,7 @@ def _digits() -> ImageSet:
 
 
 def _textures(side: int = 32) -> ImageSet:
-    """Patches of four photographs of surfaces that scikit-image ships, 256 each, to be told apart by
+    """256 patches of each of four photographs of surfaces that scikit-image ships, to be told apart by their
     patterns.
     """
     makers: tuple[Callable[[], NDArray], ...] = (

@@ -70,7 +70,7 @@ def draw_degrees(across: Degrees, within: Degrees, rows: list[dict], path: Path)
 def draw_robustness(runs: list[dict], noises: list[list[dict]], dataset: str, path: Path) -> None:
     """NMI on one set against the bandwidth a, and against added noise with the best a at each level.
 
-    A panel for each of `noises`, rows of runs with noise on images of one size.
+    There is a panel for each of `noises`, the rows of runs with noise on images of one size.
     """
     figure, axes = plt.subplots(
         1, 1 + len(noises), figsize=(2 + 3.6 * (1 + len(noises)), 4.2), layout="constrained", squeeze=False
@@ -106,7 +106,7 @@ def _draw_noise(ax, noise, dataset):
 
 
 def bandwidth_curve(runs: list[dict], dataset: str, name: str) -> list[tuple[float, float]]:
-    """(a, NMI) of one method without noise, by rising a. Without a result NMI is nan."""
+    """(a, NMI) of one method without noise, by ascending a. If there is no result, NMI is nan."""
     kept = [r for r in runs if (r["dataset"], r["method"]) == (dataset, name) and r["sigma"] == 0]
     if METHODS[name].parameter != "a" or len(kept) < 2:
         return []

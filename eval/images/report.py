@@ -54,7 +54,7 @@ PAPER_SECONDS = _read_published(_SECONDS, (*TIMED, "gdl-u", "agdl"))  # its Tabl
 
 
 def choose_best_rows(runs: Iterable[dict], planned: dict[str, int]) -> list[dict]:
-    """For each set without added noise and each method the run with the largest NMI, in the order of the
+    """For each set without added noise and each method, the run with the largest NMI, in the order of the
     runs.
 
     `planned` is the number of values of each method; the note of a row says what is missing.

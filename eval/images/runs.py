@@ -1,7 +1,7 @@
 """Runs of clustering methods on image sets: in processes that can be stopped, within a budget, resumable.
 
 A run is one method with one value of its parameter on one set. Each method works through its values in a
-process of its own, on one thread; a process that exceeds the budget is ended, and its remaining values are
+separate process, on one thread; a process that exceeds the budget is ended, and its remaining values are
 left out. The budget is CPU time if the system can measure it, so that a busy machine does not change results.
 """
 
@@ -47,9 +47,9 @@ class Subject:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run.
+    """The runs that are planned.
 
-    `budget` are CPU seconds for all values of one method on one set, after the search for neighbours.
+    `budget` is the CPU seconds for all values of one method on one set, after the search for neighbours.
     `quick` runs the first value of each method only. Raises ValueError if a method has a K of its own
     above `n_neighbors`.
     """
@@ -100,14 +100,14 @@ def _check_neighbors(images, plan):
 
 
 def fingerprint(images: ImageSet, plan: Plan) -> str:
-    """What decides a set's rows: its data, the graph's K, the seed, versions."""
+    """A digest of what a set's rows depend on: its data, the graph's K, the seed, versions."""
     versions = __version__, np.__version__, scipy.__version__, sklearn.__version__
     text = json.dumps([images.digest(), plan.seed, plan.n_neighbors, *versions])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def read_finished(entries: Iterable[dict]) -> dict[str, dict]:
-    """{method: {value: row}}; a finished run stands before one that was over the budget."""
+    """{method: {value: row}}; a finished run takes precedence over one that exceeded the budget."""
     done: dict[str, dict] = {}
     for entry in entries:
         values = done.setdefault(entry["method"], {})

@@ -42,7 +42,7 @@ def measure_toys(names: tuple[str, ...], seeds: range, gaps: tuple[float, ...]) 
 
 
 def toy_values(name: str) -> tuple[float | None, ...]:
-    """The values of a method's parameter; of the bandwidths those from 0.1 to 10."""
+    """The values of a method's parameter; of bandwidths, only those from 0.1 to 10."""
     values = METHODS[name].values
     return tuple(v for v in values if 0.09 < v < 11) if METHODS[name].parameter == "a" else values
 
@@ -61,7 +61,7 @@ def _measure_toy(points, labels, name, value, gap, seed):
 
 
 def label_toy(points: PointSet, name: str, value: float | None) -> NDArray[np.int64] | None:
-    """(n,) labels of one method on a point set asked for its clusters; None if it does not converge."""
+    """(n,) labels of one method on a point set, given its number of clusters; None without convergence."""
     scratch = Path(mkdtemp(prefix="toy-"))
     try:
         features = points.points.astype(np.float32)

@@ -23,8 +23,8 @@ OK, OVER, FAILED = "ok", "over budget", "no convergence"
 
 
 def process_context():
-    """Processes that start quickly, from one that has imported all this; where there is no fork, plain
-    new ones.
+    """Processes that start quickly, forked from one that has imported all this; plain new ones if the system
+    has no fork.
     """
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
@@ -34,7 +34,7 @@ def process_context():
 
 
 def finish(process):
-    """Run a process to its end. Raises RuntimeError where it fails."""
+    """Run a process to its end. Raises RuntimeError if it fails."""
     process.start()
     process.join()
     if process.exitcode:
@@ -67,7 +67,7 @@ class Workers:
         self.active[ours] = [name, process, list(values), None]
 
     def rows(self):
-        """(method, row) of what has finished by now, (method, None) for a process that ended."""
+        """(method, row) of each run finished by now, (method, None) for a process that ended."""
         began = [began for *_, began in self.active.values() if began is not None]
         patience = max(0.0, min(began) + self.budget - time.monotonic()) if began and not CPU_TIMER else None
         ready = wait(list(self.active), patience)
@@ -111,7 +111,7 @@ class Workers:
 
 
 def prepare(scratch, metric, n_clusters, n_neighbors, seed, dense):
-    """Compute the neighbours, and the distances where a method needs them, into files that all runs share."""
+    """Compute the neighbours, and the distances if a method needs them, into files that all runs share."""
     with threadpool_limits(1):
         _warm_up("gdl-u", 1.0, metric)
         problem = _problem(scratch, metric, n_clusters, n_neighbors, seed)

@@ -49,8 +49,8 @@ FEATURE_COLUMNS = (
 
 
 def misclassified_share(truth: Labels, found: Labels) -> float:
-    """Share of matches whose group is not that of their object, objects and groups paired so that it is
-    least: the misclassification error of the literature on multiple models.
+    """Share of matches whose group is not paired with their object, for the best pairing of objects and
+    groups: the misclassification error of the literature on multiple models.
 
     >>> misclassified_share(np.array([0, 0, 1, 1, -1]), np.array([1, 1, 0, -1, -1]))
     0.2
@@ -63,7 +63,7 @@ def misclassified_share(truth: Labels, found: Labels) -> float:
 
 
 def sequential_fundamental(xy0: NDArray, xy1: NDArray, params: RansacParams = FUNDAMENTAL) -> Labels:
-    """Fundamental matrices by USAC MAGSAC, inliers removed after each, while they suffice."""
+    """Fundamental matrices by USAC MAGSAC, inliers removed after each, while there are enough."""
     labels, rest = np.full(len(xy0), -1, np.int64), np.arange(len(xy0))
     for c in range(params.max_models):
         if len(rest) < max(8, params.min_inliers):
@@ -78,7 +78,7 @@ def sequential_fundamental(xy0: NDArray, xy1: NDArray, params: RansacParams = FU
 
 
 def sequential_homographies(params: RansacParams) -> Callable[[NDArray, NDArray], Labels]:
-    """Homographies by USAC MAGSAC, inliers removed after each, while they suffice."""
+    """Homographies by USAC MAGSAC, inliers removed after each, while there are enough."""
     return lambda xy0, xy1: sequential_ransac(xy0, xy1, np.arange(len(xy0)), params)
 
 
@@ -88,7 +88,7 @@ def label_by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
 
 
 def make_labelling(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
-    """`group_matches` with another clustering in place of graph degree linkage, all else as it is."""
+    """`group_matches` with another clustering in place of graph degree linkage, all else unchanged."""
     stages = replace_stage(DEFAULT, "grouping", group_with(replace_clustering(cluster, GIVEN)))
     stages = leave_out(stages, "objects")
     return lambda xy0, xy1: run_stages(GivenContext(xy0, xy1), stages).groups.labels
@@ -153,8 +153,8 @@ if not hasattr(cv2, "AKAZE_create"):  # OpenCV 5 has it no more
 def feature_matches(
     image0: NDArray[np.uint8], image1: NDArray[np.uint8], name: str, ratio: float | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Matches (n, 2) of OpenCV's features of two (h, w, 3) images: of each key point of image 1 the nearest
-    of image 0, where it passes the ratio test; without that the two nearest.
+    """Matches (n, 2) of OpenCV's features of two (h, w, 3) images: for each key point of image 1 the nearest
+    one of image 0, if it passes the ratio test; or, without the test, the two nearest ones.
     """
     detector, norm = FEATURES[name]()
     (points0, d0), (points1, d1) = (
@@ -263,7 +263,7 @@ def measure_room(seed: int) -> Iterator[dict]:
 
 
 def format_rooms(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
-    """Head and lines: a line a method."""
+    """Head and lines: a line for each method."""
     lines = []
     for name in dict.fromkeys(row["method"] for row in rows):
         own = [row for row in rows if row["method"] == name]
@@ -283,8 +283,8 @@ def format_rooms(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
 
 
 def measure_growth(n: int) -> dict:
-    """A row (GROWTH_COLUMNS) of n matches on six surfaces, half of them outliers; in a process of its
-    own, which the peak of the memory is of.
+    """A row (GROWTH_COLUMNS) for n matches on six surfaces, half of them outliers; in a separate process,
+    whose peak memory is measured.
     """
     group_matches(*np.random.default_rng(0).uniform(0, 600, (2, 100, 2)))  # loads what is compiled
     given = moving_surfaces(FIRST_SEED, n_objects=6, matches=(n // 4, n // 2))  # some hide others
@@ -302,7 +302,7 @@ def measure_growth(n: int) -> dict:
 
 
 def format_growth(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
-    """Head and lines: a line a number of matches."""
+    """Head and lines: a line for each number of matches."""
     head = ["matches", "objects", "groups", "error, %", "CPU seconds", "peak memory, MB"]
     return head, [
         [

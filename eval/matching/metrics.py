@@ -1,7 +1,7 @@
 """How good a set of kept correspondences is: F-score, and objects found, whole or mixed.
 
 Notation: cluster (m,) int is -1 where a correspondence was removed, else its cluster; instance (m,) int
-is -1 where it is false, else the instance of an object that it is true on.
+is -1 where it is false, else the object instance on which it is true.
 """
 
 from dataclasses import dataclass
@@ -36,12 +36,12 @@ class ObjectCount:
 
     @property
     def clusters_per_object(self) -> float:
-        """Clusters an object found; nan if none was."""
+        """Clusters per object found; nan if none was."""
         return self.clusters / self.found if self.found else float("nan")
 
 
 def f_score(n_true_kept: int, n_kept: int, n_true: int) -> float:
-    """F = 2PR / (P + R) with P = n_true_kept / n_kept and R = n_true_kept / n_true; 0 where nothing is right.
+    """F = 2PR / (P + R) with P = n_true_kept / n_kept and R = n_true_kept / n_true; 0 if nothing is right.
 
     The paper prints PR / (P + R), but its example (Fig. 5: 532 true of 552 kept, 533 in all) has the
     factor 2:
@@ -49,7 +49,7 @@ def f_score(n_true_kept: int, n_kept: int, n_true: int) -> float:
     >>> round(f_score(532, 552, 533), 3)
     0.981
 
-    Raises ValueError if the counts can't be (more true ones kept than kept, or than there are).
+    Raises ValueError if the counts are impossible (more true ones kept than kept, or than there are).
     """
     most = min(n_kept, n_true)
     if not 0 <= n_true_kept <= most:
@@ -74,7 +74,7 @@ def count_objects(
 ) -> ObjectCount:
     """Instances found, the clusters that show them, and mixed clusters.
 
-    A cluster of at least 8 matches shows the instance that most of its true matches are on, if these are
+    A cluster of at least 8 matches shows the instance on which most of its true matches are, if these are
     at least 60 % of all its matches. It is mixed if it shows none, or if more than 10 % of its matches
     are true on others.
     """

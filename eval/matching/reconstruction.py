@@ -1,8 +1,8 @@
 """COLMAP's reconstruction of a room in which two boxes move between the pictures, from its own database, and
 from that database with its matches grouped.
 
-A camera is right where it is registered within CLOSE of its true place, in widths of the path of the cameras,
-after the similarity that takes most cameras there. A point of the reconstruction is of a box if most of
+A camera is right if it is registered within CLOSE of its true place, in widths of the path of the cameras,
+after the similarity that makes the most cameras right. A point of the reconstruction is on a box if most of
 its observations are.
 """
 
@@ -42,7 +42,7 @@ class Scene:
 
 
 def draw_scene(photographs: Photographs, seed: int, n_boxes: int = 2, n_views: int = VIEWS) -> Scene:
-    """Views of a room from a path before it; each box is elsewhere, and turned, in each of them."""
+    """Views of a room from a path in front of it; each box is moved and turned from view to view."""
     rng = np.random.default_rng(seed)
     models = [photographs.models[i] for i in rng.permutation(len(photographs.models))]
     tiles = [photographs.tiles[i] for i in rng.permutation(len(photographs.tiles))]
@@ -124,8 +124,8 @@ def _judge(found: Any, scene: Scene) -> dict:
 
 
 def _count_close(there: NDArray[np.float64], true: NDArray[np.float64], distance: float) -> int:
-    """How many places (n, 3) a similarity takes to within a distance of others, of the similarities that take
-    three of them there by least squares; none of fewer than four.
+    """How many places (n, 3) the best similarity takes to within a distance of others, among those fitted to
+    three of them by least squares; none if there are fewer than four.
     """
     best = 0
     for three in combinations(range(len(there)), 3):

@@ -1,7 +1,7 @@
 """Results of each stage of a match on a stored input, to detect changes of results.
 
-The input of a stage is what the stage before it gave when it was recorded. So only the stage
-whose results change is reported, and differences by processor or OpenCV version do not affect later stages.
+The input of a stage is the recorded result of the stage before it. So only the stage whose results change
+is reported, and differences between processors or OpenCV versions do not affect later stages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RECORD = Path(__file__).resolve().parents[2] / "tests" / "matching" / "stages.np
 
 
 def compute_stages(known: Mapping[str, np.ndarray], *, from_known: bool) -> dict[str, Arrays]:
-    """The results of each stage: of the results `known` of the stage before it, or of those found now."""
+    """The results of each stage, from the results `known` of the stage before it, or from those found now."""
     found: dict[str, Arrays] = {}
     for stage, compute in COMPUTE.items():
         told = known if from_known else {**known, **flatten(found)}
@@ -54,8 +54,8 @@ def record(path: Path) -> None:
 def find_changes(known: Mapping[str, np.ndarray]) -> list[str]:
     """The stages whose results differ from those recorded.
 
-    Rounding of another processor is none, nor are 2 % of the features: OpenCV finds others on each generation
-    of processors.
+    Rounding of another processor does not count, nor do 2 % of the features: OpenCV finds different ones on
+    each generation of processors.
     """
     changed = []
     for stage, arrays in compute_stages(known, from_known=True).items():

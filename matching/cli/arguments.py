@@ -81,7 +81,7 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
 
 
 def _add_input_and_output(group: Group) -> None:
-    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, one in it for each"
+    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, a subfolder for each"
     add_path(group, "out", "DIR", text)
     for k, which in enumerate(("first", "second")):
         add_path(
@@ -116,7 +116,7 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     """Add the options that `make_config` reads."""
     add_setting(group, "max_matches", settings.MAX_MATCHES)
     add_setting(group, "max_pixels", settings.MAX_PIXELS, "no limit")
-    add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
+    add_clustering(group, rivals, "50 with --paper, else none: merging stops at a minimum affinity")
     add_setting(group, "bandwidth", settings.BANDWIDTH)
     text = f"kinds of features: {','.join(settings.REGIONS)} (default), mser (default with --paper) or sift"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
@@ -177,7 +177,7 @@ def count_setting(default: int | None, text: str, symbol: str = "N") -> settings
 
 
 def add_clustering(
-    group: Group, rivals: Collection[str] = (), n_clusters: str = "merging stops by affinity"
+    group: Group, rivals: Collection[str] = (), n_clusters: str = "none: merging stops at a minimum affinity"
 ) -> None:
     """Add the options that `make_clustering` reads."""
     add_setting(group, "n_neighbors", settings.N_NEIGHBORS)

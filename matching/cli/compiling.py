@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-TEXT = "compiling inner loops that are needed for the first time: up to a minute"
+TEXT = "compiling inner loops on their first use: up to a minute"
 
 
 @contextmanager

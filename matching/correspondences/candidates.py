@@ -32,9 +32,9 @@ class CandidateConfig:
     reserve : float
         Number of further candidates as a share of `max_matches`; only guided matching uses them.
     per_feature : int
-        Nearest descriptors of a feature that are considered.
+        How many of the descriptors nearest to a feature are considered.
     max_distance : float
-        Largest distance of unit descriptors.
+        Largest distance between two unit descriptors.
     duplicate_radius : float
         Distance in pixels: a pair this close to a better one at both ends is dropped; 0: no pair is.
     per_polarity : bool

@@ -63,7 +63,7 @@ class Detector:
     localisation : float
         Accuracy of a centre, in radii: features of simulated views that are closer than this count as one.
     border : float
-        In simulated views, how far around a centre must lie inside the picture, in radii.
+        In simulated views, how far the picture must extend around a centre, in radii.
     coarsest : float
         Radius in pixels up to which features of large pictures are detected at their full size.
     version : str

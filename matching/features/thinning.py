@@ -1,4 +1,4 @@
-"""Limits the number of features, spread over the picture, because fine textures have too many."""
+"""Limits the number of features, evenly over the picture, because fine textures have too many."""
 
 import numpy as np
 

@@ -52,7 +52,7 @@ class MergingConfig:
         Branches that graph degree linkage joined with an affinity (Eq. 4) below this share of K^2 are
         compared in the same way as parts.
     decisive : float
-        Logarithm of the likelihood ratio, of two motions to one, from which such branches are separated.
+        Such branches are separated if the log likelihood ratio of two motions to one is at least this.
     """
 
     n_landmarks: int = setting(24, 8, 500)

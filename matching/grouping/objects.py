@@ -20,8 +20,8 @@ class ObjectsConfig:
     Parameters
     ----------
     min_matches : int
-        Smallest number of matches; the smooth map predicts a match from as many. Unrelated pictures have
-        groups of 8 to 11 matches that agree.
+        Smallest number of matches; the smooth map predicts each match from this many others. Unrelated
+        pictures have groups of 8 to 11 matches that agree.
     min_width : float
         Smallest ratio of the standard deviations of the points across and along the direction in which they
         spread most, because points on a line don't determine a map.
@@ -38,8 +38,8 @@ class ObjectsConfig:
         `matching.grouping.significance`. If all objects have more, the pictures have nothing in common.
     evidence : float
         Share of `min_degree` that mutual candidates must reach for anything to be clustered (see
-        `matching.grouping.evidence`); 0: no test. Only candidates of two pictures are tested, not given
-        matches or those of views or of one picture.
+        `matching.grouping.evidence`); 0: no test. Only plain matches of two pictures are tested, not given
+        matches, simulated views or repeats in one picture.
     """
 
     min_matches: int = setting(12, 4, LARGEST)

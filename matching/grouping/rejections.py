@@ -32,10 +32,10 @@ REASONS = {
     "graph": Reason("not-supported", "its neighbours move differently", _MORE),
     "degree": Reason("loose", "few of its neighbours are in the same cluster", _MORE),
     "clusters": Reason("too-small", "its cluster has fewer matches than an object needs", _MORE),
-    "smooth map": Reason("not-smooth", "no smooth map of enough matches explains it", _MORE),
+    "smooth map": Reason("not-smooth", "it follows no smooth map that enough matches share", _MORE),
     "width": Reason(
         "on-a-line",
-        "the matches lie on a line, so they fix no map",
+        "the matches lie on a line, so they don't determine a map",
         "try min_width=0.05 in Python",
     ),
     "suppression": Reason(

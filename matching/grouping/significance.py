@@ -66,7 +66,7 @@ def grow_objects(
     """Grow an object from each seed, as far as it is most significant: seeds (s, 2); mirrored (s,) bool.
 
     With by_maps the maps of matches are those that the features themselves predict. Then only matches with a
-    map like that of the seed are read, and chance chooses among them. Growing ends at `certain`.
+    map like that of the seed are read, and only they are the model of chance. Growing ends at `certain`.
     """
     from matching.grouping import _growth_kernels as _kernels
 

@@ -113,8 +113,8 @@ def label_pictures(
     references : sequence of Reference
         The things; several of one class are pictures of one thing.
     folder : Path
-        The folder of the pictures, or a video, whose frames are written into the folder `frames` of `out`
-        and are consecutive.
+        The folder of the pictures, or a video; its frames are written into the folder `frames` of `out`,
+        and count as consecutive.
     out : Path
         The folder for the labels, made if missing.
     config : MatchConfig

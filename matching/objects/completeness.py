@@ -28,7 +28,7 @@ class Completeness:
     Parameters
     ----------
     value : float
-        In [0, 1]: the share whose print and colours agree, of the part of picture 0 that should be visible.
+        In [0, 1]: of the part of picture 0 that should be visible, the share whose print and colours agree.
     visible : float
         In [0, 1]: the share of picture 0 (of what its mask shows, or without plain margins) that should be
         visible because it lies inside picture 1.

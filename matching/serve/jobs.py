@@ -254,7 +254,7 @@ class Jobs:
             job.error = "the process that matched the pictures died, perhaps for lack of memory"
         except Failed as error:
             if str(error) == "memory":
-                job.error = "the match of these pictures takes more memory than it may"
+                job.error = "matching these pictures takes more memory than is allowed"
             else:
                 log.error("match failed\n%s", error)
                 job.error = "the program failed on these pictures; the server's log says where"

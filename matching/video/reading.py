@@ -1,4 +1,4 @@
-"""Reads the frames of a video that are searched: one per interval of time."""
+"""Reads those frames of a video that are searched, one per interval of time."""
 
 import re
 from collections.abc import Iterator

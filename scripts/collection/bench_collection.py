@@ -1,4 +1,4 @@
-"""What a collection costs and survives, on the product fronts and shelves of $GDL_DATA.
+"""What a collection costs, and what it survives, on the product fronts and shelves of $GDL_DATA.
 
 speed: throughput of two processes against one, and cost of a pair against a single match(), in alternating
     runs on some of the pairs
@@ -38,9 +38,11 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("parts", nargs="+", choices=PARTS)
-    parser.add_argument("--pairs", type=int, default=513, help="of speed (default: 513, all)")
-    parser.add_argument("--single", type=int, default=16, help="of them, matched one by one (default: 16)")
-    parser.add_argument("--rounds", type=int, default=1, help="of speed (default: 1)")
+    parser.add_argument("--pairs", type=int, default=513, help="pairs for speed (default: 513, all)")
+    parser.add_argument(
+        "--single", type=int, default=16, help="how many of these are also matched one by one (default: 16)"
+    )
+    parser.add_argument("--rounds", type=int, default=1, help="rounds of speed (default: 1)")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args(argv)

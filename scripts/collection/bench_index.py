@@ -1,9 +1,9 @@
 """What a kept index finds and costs as it grows: recall of plain and hard queries, seconds, bytes, memory.
 
 Its pictures are collages of four random crops of the photographs in $GDL_DATA, so a query has many pictures
-that share a part with it, and one that shares most. Among them stand photographs that no collage shows a part
-of, 20 near-duplicates of some of these, and pages of text, which the hard queries ask for. Pictures beyond
---sizes can be drawn: each is descriptors of random collages with a share of their bits changed.
+that share a part with it, and one that shares most. Also in the index are photographs of which no collage
+shows a part, 20 near-duplicates of some of them, and pages of text; the hard queries look for these. --drawn
+adds synthetic pictures: descriptors of random collages with a share of their bits changed.
 
 python scripts/collection/bench_index.py $GDL_DATA --folder FOLDER --sizes 1000,10000 --drawn 100000
 
@@ -58,10 +58,12 @@ TEXT = (
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--folder", type=Path, required=True, help="where pictures and index are kept")
-    parser.add_argument("--sizes", default="1000", help="pictures of the index, rising")
-    parser.add_argument("--drawn", type=int, default=0, help="pictures with those that are drawn")
-    parser.add_argument("--queries", type=int, default=20, help="of each kind; of near-duplicates a quarter")
+    parser.add_argument("--folder", type=Path, required=True, help="folder for the pictures and the index")
+    parser.add_argument("--sizes", default="1000", help="numbers of pictures in the index, ascending")
+    parser.add_argument("--drawn", type=int, default=0, help="number of pictures including synthetic ones")
+    parser.add_argument(
+        "--queries", type=int, default=20, help="queries of each kind; a quarter as many of near-duplicates"
+    )
     return exit_status(lambda: measure(parser.parse_args(argv)))
 
 

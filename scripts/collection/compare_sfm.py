@@ -19,7 +19,7 @@ from matching.collection.reports.export_sfm import export_for_sfm
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("images", type=Path)
-    parser.add_argument("--static", action="store_true", help="without what moved")
+    parser.add_argument("--static", action="store_true", help="leave out what moved")
     return exit_status(lambda: measure(parser.parse_args(argv)))
 
 

@@ -1,10 +1,10 @@
-"""Whether a kept index finds a large photograph by a small part: evaluate_index_crops.py $GDL_DATA --folder F
+"""Does a kept index find a large photograph by a small part? evaluate_index_crops.py $GDL_DATA --folder F
 
 The photographs are mosaics of the pictures in $GDL_DATA/logos/scenes and $GDL_DATA/retrieval/queries, each
-of which stands in one mosaic. A query is a part of one, a twentieth, a tenth or a fifth as wide: as it is, or
-turned by up to 30 degrees, 0.6 to 1.2 times as large and relit; both are compressed. Beside the mosaics the
-index has the pictures, also drawn ones, that bench_index.py has left in its folder F. Each query is asked of
-the index with as many entries a mosaic as it keeps, and with other numbers.
+of which is in one mosaic. A query is a part of one, a twentieth, a tenth or a fifth as wide: as it is, or
+turned by up to 30 degrees, 0.6 to 1.2 times as large and relit; both are compressed. The index also
+has the pictures, synthetic ones included, that bench_index.py has left in its folder F. Each query is looked
+up with as many entries per mosaic as an index keeps, and with other numbers.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -46,14 +46,22 @@ def main(argv=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path)
-    parser.add_argument("--folder", type=Path, required=True, help="that of bench_index.py")
-    parser.add_argument("--mosaics", type=int, default=6, help="photographs that are made (default: 6)")
-    parser.add_argument("--asked", type=int, nargs="+", help="mosaics that queries show (default: all)")
-    parser.add_argument("--megapixels", type=float, default=12.2, help="of a mosaic (default: 12.2)")
+    parser.add_argument("--folder", type=Path, required=True, help="the folder of bench_index.py")
+    parser.add_argument("--mosaics", type=int, default=6, help="number of mosaics (default: 6)")
     parser.add_argument(
-        "--entries", type=int, nargs="+", default=[1300], help="other numbers of entries (default: 1300)"
+        "--asked", type=int, nargs="+", help="numbers of the mosaics that queries show (default: all)"
     )
-    parser.add_argument("--queries", type=int, default=10, help="of each kind and mosaic (default: 10)")
+    parser.add_argument("--megapixels", type=float, default=12.2, help="size of a mosaic (default: 12.2)")
+    parser.add_argument(
+        "--entries",
+        type=int,
+        nargs="+",
+        default=[1300],
+        help="other numbers of entries per mosaic (default: 1300)",
+    )
+    parser.add_argument(
+        "--queries", type=int, default=10, help="queries of each kind for each mosaic (default: 10)"
+    )
     return exit_status(lambda: measure(parser.parse_args(argv)))
 
 

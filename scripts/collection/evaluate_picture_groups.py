@@ -1,8 +1,8 @@
-"""Are copies of photographs found, and named correctly? Compared with perceptual hashes.
+"""Are copies of photographs found and named correctly? A comparison with perceptual hashes.
 
-Of each photograph: a copy (JPEG of quality 30), a blurred one, a grey one, one with a caption across it,
-thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of a tenth of it, a
-turned copy (by 90 degrees or 8 to 40), a mirrored one, a screenshot that shows it, another photograph into
+Made from each photograph: a copy (JPEG of quality 30), a blurred one, a grey one, one with a caption across
+it, thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of a tenth of it,
+a turned copy (by 90 degrees or 8 to 40), a mirrored one, a screenshot that shows it, another photograph into
 which it is pasted whole, and one into which a crop of it is pasted, scaled and turned ("same thing"). The
 hashes are those of imagehash, 64 bits, at most 10 apart (pip install imagehash).
 

@@ -20,7 +20,7 @@ EXAMPLE = re.compile(r"^## (.*?)\n.*?^```python\n(.*?)^```", re.S | re.M)
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "gallery", help="folder of the pictures")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "gallery", help="folder for the pictures")
     options = parser.parse_args(argv)
     return exit_status(lambda: draw(options.out))
 

@@ -1,7 +1,7 @@
 """The clustering figures: toy.png, degrees.png and robustness.png, drawn from saved results.
 
-Takes runs.csv and noise.csv of cluster_images.py (--noise). The runs on points are measured once for the same
-seeds and gaps and kept in toy.csv, the degrees written to degrees.csv; prints the tables of the figures.
+Reads runs.csv and noise.csv of cluster_images.py (--noise). The runs on points are measured once for each
+choice of seeds and gaps, and kept in toy.csv; degrees go to degrees.csv. Prints the tables of the figures.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -49,8 +49,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--results", type=Path, help="folder of cluster_images.py, for robustness.png")
-    parser.add_argument("--noise", type=Path, nargs="+", help="folders with noise.csv, a panel each")
+    parser.add_argument("--results", type=Path, help="results of cluster_images.py, for robustness.png")
+    parser.add_argument("--noise", type=Path, nargs="+", help="folders with noise.csv; each gives a panel")
     parser.add_argument("--dataset", default="coil20", help="the set of robustness.png (default coil20)")
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder (default: figures)")
     parser.add_argument("--seeds", type=int, default=20, help="draws of the toy sets (default 20)")
@@ -59,7 +59,7 @@ def make_parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         default=[0.21],
-        help="between the toy clusters; the first is drawn (default 0.21)",
+        help="gaps between the toy clusters; the first is drawn (default 0.21)",
     )
     return parser
 

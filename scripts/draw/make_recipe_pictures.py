@@ -58,7 +58,7 @@ def pictures() -> dict[str, Image.Image]:
 
 
 def _put(scene: Image.Image, *things: tuple[Image.Image, tuple[int, int], float]) -> Image.Image:
-    """A scene with things laid on it, each turned by some degrees anticlockwise, at its left upper corner."""
+    """A scene with things on it, each turned anticlockwise, with its top-left corner at the given place."""
     scene = scene.copy()
     for thing, corner, angle in things:
         turned = thing.convert("RGBA").rotate(angle, Image.Resampling.BICUBIC, expand=True)

@@ -143,7 +143,7 @@ def get_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--modules", nargs="+", metavar="FILE", help="only these modules of the part")
-    parser.add_argument("--mutants", type=int, default=40, help="drawn from each module")
+    parser.add_argument("--mutants", type=int, default=40, help="mutants drawn from each module")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     return parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""The matcher against SIFT, ratio test and sequential MAGSAC, on composite pairs with exact truth."""
+"""The matcher compared with SIFT, ratio test and sequential MAGSAC, on composite pairs with exact truth."""
 
 from eval.common import uncaught  # noqa: F401
 
@@ -16,11 +16,15 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     add_photograph_options(parser)
     parser.add_argument(
-        "--pairs", type=int, default=8, help="composite pairs a number of copies (default: 8)"
+        "--pairs", type=int, default=8, help="composite pairs for each number of copies (default: 8)"
     )
     parser.add_argument("--first-seed", type=int, default=200)
     parser.add_argument(
-        "--copies", type=int, nargs="+", default=[1, 2], help="copies of each object (default: 1 2)"
+        "--copies",
+        type=int,
+        nargs="+",
+        default=[1, 2],
+        help="numbers of copies of each object (default: 1 2)",
     )
     args = parser.parse_args(argv)
     return exit_status(lambda: measure(args))

@@ -1,4 +1,4 @@
-"""Whether photographs of covers show them as whole: with bends, reflections, and the light of a telephone.
+"""Do phone photographs of covers count as whole copies, despite bends, reflections and light?
 
 DATA holds retrieval/gallery and retrieval/queries; NNN_phone.jpg shows NNN.jpg.
 """
@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="folder with retrieval")
+    parser.add_argument("--data", type=Path, required=True, help="folder that holds retrieval")
     args = parser.parse_args(argv)
     return exit_status(lambda: evaluate(args.data / "retrieval"))
 

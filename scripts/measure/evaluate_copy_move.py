@@ -1,11 +1,11 @@
-"""Are copied patches of photographs found, by their size, and are untouched photographs left alone?
+"""Are copied patches of several sizes found, and is nothing found in untouched photographs?
 
-Of each photograph, a square patch is copied to another place of it, once of each kind: as it is; with an
-edge that fades over a tenth of its side; with such an edge, and turned by any angle; with such an edge, and
-made larger or smaller by up to a quarter. The picture is saved as JPEG of quality 90. A copy is found where
-an object joins the patch and the copy: the centres of its outlines lie in them. Textures do not count.
+In each photograph, a square patch is copied to another place, once in each way: as it is; with an edge that
+fades over a tenth of its side; with such an edge, and turned by any angle; with such an edge, and made larger
+or smaller by up to a quarter. The picture is saved as JPEG of quality 90. A copy counts as found if an object
+joins the patch and the copy: the centres of its outlines lie in them. Textures do not count.
 
-The photographs at even places of the list served for choosing; the others are for reporting (--half).
+Constants were chosen on every second photograph, from the first on; the others are for reporting (--half).
 
 python scripts/measure/evaluate_copy_move.py $GDL_DATA/tiles
 """
@@ -38,9 +38,11 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("folder", type=Path, help="photographs")
     parser.add_argument("--half", choices=tuple(HALVES), default="reporting")
-    parser.add_argument("--photographs", type=int, help="only the first so many of the half")
-    parser.add_argument("--sides", type=int, nargs="+", default=list(SIDES), help="of patches, pixels")
-    parser.add_argument("--quality", type=int, default=90, help="of the JPEG")
+    parser.add_argument("--photographs", type=int, help="only this many photographs of the half")
+    parser.add_argument(
+        "--sides", type=int, nargs="+", default=list(SIDES), help="sides of the patches, pixels"
+    )
+    parser.add_argument("--quality", type=int, default=90, help="JPEG quality")
     parser.add_argument("--seed", type=int, default=0)
     return exit_status(lambda: evaluate(parser.parse_args(argv)))
 

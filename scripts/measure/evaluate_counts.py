@@ -1,4 +1,4 @@
-"""Are copies on made shelves counted right? One to forty copies of each of three of eight fronts.
+"""Are copies on synthetic shelves counted right? Three of eight fronts have one to forty copies each.
 
 Each shelf also has siblings: other fronts that carry the upper part of one of the three, its logo. Copies
 differ in light and size, are turned a little, and a price tag hides a part of some. Each front is counted.
@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--models", type=Path, required=True, help="folder of eight fronts or more")
+    parser.add_argument("--models", type=Path, required=True, help="folder of eight or more fronts")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     return exit_status(lambda: evaluate(parser.parse_args(argv)))
 

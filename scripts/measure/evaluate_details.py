@@ -1,9 +1,9 @@
-"""Whether a small print is found in a large photograph: evaluate_details.py --data DIR.
+"""Is a small print found in a large photograph? evaluate_details.py --data DIR.
 
 A mosaic of the pictures in DIR/tiles, some of them turned over, shows one picture of DIR/models somewhere,
 turned, a few pixels wide. A print is found if most matches of some object are right within 5 px. Each match
-is a process of its own that reads two files: seconds are those of the processor, of the whole process, and
-megabytes the most memory that it took.
+runs in a separate process that reads two files; the table gives the CPU seconds of the whole process, and the
+peak of its memory.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -96,10 +96,12 @@ def main(argv=None):
         type=int,
         nargs="+",
         default=[28, 36, 45, 60, 100, 200],
-        help="of the prints, pixels (default: 28 36 45 60 100 200)",
+        help="widths of the prints, pixels (default: 28 36 45 60 100 200)",
     )
-    parser.add_argument("--prints", type=int, default=5, help="of each width (default: 5)")
-    parser.add_argument("--megapixels", type=float, default=12.2, help="of the photographs (default: 12.2)")
+    parser.add_argument("--prints", type=int, default=5, help="prints of each width (default: 5)")
+    parser.add_argument(
+        "--megapixels", type=float, default=12.2, help="size of the photographs (default: 12.2)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="(default: 0)")
     options = parser.parse_args(argv)
     return exit_status(lambda: measure(options))

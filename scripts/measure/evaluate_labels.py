@@ -1,7 +1,7 @@
-"""How many labels of `gdl-match label` have to be corrected? On shelf photographs and covers.
+"""How many labels of `gdl-match label` have to be corrected, on shelf photographs and on covers?
 
-"shelves": all products, by pictures of their fronts; "other shelves": all products, each by one labelled
-place in one photograph, in the others; "covers": photographs by telephones of 50 covers.
+"shelves": all products; the references are pictures of their fronts. "other shelves": all products; the
+reference of each is one labelled place in another photograph. "covers": phone photographs of 50 covers.
 
 python scripts/measure/evaluate_labels.py --data $GDL_DATA
 """
@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    parser.add_argument("--only", choices=tuple(PARTS), help="one of the parts")
+    parser.add_argument("--only", choices=tuple(PARTS), help="only this part")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     return exit_status(lambda: evaluate(parser.parse_args(argv)))
 

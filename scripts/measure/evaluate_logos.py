@@ -1,9 +1,9 @@
-"""Whether logos are found in photographs of strangers: evaluate_logos.py $GDL_DATA.
+"""Are logos found in photographs taken by strangers? evaluate_logos.py $GDL_DATA.
 
 Each of $GDL_DATA/logos/references is matched with photographs that show the logo, and with others. It is
-found if half of the matches of an object are in a labelled box, enlarged by a tenth; an object where the logo
-is not is false. Beside it OpenCV's SIFT: ratio test 0.8, MAGSAC at 3 pixels, 8 different points or more.
-Seconds are those of the processor.
+found if half of the matches of an object are in a labelled box, enlarged by a tenth; an object
+elsewhere is false. For comparison, OpenCV's SIFT: ratio test 0.8, MAGSAC at 3 pixels, at least 8 different
+points. Seconds are CPU time.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -35,7 +35,9 @@ def main(argv=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path)
-    parser.add_argument("--every", type=int, default=1, help="nth photograph of a logo only (default: 1)")
+    parser.add_argument(
+        "--every", type=int, default=1, help="use only every nth photograph of a logo (default: 1)"
+    )
     return exit_status(lambda: measure(parser.parse_args(argv)))
 
 

@@ -1,4 +1,4 @@
-"""Whether an object stays one where it is much larger in one picture: evaluate_magnification.py FOLDER...
+"""Does an object stay whole if it is much larger in one picture? evaluate_magnification.py FOLDER...
 
 Matches each picture, at 1,400 px, with itself made several times smaller; a match is true within 3 px of the
 smaller picture.
@@ -63,7 +63,9 @@ def main(argv=None):
         default=[3, 5, 7, 9],
         help="how many times smaller (default: 3 5 7 9)",
     )
-    parser.add_argument("--pictures", type=int, default=6, help="of each folder, the first (default: 6)")
+    parser.add_argument(
+        "--pictures", type=int, default=6, help="use the first N pictures of each folder (default: 6)"
+    )
     options = parser.parse_args(argv)
     return exit_status(lambda: measure(options))
 

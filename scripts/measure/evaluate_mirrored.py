@@ -1,4 +1,4 @@
-"""Objects turned over left to right: how many are found, beside the same ones as they are; and false alarms.
+"""Mirrored objects: how many are found, compared with the same objects as they are; and false alarms.
 
 Composites of 3 x 3 photographs with M objects in common, plain, bent and in hard poses; and pairs of
 composites that have nothing in common. Prints a table.
@@ -28,9 +28,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--models", type=Path, metavar="DIR", help="pictures of objects, with --tiles")
+    parser.add_argument("--models", type=Path, metavar="DIR", help="pictures of objects; needs --tiles")
     parser.add_argument("--tiles", type=Path, metavar="DIR", help="other photographs")
-    parser.add_argument("--trials", type=int, default=3, help="composites a setting (default: 3)")
+    parser.add_argument("--trials", type=int, default=3, help="composites for each setting (default: 3)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
     return exit_status(lambda: evaluate(args))

@@ -1,7 +1,7 @@
-"""What COLMAP reconstructs of rooms in which two boxes move between the pictures, before and after `group`.
+"""What does COLMAP reconstruct of rooms in which two boxes move between pictures, before and after `group`?
 
 Writes reconstruction.csv and reconstruction.md: for COLMAP's own database, with its matches grouped, and with
-all objects, the pictures that are registered, the cameras that are where they were, and the points.
+all objects: registered pictures, cameras at their true places, and points.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -30,8 +30,8 @@ def main(argv: list[str] | None = None) -> int:
     )
     add_photograph_options(parser)
     parser.add_argument("--scenes", type=int, default=4, help="rooms (default: 4)")
-    parser.add_argument("--boxes", type=int, default=2, help="boxes in each (default: 2)")
-    parser.add_argument("--out", type=Path, default=Path("reconstruction"), help="folder of the results")
+    parser.add_argument("--boxes", type=int, default=2, help="boxes in each room (default: 2)")
+    parser.add_argument("--out", type=Path, default=Path("reconstruction"), help="folder for the results")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
     return exit_status(lambda: evaluate(args))

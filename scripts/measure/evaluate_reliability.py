@@ -2,17 +2,17 @@
 
 Objects of pairs whose truth is known, each with its number of false alarms and whether it is right:
 
-* small prints: a front pasted into a photograph, 50 to 120 pixels large and turned; right is what moves as
-  the print does
-* covers: photographed film covers and their covers, where all objects are right, and other covers
-* shelves: products on shelves, right inside a labelled instance, and shelves without the product
-* SIFT, ORB, AKAZE: the same with what OpenCV's detectors give `group_matches`, by nearest and by mutual
-  neighbours and by a ratio test of 0.9; and products and photographs, foods and shelves of cereals, which
-  have nothing in common
+* small prints: a front pasted into a photograph, 50 to 120 pixels large and turned; an object is right if it
+  moves as the print does
+* covers: photographed film covers with their own cover, where all objects are right, and with another one
+* shelves: products on shelves, where objects inside a labelled instance are right, and other shelves
+* SIFT, ORB, AKAZE: the same with `group_matches` on matches of OpenCV's detectors, by nearest neighbours, by
+  mutual ones, and by a ratio test of 0.9; and pairs with nothing in common: products and photographs, foods
+  and shelves of cereals
 
-On shelves with the product, what lies outside of it is not counted: other boxes share its logos. Pairs are
-of one half or the other, in turn. Rows that the file has are kept, so that a run can go on; with --only some
-kinds of pairs are looked at.
+On shelves with the product, objects outside it are not counted, because other boxes share its logos. Pairs
+belong to one half or the other, alternately. Rows that the file already has are kept, so a stopped run can
+continue; --only restricts the run to some kinds of pairs.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -57,11 +57,14 @@ def main(argv=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path)
-    parser.add_argument("--out", type=Path, required=True, help="table of objects, CSV")
+    parser.add_argument("--out", type=Path, required=True, help="CSV table of objects")
     parser.add_argument(
-        "--only", nargs="+", metavar="KIND", help="small prints, covers, shelves, SIFT, ORB, AKAZE"
+        "--only",
+        nargs="+",
+        metavar="KIND",
+        help="only these: small prints, covers, shelves, SIFT, ORB, AKAZE",
     )
-    parser.add_argument("--figure", type=Path, help="also draw how often objects are right")
+    parser.add_argument("--figure", type=Path, help="also draw this figure of how often objects are right")
     return exit_status(lambda: measure(parser.parse_args(argv)))
 
 

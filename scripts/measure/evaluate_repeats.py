@@ -1,8 +1,8 @@
-"""Are things that stand several times in one picture counted right? Made pages, with the box of each copy.
+"""Are things that a picture shows several times counted right? On synthetic pages, with a box for each copy.
 
 Panels of a comic with a face in three or five, boards of a shelf with one to four copies of each product, a
 wall of 36 tiles, a page with one icon 40 times. A thing is counted right if it has as many places as there
-are copies, and placed right if each place also lies in the box of a copy of its own, but for a tenth. (The
+are copies, and placed right if each place also lies in the box of a different copy, within a tenth. (The
 unit of a wall may begin anywhere in a tile, so a wall is rarely placed right.) A page is exact if all things
 are placed right and nothing else is counted; textures are not counted.
 

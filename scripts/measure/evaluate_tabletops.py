@@ -1,5 +1,5 @@
-"""Two things or one: how far things must move against each other to be told apart, and how far one may bend
-to stay whole. Writes tabletops.csv and tabletops.png.
+"""Two things or one? How far things must move relative to each other to be told apart, and how far one may
+bend and still be whole. Writes tabletops.csv and tabletops.png.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -28,11 +28,11 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--kinds", nargs="+", choices=tabletops.AMOUNTS, default=list(tabletops.AMOUNTS), metavar="KIND",
-        help=f"of {', '.join(tabletops.AMOUNTS)} (default: all)",
+        help=f"some of {', '.join(tabletops.AMOUNTS)} (default: all)",
     )  # fmt: skip
     add_photograph_options(parser)
-    parser.add_argument("--pairs", type=int, default=4, help="pairs of pictures an amount (default: 4)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first pair (default: 0)")
+    parser.add_argument("--pairs", type=int, default=4, help="pairs of pictures for each amount (default: 4)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first pair (default: 0)")
     parser.add_argument(
         "--out", type=Path, default=Path("tabletops"), help="folder of the results (default: tabletops)"
     )

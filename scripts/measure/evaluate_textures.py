@@ -1,7 +1,7 @@
-"""Fine textures: false objects in unrelated ones, and what they cost. Writes textures.csv.
+"""Fine textures: false objects in unrelated ones, and the cost of matching them. Writes textures.csv.
 
-For each kind, pairs of textures that have nothing in common but their kind and, half of them, their period
-and angle; and each texture against itself. Every pair runs in a process of its own, which tells its peak
+For each kind, pairs of textures that have nothing in common but their kind and, in half of the pairs, their
+period and angle; and each texture with itself. Every pair runs in a separate process, which reports its peak
 memory.
 """
 
@@ -28,12 +28,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--kinds", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help="default: all"
     )
-    parser.add_argument("--pairs", type=int, default=4, help="pairs a kind (default: 4)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first pair (default: 0)")
+    parser.add_argument("--pairs", type=int, default=4, help="pairs of each kind (default: 4)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first pair (default: 0)")
     parser.add_argument(
         "--size", type=int, nargs=2, default=[1200, 1600], metavar=("H", "W"), help="default: 1200 1600"
     )
-    parser.add_argument("--photographs", type=Path, metavar="DIR", help="to print as halftones")
+    parser.add_argument("--photographs", type=Path, metavar="DIR", help="photographs to print as halftones")
     parser.add_argument(
         "--out", type=Path, default=Path("textures"), help="folder of the results (default: textures)"
     )

@@ -1,10 +1,10 @@
-"""How often unrelated pictures give an object: evaluate_unrelated.py FOLDER FOLDER [--pairs N]
+"""How often do unrelated pictures give an object? evaluate_unrelated.py FOLDER FOLDER [--pairs N]
 
 Pairs a random picture of the first folder with a random one of the second (all must show different things),
-and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the fewest
-false alarms (`matching.grouping.significance`, decimal logarithms) that an object of a pair has, whatever
-that is. With --view-synthesis, features of simulated views are matched as well, and objects must be
-significant there. What has nothing is matched in negative too, as `match` does it.
+and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the lowest
+number of false alarms of any group (`matching.grouping.significance`, decimal logarithm). With
+--view-synthesis, features of simulated views are matched as well, and objects must be significant there.
+Pairs without an object are also matched in negative, as by `match`.
 """
 
 from eval.common import uncaught  # noqa: F401

@@ -1,4 +1,4 @@
-"""Pairs of extreme views solved plainly, with simulated views, and by OpenCV's ASIFT; seconds of processors.
+"""Pairs of extreme views solved by plain matching, by simulated views, and by OpenCV's ASIFT; CPU seconds.
 
 The folder holds evd_*/ (img1, img2, H1to2.txt) and graf/ (img1, img2, ..., H1to2p.txt, ...); --tiles is a
 folder of pictures that are tilted 1 to 8 times.
@@ -32,8 +32,10 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with evd_* and graf")
-    parser.add_argument("--tiles", type=Path, required=True, metavar="DIR", help="pictures to be tilted")
-    parser.add_argument("--pictures", type=int, default=10, help="of the tiles (default: 10)")
+    parser.add_argument(
+        "--tiles", type=Path, required=True, metavar="DIR", help="folder of pictures to be tilted"
+    )
+    parser.add_argument("--pictures", type=int, default=10, help="number of these pictures (default: 10)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for views.csv")
     options = parser.parse_args(argv)
     return exit_status(lambda: run(options))

@@ -1,7 +1,7 @@
-"""Damaged PNG, JPEG, TIFF and WebP files to the command: each must be read or refused in one line.
+"""Give damaged PNG, JPEG, TIFF and WebP files to the command: each must be read, or refused in one line.
 
-A file fails on a traceback, a crash, a hang (60 s), more than 2 GB, anything else on standard error, or a
-result folder beside an error. Each runs in a process of its own. Exit status: 0 none failed, 1 some did.
+A file fails if there is a traceback, a crash, a hang (60 s), more than 2 GB, anything else on standard error,
+or a result folder despite an error. Each runs in a separate process. Exit status: 0 none failed, 1 some did.
 Needs Linux or macOS.
 """
 

@@ -27,12 +27,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="also write paper_example.csv there")
     parser.add_argument("--pairs", type=int, default=10, help="composite pairs (default: 10)")
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--side", type=int, default=320, help="of a tile, pixels (default: 320)")
+    parser.add_argument("--side", type=int, default=320, help="side of a tile, pixels (default: 320)")
     parser.add_argument(
         "--outliers", type=int, default=OUTLIERS, help=f"false candidates (default: {OUTLIERS})"
     )
     parser.add_argument(
-        "--all", action="store_true", help="the best 3,000 candidates, however many of them are false"
+        "--all", action="store_true", help="use the best 3,000 candidates, however many of them are false"
     )
     args = parser.parse_args(argv)
     return exit_status(lambda: run(args))

@@ -1,6 +1,6 @@
 """Clustering methods for image sets, by name, each run on a `Problem` with one value of its own parameter.
 
-Methods that take the number of clusters are given the true one. A method with a parameter is run with each of
+Methods that need the number of clusters get the true one. A method with a parameter is run with each of
 its `values`, and the best result counts, as in the paper; `gdl-mcs` and `gdl-mcs-10` are not tuned.
 """
 
@@ -35,9 +35,9 @@ PREFERENCES = (3.0, 10.0, 1.0, 30.0)
 class Method:
     """A clustering method.
 
-    `run(problem, value)` gives (n,) labels, -1 for noise; `values` are what its `parameter` is tuned over,
-    (None,) where it has none; `package` is an optional one that it needs, by the name it is imported and
-    installed under.
+    `run(problem, value)` gives (n,) labels, -1 for noise; `values` are the tried values of its `parameter`,
+    (None,) if it has none; `package` is the optional package that it needs, imported and installed by this
+    name.
     """
 
     label: str
@@ -158,7 +158,7 @@ OURS = ("gdl-u", "agdl", "gdl-mcs", "gdl-mcs-10")
 
 
 def check_names(names: tuple[str, ...]) -> None:
-    """Raises ValueError for a name that is no method."""
+    """Raises ValueError for a name that is not a method's."""
     for name in names:
         if name not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {name}")

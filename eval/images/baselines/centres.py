@@ -10,9 +10,9 @@ def k_medoids(
 ) -> NDArray[np.int64]:
     """Alternate between assigning samples to the nearest medoid and choosing each cluster's best medoid.
 
-    Hastie, Tibshirani, Friedman: The Elements of Statistical Learning, Algorithm 14.2. Starts as k-means++
-    has them (a sample is drawn with a chance that is proportional to its squared distance); of `n_init`
-    starts the one with the least sum of distances is kept. Ties go to the smallest index.
+    Hastie, Tibshirani, Friedman: The Elements of Statistical Learning, Algorithm 14.2. Starts are drawn as by
+    k-means++ (a sample with a probability proportional to its squared distance); of `n_init` starts, the
+    one with the smallest sum of distances is kept. Ties go to the smallest index.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def k_means(features: NDArray, n_clusters: int, seed: int) -> NDArray[np.int64]:
 
 
 def affinity_propagation(distances: NDArray, preference: float, seed: int) -> NDArray[np.int64]:
-    """Scikit-learn's affinity propagation on similarities -d^2; (n,) int64, -1 where it does not converge.
+    """Scikit-learn's affinity propagation on similarities -d^2; (n,) int64, -1 if it does not converge.
 
     `preference` is a multiple of the median similarity (negative): the larger, the fewer clusters.
     """

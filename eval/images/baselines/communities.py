@@ -21,9 +21,9 @@ def leiden(s: csr_matrix, resolution: float, seed: int) -> NDArray[np.int64]:
 
 
 def finch(features: NDArray, nearest: NDArray | None, n_clusters: int) -> NDArray[np.int64]:
-    """finch-clust, asked for n_clusters, Euclidean between means of clusters. (n,) int64.
+    """finch-clust with n_clusters given, Euclidean between the means of clusters. (n,) int64.
 
-    `nearest` (n,) is the nearest other sample of each by another distance, where there is one.
+    `nearest` (n,) is the nearest neighbour of each sample by another distance, if there is one.
     """
     with warnings.catch_warnings():  # on import, where pynndescent is missing
         warnings.simplefilter("ignore")

@@ -29,7 +29,7 @@ def degree_linkage(
 ) -> NDArray[np.int64]:
     """(n,) int64 labels; `algorithm` "gdl-u" or "agdl", `min_cluster_size` 1 for the paper's rule.
 
-    `n_neighbors` is K where it is to be smaller than the problem's.
+    `n_neighbors` is a K smaller than the problem's.
     """
     knn = problem.knn(n_neighbors)
     graph = problem.graph(bandwidth, n_neighbors)

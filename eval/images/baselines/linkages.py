@@ -13,7 +13,7 @@ from gdl_core.completion import make_distances_among
 def distance_linkage(distances: NDArray, n_clusters: int, method: str) -> NDArray[np.int64]:
     """SciPy's "average", "single", "complete" or "ward" linkage cut at n_clusters. (n,) int64, from 0.
 
-    `distances` (n, n) symmetric; Ward's method takes them for Euclidean.
+    `distances` (n, n) are symmetric; Ward's method treats them as Euclidean.
     """
     condensed = squareform(np.asarray(distances), checks=False).astype(np.float64)
     return fcluster(linkage(condensed, method), n_clusters, criterion="maxclust").astype(np.int64) - 1
@@ -38,8 +38,8 @@ def graph_linkage(problem: Problem, bandwidth: float) -> NDArray[np.int64]:
     """Average linkage on the K-NN graph made undirected, w_ij = w_ji = (w_ij + w_ji) / 2, from single
     samples.
 
-    The clusterer joins what has no affinity by just this linkage, so it is given a hierarchy without
-    merges. Where no edge joins two clusters the nearest are joined. (n,) int64.
+    This is the linkage by which the clusterer joins clusters without affinity, so it gets a hierarchy without
+    merges. If no edge joins any two clusters, the nearest ones are joined. (n,) int64.
     """
     single = MergeTree(np.arange(len(problem)), np.empty((0, 2), np.int64), np.empty(0))
     among = make_distances_among(*problem.metric_space())

@@ -23,7 +23,7 @@ from gdl_core import AffinityGraph, KnnGraph, affinity_graph, knn_graph
 
 @dataclass
 class Clock:
-    """Wall and CPU seconds, of the block that it is the context of or added up."""
+    """Wall and CPU seconds of its `with` block, or added to it."""
 
     wall: float = 0.0
     cpu: float = 0.0
@@ -56,7 +56,7 @@ class Stages:
     def get(
         self, name: str, compute: Callable[[], dict[str, NDArray]], *, searching: bool = False
     ) -> dict[str, NDArray]:
-        """The arrays of a stage, memory-mapped; computed and stored where they are not there yet."""
+        """The arrays of a stage, memory-mapped; computed and stored if they are missing."""
         place = self.folder / name
         if not place.is_dir():
             self._store(place, compute)
@@ -88,12 +88,12 @@ class Problem:
     metric : str
         "euclidean" or "chi2".
     n_clusters : int
-        The true number, given to every method that takes one.
+        The true number, given to every method that needs one.
     stages : Stages
     n_neighbors : int
         K of the neighbourhood graph.
     seed : int
-        Of every random choice.
+        Seed of all random choices.
     """
 
     features: NDArray[np.float32]

@@ -27,12 +27,12 @@ def locally_scaled_graph(knn: KnnGraph, scale_neighbor: int = SCALE_NEIGHBOR) ->
 
 
 def alignment_cost(z: NDArray) -> float:
-    """J = sum_ij Z_ij^2 / M_i^2, M_i = max_j |Z_ij| (their Eq. 3); n where each row has one entry."""
+    """J = sum_ij Z_ij^2 / M_i^2, M_i = max_j |Z_ij| (their Eq. 3); n if each row has one entry."""
     return float((z**2 / (z**2).max(axis=1, keepdims=True)).sum())
 
 
 def alignment_gradient(x: NDArray, rotation: NDArray) -> NDArray:
-    """dJ / dR of Z = X R; (k, k). The place of each row's maximum is held."""
+    """dJ / dR of Z = X R; (k, k). The place of each row's maximum is kept fixed."""
     z = x @ rotation
     rows, peak = np.arange(len(z)), np.abs(z).argmax(axis=1)
     m = z[rows, peak]  # (n,) with its sign

@@ -31,7 +31,7 @@ def spectral_embedding(s: csr_matrix, n_clusters: int, seed: int = 0) -> NDArray
     """Rows of length 1 of the leading eigenvectors. (n, n_clusters); a row may be zero.
 
     The connected parts of the graph are decomposed one by one: each has an eigenvalue 1, and a Lanczos
-    method is not sure to find an eigenvalue as often as it occurs.
+    method may miss some of several equal eigenvalues.
     """
     degree = np.asarray(s.sum(axis=1)).ravel()
     scale = diags(np.where(degree > 0, 1 / np.sqrt(np.where(degree > 0, degree, 1)), 0))
@@ -60,10 +60,10 @@ def leading_eigenvectors(
     """The k largest eigenvalues of a symmetric (n, n) matrix and their eigenvectors.
 
     `outer` = (p, q), (n,) each, stands for (p q^T + q p^T) / 2 added to the matrix. Up to 3,000 samples the
-    dense matrix is decomposed. Above, Lanczos with the matrix; where that does not converge, or where many
-    eigenvalues crowd at 1, with (SHIFT I - matrix)^-1, whose largest eigenvalues stand apart.
+    dense matrix is decomposed. Above that, Lanczos runs on the matrix or, if that does not converge or many
+    eigenvalues are close to 1, on (SHIFT I - matrix)^-1, whose largest eigenvalues are well separated.
 
-    Returns (k,) and (n, k), largest first; all n where n < k. Raises NoConvergence.
+    Returns (k,) and (n, k), largest first; all n if n < k. Raises NoConvergence.
     """
     n = matrix.shape[0]
     if n <= max(DENSE, k + 1):

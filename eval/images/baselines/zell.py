@@ -3,7 +3,7 @@
 P is (n, n) sparse, the directed K-NN graph with a loop of weight 1 at each vertex, rows scaled to sum 1, as
 in the public Graph Agglomerative Clustering toolbox. The popularity of a cluster C is delta(C) = 1/|C|
 sum_{p in C} ln ((I - z P_C)^-1)_pp, where the logarithm is the change of the zeta function's logarithm when
-p is left out. Two clusters are as close as their union raises it for their members: A(a, b) = sum over c in
+p is left out. The affinity of two clusters is what their union adds to these sums: A(a, b) = sum over c in
 {a, b} of 1/|c| sum_{p in c} ln ((I - z P_{a u b})^-1)_pp - delta(c).
 """
 
@@ -42,8 +42,8 @@ def zell(graph: AffinityGraph, initial_labels: NDArray, n_clusters: int, z: floa
     """Merge the pair of largest incremental popularity until n_clusters are left or none has a positive one.
 
     The diagonal of the inverse is the series sum_l z^l (P^l)_pp over the closed walks of p, cut after l =
-    3, which leaves out about z^2 = 10^-4 of an affinity. So cut, only vertices with an edge to or from the
-    other cluster count. Of equal pairs the one with the smaller node numbers is merged first.
+    3, which leaves out about z^2 = 10^-4 of an affinity. With this cut, only vertices with an edge to or from
+    the other cluster count. Of equal pairs the one with the smaller node numbers is merged first.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def zell(graph: AffinityGraph, initial_labels: NDArray, n_clusters: int, z: floa
 
 
 def _find_joinable(graph, labels):
-    """For each cluster those that an edge joins to it, either way: their unions can come to be joined
+    """For each cluster those that an edge joins to it, in either direction: their unions may later be joined
     both ways.
     """
     source, target = np.repeat(labels, np.diff(graph.indptr)), labels[graph.indices]

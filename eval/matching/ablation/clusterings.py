@@ -1,8 +1,8 @@
 """Simpler clusterings in place of graph degree linkage, for the ablation.
 
 Each has the parameters of `matching.grouping.clustering.cluster_graph`, and returns labels (m,), -1 for
-outliers. Distances are ACC distances by maps that are fitted as those of the graph are, to neighbours among
-the candidates that are clustered.
+outliers. Distances are ACC distances by maps that are fitted like those of the graph, to neighbours among
+the clustered candidates.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Labels = NDArray[np.int64]
 
 
 def one_cluster(correspondences, knn, graph, initial, config) -> Labels:
-    """All in one."""
+    """Put all in one cluster."""
     return np.zeros(len(correspondences), np.int64)
 
 
@@ -91,5 +91,5 @@ CLUSTERINGS = {
 
 
 def _fit_maps(correspondences: Correspondences, knn: KnnGraph) -> Correspondences:
-    """The correspondences by maps that are fitted as those of the graph's distances are."""
+    """The correspondences, with maps fitted like those of the graph's distances."""
     return fit_maps(correspondences, knn.n_neighbors, GraphConfig())[1]

@@ -1,8 +1,8 @@
 """What the clustering and each stage of the grouping contribute: the same pairs, one thing changed at a time.
 
-Five kinds of data: composites, composites in which every object stands twice, strongly bent composites,
-scenes of one bent or two rigid prints (`synth.tabletop`), and photographs of table tops with labelled points,
-each with lists of five sizes.
+Five kinds of data: composites, composites that show every object twice, strongly bent composites, scenes of
+one bent or two rigid prints (`synth.tabletop`), and photographs of tabletops with labelled points, each with
+lists of five sizes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Composite:
-    """A composite pair to be made: the kind of data and the number in it."""
+    """A composite pair to be made: the kind of data and its number."""
 
     kind: str
     number: int
@@ -73,13 +73,13 @@ class Composite:
         return [config]
 
     def judge(self, xy0: NDArray, xy1: NDArray, labels: NDArray[np.int64]) -> dict:
-        """Of the list in pixels of the pictures."""
+        """Judge the labels of the list, whose points are pixels of the pictures."""
         return _judge(labels, true_instance(self.pair, xy0, xy1), self.pair.n_instances)
 
 
 @dataclass(frozen=True)
 class Prints:
-    """A scene of two rigid prints of which one moves, or of one that bends: its number."""
+    """A scene of two rigid prints, one of which moves, or of one print that bends: its number."""
 
     number: int
     photographs: Photographs
@@ -93,13 +93,13 @@ class Prints:
         return [config]
 
     def judge(self, xy0: NDArray, xy1: NDArray, labels: NDArray[np.int64]) -> dict:
-        """Of the list in pixels of the pictures."""
+        """Judge the labels of the list, whose points are pixels of the pictures."""
         return _judge(labels, self.pair.find_true(xy0, xy1), int(self.pair.owner0.max()) + 1)
 
 
 def _judge(labels: NDArray[np.int64], instance: NDArray[np.integer], n_instances: int) -> dict:
-    """F and counts of labels (m,) with true instances (m,). Mostly false clusters are spurious where next to
-    nothing in them is true, else mixed.
+    """F and counts of labels (m,) with true instances (m,). A mostly false cluster is spurious if hardly any
+    match in it is true, else mixed.
     """
     count = count_objects(labels, instance, n_instances)
     true = [(instance[labels == k] >= 0).sum() for k in np.flatnonzero(_sizes(labels) >= MIN_MATCHES)]
@@ -145,7 +145,7 @@ def cases(photographs: Photographs, folders: list[Path], n_pairs: int) -> list[C
 
 
 def ablate(chosen: list[Case], compared: dict[str, Variant], n_jobs: int) -> Iterator[list[dict]]:
-    """The rows of each pair: data, variant, and what became of the objects."""
+    """Yield the rows of each pair: data, variant, and what became of the objects."""
     run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     names = tuple(compared)
     yield from run(delayed(_rows_of_pair)(case, names) for case in chosen)
@@ -224,8 +224,8 @@ def _sum(kind: str, name: str, rows: list[dict]) -> dict:
 
 
 def format_table(sums: list[dict]) -> str:
-    """Markdown: a line a variant, a column a kind of data: F, objects found, clusters each, mixed and
-    spurious clusters.
+    """Markdown, a line for each variant, a column for each kind of data: F, objects found, clusters each,
+    mixed and spurious clusters.
     """
     kinds = [kind for kind in KINDS_OF_DATA if any(row["data"] == kind for row in sums)]
     names = list(dict.fromkeys(row["variant"] for row in sums))

@@ -17,7 +17,7 @@ DEFAULT = MatchConfig()
 
 @dataclass(frozen=True)
 class Variant:
-    """Settings, and the stages of grouping where they are not those that the settings name."""
+    """Settings, and the stages of grouping if they differ from those that the settings name."""
 
     config: MatchConfig = DEFAULT
     stages: Stages | None = None
@@ -37,7 +37,7 @@ def variants() -> dict[str, Variant]:
 
 
 def _leave_apart(stages: Stages) -> Stages:
-    """The stages, where parts are merged only if they touch."""
+    """The stages, with parts merged only if they touch."""
 
     def run(stage: Stage) -> Callable:
         def apart(state: Round, context: Context) -> Round:

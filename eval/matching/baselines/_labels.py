@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 
 def renumber(labels: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Clusters as 0, 1, ... by falling size, ties by their first member; negative labels become -1.
+    """Clusters as 0, 1, ... by descending size, ties by their first member; negative labels become -1.
 
     >>> renumber(np.array([7, 3, 3, -1, 5]))
     array([ 1,  0,  0, -1,  2])
@@ -20,7 +20,7 @@ def renumber(labels: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def drop_small(labels: NDArray[np.integer], min_size: int) -> NDArray[np.int64]:
-    """Clusters with fewer than `min_size` members become outliers; the rest as `renumber` has them."""
+    """Clusters with fewer than `min_size` members become outliers; the rest are numbered as by `renumber`."""
     labels = np.asarray(labels)
     counts = np.bincount(labels[labels >= 0], minlength=1)
     small = (labels >= 0) & (counts[np.maximum(labels, 0)] < min_size)

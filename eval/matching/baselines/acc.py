@@ -7,7 +7,7 @@ threshold; small clusters, and those that cover little of either image, are then
 
 The original program is not available. The distance, the linkage and the two rules of removal are the paper's;
 the cap, the units of the rules (a count; the area of the convex hull in square pixels, in both images)
-and the values below are chosen here, the values by `scripts/maintain/tune_rivals.py`.
+and the values below are chosen here, the latter by `scripts/maintain/tune_rivals.py`.
 """
 
 from dataclasses import dataclass

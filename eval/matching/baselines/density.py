@@ -1,7 +1,7 @@
 """General clustering tools on the distances of correspondences: HDBSCAN and average linkage.
 
-Both come from libraries; what is added is what a user would add to leave outliers out: a greatest
-distance and a least size.
+Both come from libraries; added is only what a user would add to leave out outliers: a maximum distance and a
+minimum size.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def hdbscan(distances: NDArray, candidates, params: HdbscanParams = HdbscanParam
 
 
 def core_distances(distances: NDArray, min_samples: int) -> NDArray:
-    """(m,) distance to the min_samples-th neighbour, the sample itself counted, as scikit-learn has it."""
+    """(m,) distance to the min_samples-th neighbour, counting the sample itself, as in scikit-learn."""
     if len(distances) < min_samples:
         return np.full(len(distances), np.inf)
     return np.partition(distances, min_samples - 1, axis=1)[:, min_samples - 1]

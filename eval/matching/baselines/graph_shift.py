@@ -2,7 +2,7 @@
 
 Notation: W (m, m) is symmetric with a zero diagonal, W_ij = max(beta - d_ij / sigma_s^2, 0). x is a point
 of the simplex, g(x) = x^T W x its density. A mode is a local maximum of g: (W x)_i = g(x) on the support
-of x and (W x)_i <= g(x) elsewhere. A vertex belongs to the mode that the shift from it arrives at.
+of x and (W x)_i <= g(x) elsewhere. A vertex belongs to the mode at which its shift ends.
 
 Scaling W changes no mode, so only beta sigma_s^2 (px, where the affinity ends) matters; beta stays at 50.
 """
@@ -56,7 +56,7 @@ def affinity(distances: NDArray, beta: float, sigma_s: float) -> sparse.csr_arra
 
 
 def shift(w: sparse.csr_array, start: int) -> NDArray[np.float64]:
-    """(m,) x: the mode that the shift from vertex `start` arrives at; all zero for an isolated vertex."""
+    """(m,) x: the mode at which the shift from vertex `start` ends; all zero for an isolated vertex."""
     m = w.shape[0]
     none, work = np.full(m, -1), (np.zeros(m), np.full(m, -1))
     support, weight = _one_shift(w.indptr, w.indices, w.data, start, none, work)
@@ -75,8 +75,8 @@ def _one_shift(indptr, indices, data, start, in_support, work):
 def _all_shifts(indptr, indices, data, order):
     """Mode of every vertex, (W x)_i / g of its mode, and the density of every mode.
 
-    A vertex in the support of a mode found before needs no shift of its own, and a shift has arrived at a
-    mode found before as soon as half of its weight lies on that mode's support.
+    A vertex in the support of an earlier mode needs no shift of its own, and a shift ends at an earlier mode
+    as soon as half of its weight lies on that mode's support.
     """
     m = len(indptr) - 1
     mode = np.full(m, -1)
@@ -123,7 +123,7 @@ def _known_mode(support, x, in_support):
 
 @inner
 def _shift(indptr, indices, data, start, in_support, work):
-    """Support, weights and density of the mode that the shift from `start` arrives at.
+    """Support, weights and density of the mode at which the shift from `start` ends.
 
     `work` is two buffers of m entries, all 0 and all -1, that every shift leaves as it found them.
     """
@@ -144,10 +144,10 @@ def _shift(indptr, indices, data, start, in_support, work):
 
 @inner
 def _replicate(indptr, indices, data, support, x, in_support, place):
-    """Replicator equation x_i <- x_i (W x)_i / g(x) on the support until g stands still.
+    """Replicator equation x_i <- x_i (W x)_i / g(x) on the support until g no longer changes.
 
-    Adding a constant to all of W moves no maximum, and taking one away makes longer steps: 0.95 of the least
-    (W x)_i goes. Should a step overshoot, the plain one, which never lowers g, is taken instead.
+    Adding a constant to all of W moves no maximum, and subtracting one makes longer steps: 0.95 of the least
+    (W x)_i is subtracted. If a step overshoots, the plain one, which never lowers g, is taken instead.
     """
     w = _dense(indptr, indices, data, support, place)
     wx = _times(w, x)

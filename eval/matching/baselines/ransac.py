@@ -50,7 +50,7 @@ def ransac(distances: NDArray | None, candidates, params: RansacParams = RansacP
 
 
 def sequential_ransac(xy0: NDArray, xy1: NDArray, score: NDArray, params: RansacParams) -> NDArray[np.int64]:
-    """Homographies by USAC MAGSAC (`cv2.findHomography`), inliers removed after each, while they suffice."""
+    """Homographies by USAC MAGSAC (`cv2.findHomography`), one after another, each without earlier inliers."""
     labels = np.full(len(score), -1, np.int64)
     rest = np.argsort(score, kind="stable")  # PROSAC takes the order for the quality
     for c in range(params.max_models):

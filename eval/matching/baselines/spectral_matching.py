@@ -65,7 +65,7 @@ def principal_eigenvector(w: sparse.csr_array) -> tuple[NDArray[np.float64], flo
 
 
 def one_to_one(x: NDArray, xy0: NDArray, xy1: NDArray, params: SpectralParams) -> NDArray[np.bool_]:
-    """(m,) mask of the matches kept, greatest x first, ties by index, no point of either image used twice."""
+    """(m,) mask of the matches kept, largest x first, ties by index, no point of either image used twice."""
     kept = np.zeros(len(x), bool)
     free = x >= params.min_confidence * x.max()
     for i in np.argsort(-x, kind="stable"):

@@ -57,7 +57,7 @@ def oxford(folder: Path) -> Iterator[PlanePair]:
 
 
 def make_tilted(folder: Path, n_pictures: int, seed: int = 0) -> Iterator[PlanePair]:
-    """Pictures of a folder, each with itself at every one of TILTS, in a random direction."""
+    """Pictures of a folder, each paired with itself at each of TILTS, in a random direction."""
     rng = np.random.default_rng(seed)
     pictures = read_folder(folder)
     chosen = np.linspace(0, len(pictures) - 1, min(n_pictures, len(pictures))).astype(int)
@@ -149,7 +149,7 @@ def is_solved(xy0: NDArray, xy1: NDArray, homography: NDArray) -> bool:
 
 
 def measure(pairs: Iterator[PlanePair], methods: Sequence[str] = METHODS) -> Iterator[dict]:
-    """A row for each pair and method: data, pair, method, solved, matches, seconds of the processor."""
+    """A row for each pair and method: data, pair, method, solved, matches, CPU seconds."""
     for pair in pairs:
         for method in methods:
             start = time.process_time()
@@ -166,7 +166,7 @@ def measure(pairs: Iterator[PlanePair], methods: Sequence[str] = METHODS) -> Ite
 
 
 def format_table(rows: list[dict], methods: Sequence[str] = METHODS) -> str:
-    """A line for each set of pairs: solved pairs and seconds a pair of each method."""
+    """A line for each set of pairs: solved pairs, and seconds per pair of each method."""
     lines = []
     for data in dict.fromkeys(row["data"] for row in rows):
         cells = [data]

@@ -31,8 +31,8 @@ MEMORY_LIMIT = 2_000  # MB a file
 
 @dataclass(frozen=True)
 class Outcome:
-    """One file: the command's exit status (None: it had none), seconds, peak memory in MB, what it wrote to
-    standard error, and what is wrong, "" for nothing."""
+    """The outcome of one file: the command's exit status (None: it had none), seconds, peak memory in MB,
+    standard error, and what is wrong ("": nothing)."""
 
     name: str
     status: int | None
@@ -94,7 +94,7 @@ def damage_content(content: bytes, damage: str, rng: np.random.Generator) -> byt
 
 
 def check(name: str, content: bytes, other: Path) -> Outcome:
-    """Run the command on a file and another picture, in a process of its own. Needs Linux or macOS."""
+    """Run the command on a file and another picture, in a separate process. Needs Linux or macOS."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as told:
         path, out = Path(folder, name), Path(folder, "out")
         path.write_bytes(content)
@@ -115,7 +115,7 @@ def check(name: str, content: bytes, other: Path) -> Outcome:
 
 
 def _wait(process, deadline):
-    """The exit status and resource usage of a process, which is ended at the deadline."""
+    """The exit status and resource usage of a process, which is killed at the deadline."""
     while True:
         pid, code, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:

@@ -1,5 +1,5 @@
 """A plane photographed several times with known homographies, in the layout of the Oxford affine sequences
-(img1, img2, ..., H1to2p.txt, ...): how far a found transform takes the corners of image 1 from their place.
+(img1, img2, ..., H1to2p.txt, ...): how far a transform takes the corners of image 1 from their true places.
 """
 
 from collections.abc import Iterator
@@ -40,8 +40,8 @@ def corner_error(found: NDArray, truth: NDArray, width: int, height: int) -> flo
 
 
 def measure(folder: Path) -> Iterator[dict]:
-    """A row a pair: objects found, matches and corner error (nan without an object) of the one with most
-    matches; and the error of OpenCV's SIFT, ratio test and RANSAC.
+    """A row for each pair: objects found, matches and corner error (nan without an object) of the one with
+    the most matches; and the error of OpenCV's SIFT, ratio test and RANSAC.
     """
     for number, path0, path1, truth in sequence(folder):
         pictures = read_picture(path0), read_picture(path1)

@@ -25,7 +25,7 @@ Show = Callable[..., Iterable[Any]]  # like tqdm
 
 @dataclass(frozen=True)
 class Corrections:
-    """Of one picture.
+    """Corrections of one picture.
 
     there : things that have to be labelled
     right : labels of these
@@ -40,7 +40,7 @@ class Corrections:
 
 
 def label(references: Sequence[Reference], folder: Path, out: Path, show: Show) -> list[LabelledPicture]:
-    """The pictures of a folder with their labels."""
+    """Label the pictures of a folder."""
     (cache := out / "cache").mkdir(parents=True, exist_ok=True)
     labels = label_pictures(
         references,
@@ -55,7 +55,7 @@ def label(references: Sequence[Reference], folder: Path, out: Path, show: Show) 
 
 
 def measure_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
-    """All products of the shelf photographs, by pictures of their fronts."""
+    """Find all products on the shelf photographs; the references are pictures of their fronts."""
     scenes = read_scenes(data)
     models = sorted({instance.model for instances in scenes.values() for instance in instances})
     references = [Reference(Path(model).stem, str(data / model)) for model in models]
@@ -64,7 +64,7 @@ def measure_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
 
 
 def measure_other_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
-    """All products by one labelled place of each, the first one in the order of the scenes.
+    """Find all products; the reference of each is its first labelled place, in the order of the scenes.
 
     Labels of a product in the scene of its reference are not counted, nor is a product without reference.
     """
@@ -86,7 +86,7 @@ def measure_other_shelves(data: Path, out: Path, show: Show) -> list[Corrections
 def correct_scenes(
     pictures: Sequence[LabelledPicture], scenes: dict[Path, list[Instance]], left_out: dict[str, set[str]]
 ) -> list[Corrections]:
-    """Corrections by the instances of scenes; those with other print may be labelled or not.
+    """Corrections by the instances of scenes; those with another print may be labelled or not.
 
     `left_out` has the classes that are not counted, by the name of the scene.
     """
@@ -108,7 +108,7 @@ def correct_scenes(
 
 
 def measure_covers(data: Path, out: Path, show: Show) -> list[Corrections]:
-    """Covers in photographs by telephones, one in each; where the labels are is not judged."""
+    """Find covers in phone photographs, one in each; the places of the labels are not judged."""
     references = [Reference(path.stem, str(path)) for path in sorted((data / "gallery").glob("*.jpg"))]
     found = []
     for picture in label(references, data / "queries", out, show):
@@ -118,7 +118,7 @@ def measure_covers(data: Path, out: Path, show: Show) -> list[Corrections]:
 
 
 def format_corrections(found: Sequence[Corrections]) -> str:
-    """The sums, and the corrections for a hundred pictures."""
+    """The sums, and the corrections per hundred pictures."""
     there, right, to_drop, to_draw = (
         sum(getattr(own, name) for own in found) for name in ("there", "right", "to_drop", "to_draw")
     )

@@ -1,7 +1,7 @@
 """Real pairs of photographs with labelled points: the objects that moved, and which of them are found.
 
 Notation: a pair has labelled points (x1, x2) with a label, 0 for an outlier and 1, 2, ... for an object. A
-reported match takes the label of the nearest labelled inlier, where that is near in both images, else 0: not
+reported match takes the label of the nearest labelled inlier, if that is near in both images, else 0: not
 known.
 """
 
@@ -53,7 +53,7 @@ class LabelledPair:
 @dataclass(frozen=True)
 class PairScore:
     """Objects in all and found; clusters of found objects; mixed clusters; clusters on nothing labelled;
-    matches kept, and the share of those near a labelled point whose label is their cluster's."""
+    matches kept, and the share with their cluster's label among those near a labelled point."""
 
     objects: int
     found: int
@@ -85,7 +85,7 @@ def read_pair(folder: Path) -> LabelledPair:
 
 
 def find_pairs(data: Path) -> list[Path]:
-    """The folders below `data` that hold a gt.npz, by name. Raises ValueError if there is none."""
+    """The folders in `data` that hold a gt.npz, by name. Raises ValueError if there is none."""
     folders = sorted(p.parent for p in data.glob("*/gt.npz"))
     if not folders:
         raise ValueError(f"{data} must hold folders with two images and gt.npz, found none")
@@ -93,7 +93,7 @@ def find_pairs(data: Path) -> list[Path]:
 
 
 def measure(pair: LabelledPair, names: tuple[str, ...]) -> list[dict]:
-    """A row for every method named."""
+    """A row for each named method."""
     config = MatchConfig()
     images = read_working_images(pair.image0, pair.image1, config)
     listed, pool = find_candidates(images, config)
@@ -120,8 +120,8 @@ def measure(pair: LabelledPair, names: tuple[str, ...]) -> list[dict]:
 def score_pair(pair: LabelledPair, xy0: NDArray, xy1: NDArray, cluster: NDArray) -> PairScore:
     """Judge the kept matches (cluster >= 0): objects by their clusters.
 
-    A cluster with at least 3 labelled matches, 80 % of them on one object, finds this object; with less it is
-    mixed; with fewer labelled matches it is spurious.
+    A cluster with at least 3 labelled matches, 80 % of them on one object, finds this object; with a lower
+    share it is mixed; with fewer labelled matches it is spurious.
     """
     kept = cluster >= 0
     label, cluster = nearest_label(pair, xy0[kept], xy1[kept]), cluster[kept]

@@ -16,8 +16,8 @@ BORDER = 20  # pixels of the copy in which none is looked for
 
 
 def detect(name, grey, n_threads=1):
-    """Centres (n, 2), pixels, and scales (n,) of the key points of a grey image (h, w) uint8, each place and
-    scale once.
+    """Centres (n, 2), pixels, and scales (n,) of the key points of a grey image (h, w) uint8; each place and
+    scale is listed once.
     """
     if name == "gdl-match":
         found = dog_keypoints(grey, n_threads=n_threads)
@@ -29,8 +29,8 @@ def detect(name, grey, n_threads=1):
 
 
 def turned_copy(grey, angle, scale, rng, noise=2.0):
-    """A picture turned by `angle` radians and scaled about its middle, with Gaussian noise of so many grey
-    levels; and the map (2, 3) that takes its pixels there.
+    """A picture turned by `angle` radians and scaled about its middle, with Gaussian noise, given in grey
+    levels; and the map (2, 3) from its pixels to those of the copy.
     """
     linear = scale * rotation(angle)
     middle = (np.array(grey.shape[::-1]) - 1) / 2
@@ -40,8 +40,8 @@ def turned_copy(grey, angle, scale, rng, noise=2.0):
 
 
 def found_again(key_points, copys, matrix, shape):
-    """(n,) pixels: for each key point whose place lies in the copy, the distance to the copy's nearest of
-    about the same scale, nan without one within 1.5 times the scale, or 1.5 pixels where that is more.
+    """(n,) pixels: for each key point whose place lies in the copy, the distance to the nearest key point of
+    the copy at about the same scale; nan if none is within 1.5 times the scale, or 1.5 pixels if more.
 
     key_points, copys : centres (n, 2) and scales (n,); shape : (h, w) of the copy
     """

@@ -1,8 +1,8 @@
 """Products on shelf photographs: which ones are found, where, and how often.
 
-Notation: a scene is a photograph of a shelf, a model a picture of one product's front. An instance is where
-a scene shows the model: (4, 2) corners in pixels of the scene, in alternative versions where the printed
-artwork ends elsewhere than the box. Models are matched with scenes (`measure`) and scenes with scenes
+Notation: a scene is a photograph of a shelf, a model a picture of one product's front. An instance is a place
+where a scene shows the model: (4, 2) corners in pixels of the scene, in alternative versions if the printed
+artwork does not end with the box. Models are matched with scenes (`measure`) and scenes with scenes
 (`measure_scenes`).
 """
 
@@ -48,7 +48,7 @@ NEGATIVES = {"clean": "clean negatives rejected", "hard": "hard negatives reject
 class ShelfPair:
     """A model and a scene; `instances` is empty if the scene does not show it.
 
-    kind: "shown", "clean" (nothing of the brand in the scene) or "hard" (a relative is there).
+    kind: "shown", "clean" (nothing of the brand in the scene) or "hard" (a similar product is there).
     """
 
     model: Path
@@ -97,7 +97,7 @@ def read_scenes(data: Path) -> dict[Path, list[Instance]]:
 
 
 def read_uncertain(data: Path) -> dict[str, set[str]]:
-    """By the name of each scene, the products whose presence there could not be decided."""
+    """{name of a scene: the products whose presence there could not be decided}."""
     return _from_labels(
         data,
         lambda labels: {
@@ -156,7 +156,7 @@ def _within(points, quads):
 
 
 def measure(pairs: list[ShelfPair], variants: dict[str, MatchConfig]) -> Iterator[dict]:
-    """A row for each variant and pair: objects, instances in all and those with an object of their own."""
+    """A row for each variant and pair: objects, instances, and how many of these have their own object."""
 
     @cache
     def described(path, features):
@@ -181,9 +181,9 @@ def measure(pairs: list[ShelfPair], variants: dict[str, MatchConfig]) -> Iterato
 def measure_counts(data: Path, config: MatchConfig) -> Iterator[dict]:
     """A row for each product and scene: copies counted, and how many are right by the labels.
 
-    exact : copies of the exact print that stand there, all of which are to be counted
-    promo : copies with other print, each of which may be counted or not
-    counted, strangers : copies counted, and those at places without such a copy
+    exact : copies of the exact print in the scene, all of which are to be counted
+    promo : copies with another print, each of which may be counted or not
+    counted, strangers : copies counted, and how many of these are at places without such a copy
     Products whose presence in a scene could not be decided are left out.
     """
     scenes = _from_labels(data, lambda labels: dict(_scenes(labels)))
@@ -243,10 +243,10 @@ def format_counts(rows: Iterable[dict]) -> str:
 
 
 def measure_ranking(data: Path, config: MatchConfig) -> Iterator[dict]:
-    """A row for each scene with certain products: the other products of the folder ranked against them.
+    """A row for each scene with certain products: how the other products of the folder rank against them.
 
-    Every picture of a product is matched with the scene. Pairs of a certain product and one that does not
-    stand there are right where the certain one ranks above; by_score counts the right ones by the objects'
+    Every picture of a product is matched with the scene. A pair of a certain product and one that is not in
+    the scene is right if the certain one ranks higher; by_score counts the right ones by the objects'
     scores, by_rank by `MatchedObject.rank`.
     """
     scenes = _from_labels(data, lambda labels: dict(_scenes(labels)))
@@ -303,8 +303,8 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
     dict
         objects : found in all
         spanning : with `LEAST` matches in each of several instances, in either scene
-        side_by_side : of these, those whose instances stand in the same way beside each other in both scenes,
-            so that they move as one (`stand_alike`)
+        side_by_side : of these, those whose instances have the same arrangement in both scenes, so that
+            they move as one (`stand_alike`)
         labelled : with matches that lie in an instance in both scenes
         same_product, other_product : of these, those most of whose such matches join the same product, or not
         instance_pairs : pairs of instances of the same print, one in each scene
@@ -345,11 +345,11 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
 
 
 def stand_alike(joined: dict[tuple[int, int], int], scenes: tuple[list[Instance], list[Instance]]) -> bool:
-    """Whether several instances stand beside each other in one scene as their partners stand in the other.
+    """Whether several instances have the same arrangement in one scene as their partners in the other.
 
     joined : pairs of an instance of either scene, and the matches that join them, at least `LEAST` of them
-    Those are partners that have most of their matches with each other. Ways from each to the nearest one, in
-    sizes of an instance, must differ by at most `ASIDE`.
+    Partners are two instances that have most of their matches with each other. The displacements from each to
+    the nearest one, in sizes of an instance, must differ by at most `ASIDE`.
     """
     best = [
         {
@@ -389,7 +389,7 @@ def _spread(quad, n=20):
 
 
 def measure_scenes(scenes: dict[Path, list[Instance]], config: MatchConfig) -> Iterator[dict]:
-    """A row (SCENE_COLUMNS) for each two scenes."""
+    """A row (SCENE_COLUMNS) for each pair of scenes."""
 
     @cache
     def described(path):

@@ -31,7 +31,7 @@ def methods() -> dict:
 
 
 def compare(photographs: Photographs, seeds: range, copies: int = 1) -> Iterator[dict]:
-    """A row for each method and pair; `copies` times each object stands in the second image."""
+    """A row for each method and pair; the second image shows each object `copies` times."""
     for seed in seeds:
         n_common, sigma = SETTINGS[seed % len(SETTINGS)]
         pair = composite_pair(photographs, min(n_common, max(9 // copies, 1)), sigma, seed, copies=copies)

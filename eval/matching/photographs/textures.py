@@ -28,9 +28,9 @@ def _all(photographs: Photographs) -> tuple[Picture, ...]:
 def texture_pair(
     kind: str, seed: int, itself: bool, size: tuple[int, int], photographs: tuple[Picture, ...]
 ) -> tuple[Picture, Picture]:
-    """Two textures of a kind, halftones of two photographs, drawn apart; or one of them twice.
+    """Two textures of a kind, or halftones of two photographs, drawn independently; or one of them twice.
 
-    Where the seed is even, both have the same screen.
+    If the seed is even, both have the same screen.
     """
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(photographs))[:2]
@@ -43,7 +43,7 @@ def texture_pair(
 
 
 def measure_texture(pair: tuple[Picture, Picture]) -> dict:
-    """How many objects the program finds in a pair, the best of their scores and the seconds it takes."""
+    """How many objects the program finds in a pair, the best of their scores, and the time in seconds."""
     start = time.perf_counter()
     objects = match(*pair).objects
     seconds = round(time.perf_counter() - start, 2)
@@ -55,7 +55,7 @@ def measure_texture(pair: tuple[Picture, Picture]) -> dict:
 
 
 def summary(rows: Iterable[dict]) -> str:
-    """A line a kind, for unrelated pairs and, at most seconds and megabytes, for textures with themselves."""
+    """A line for each kind: unrelated pairs, and textures with themselves; the most seconds and megabytes."""
     head = ("kind", "", "pairs", "with objects", "objects", "best score", "most seconds", "most MB")
     groups: dict[tuple, list[dict]] = {}
     for row in rows:

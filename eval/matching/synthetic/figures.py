@@ -30,9 +30,9 @@ class Stages:
     """The first round of the grouping of a trial's m candidates, up to where objects are chosen.
 
     graph : AffinityGraph, the weights of the edges
-    clusters : (m,) int64, all that merging leaves, by falling size; -1 for what no other supports
-    members : (m,) int64, the same without members of small degree, -1, and without small clusters
-    scores : (n,) float64 connectivity scores of the clusters left, falling
+    clusters : (m,) int64, all that merging leaves, by descending size; -1 for candidates without support
+    members : (m,) int64, the same without small clusters and members of small degree (-1)
+    scores : (n,) float64 connectivity scores of the remaining clusters, descending
     kept : (n,) bool, whether a score is above the largest gap
     share : (n,) float64, share of true matches
     """
@@ -46,7 +46,7 @@ class Stages:
 
 
 def stages(trial: Trial) -> Stages:
-    """Without the smooth map and suppression, which change objects only."""
+    """Run the stages without the smooth map and suppression, which change only objects."""
     config = MatchConfig()
     c = trial.candidates
     correspondences = Correspondences(c.xy0, c.xy1, c.maps)
@@ -74,7 +74,7 @@ def _among_all(graph: AffinityGraph, rows: NDArray[np.int64], m: int) -> Affinit
 
 
 def draw_detection(pair: CompositePair, trial: Trial, method: str, path: Path) -> None:
-    """Three rows: the pair; its candidates, true ones yellow; what the method keeps, a colour a cluster."""
+    """Three rows: the pair; its candidates, true ones yellow; what the method keeps, coloured by cluster."""
     found = label_candidates(trial.candidates, trial.pool, (method,))[method].labels
     labels = found[: len(trial.instance)]
     true = trial.instance >= 0
@@ -100,7 +100,7 @@ def draw_detection(pair: CompositePair, trial: Trial, method: str, path: Path) -
 
 
 def draw_graph(pair: CompositePair, trial: Trial, found: Stages, path: Path) -> None:
-    """The edges between candidates, where they are in either image, by what they join."""
+    """The edges between candidates in either image, coloured by what they join."""
     graph, instance = found.graph, trial.instance
     source, target = np.repeat(np.arange(len(instance)), np.diff(graph.indptr)), graph.indices
     drawn = np.flatnonzero(graph.weights >= LEAST_DRAWN)
@@ -144,7 +144,7 @@ def draw_clusters(pair: CompositePair, trial: Trial, found: Stages, path: Path) 
 
 
 def draw_scores(found: Stages, path: Path) -> None:
-    """The falling connectivity scores; filled where most of the cluster's matches are true; the largest gap
+    """The connectivity scores, descending; filled if most of the cluster's matches are true; the largest gap
     dashed.
     """
     scores, kept = found.scores, found.kept

@@ -49,10 +49,10 @@ class Labelling:
 def label_candidates(
     candidates: Candidates, pool: Candidates, names: tuple[str, ...]
 ) -> dict[str, Labelling]:
-    """Labels by each of the methods named (all but sift-ransac). The pool is by rising score.
+    """Labels by each of the named methods (all but sift-ransac). The pool is sorted by ascending score.
 
-    Graph degree linkage and the rivals with its stages take matches from the pool; plain rivals have no use
-    for it.
+    Graph degree linkage and the rivals with its stages take matches from the pool; plain rivals don't use
+    it.
     """
     settings = {name: (config,) for name, config in _gdl_configs().items()}
     settings |= {name: (MatchConfig(), stages_of_rival(name.removesuffix(SUFFIX))) for name in WITH_STAGES}
@@ -75,12 +75,12 @@ def label_candidates(
 
 
 def stages_of_rival(rival: str) -> Stages:
-    """The stages with a rival, as it was tuned for the place of graph degree linkage."""
+    """The stages with a rival in place of graph degree linkage, as it was tuned for this."""
     return replace_clustering(rival_clustering(rival, PARAMS_WITH_STAGES[rival]))
 
 
 def find_rival_clusters(name: str, candidates: Candidates, config: MatchConfig) -> Groups:
-    """A rival in place of the pipeline's grouping, its clusters numbered by falling connectivity score."""
+    """A rival in place of the pipeline's grouping, its clusters numbered by descending connectivity score."""
     m = len(candidates)
     if m < 2:
         return Groups(np.full(m, -1, np.int64), np.empty(0))
@@ -107,7 +107,7 @@ def parameters(name: str) -> str:
 
 
 def check_names(names: tuple[str, ...]) -> None:
-    """Raises ValueError for a name that is no method."""
+    """Raises ValueError for a name that is not a method's."""
     for name in names:
         if name not in NAMES:
             raise ValueError(f"method must be one of {', '.join(NAMES)}, got {name}")

@@ -43,8 +43,8 @@ def measure(
 ) -> Iterator[dict]:
     """A row of COLUMNS for each method and seed.
 
-    outliers : the false candidates with the smallest descriptor distances, so many, beside all true ones
-        among the best 3,000; None: the best 3,000 as they are
+    outliers : number of false candidates, those with the smallest descriptor distances, besides all true
+        ones among the best 3,000; None: the best 3,000 as they are
     """
     for seed in seeds:
         pair = composite_pair(photographs, N_COMMON, SIGMA, seed, side=side)
@@ -75,7 +75,7 @@ def _measure_row(pair: CompositePair, config: MatchConfig, outliers: int | None)
 def _candidates(
     pair: CompositePair, config: MatchConfig, outliers: int | None
 ) -> tuple[Candidates, np.ndarray]:
-    """The candidates of a trial, by rising distance in each kind of region, and the instance of each."""
+    """The candidates of a trial, by ascending distance in each kind of region, and the instance of each."""
     greys = (make_picture_of_array(image).grey for image in (pair.image0, pair.image1))
     features = (extract_features(grey, config.features) for grey in greys)
     best, more = match_with_reserve(*features, replace(config.candidates, reserve=1.0))

@@ -46,7 +46,7 @@ def find_methods(rows: list[dict]) -> list[str]:
 
 
 def mean(rows: list[dict], method: str, column: str = "f") -> float:
-    """Mean of a column over a method's rows, nan fields left out."""
+    """Mean of a column over a method's rows, without nan fields."""
     values = np.array([row[column] for row in rows if row["method"] == method], float)
     values = values[~np.isnan(values)]
     return float(values.mean()) if len(values) else float("nan")
@@ -96,7 +96,7 @@ def summary(rows: list[dict]) -> str:
 
 
 def format_overall(rows: list[dict]) -> str:
-    """A line a method; sift-ransac is judged on its own matches."""
+    """A line for each method; sift-ransac is judged on its own matches."""
     head = [
         "method",
         "F",
@@ -124,7 +124,7 @@ def format_overall(rows: list[dict]) -> str:
 
 
 def format_panel(rows: list[dict], measure: str) -> str:
-    """A line a panel, a column a method; the best on the same candidates in bold."""
+    """A line for each panel, a column for each method; the best on the same candidates in bold."""
     names = find_methods(rows)
     lines = []
     for panel, inside in panels(rows).items():

@@ -1,4 +1,4 @@
-"""A rival in place of graph degree linkage, with all the stages that this has before and behind it."""
+"""A rival in place of graph degree linkage, with all the stages before and after it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RankedPoints:
 
 
 def rival_clustering(name: str, params) -> Callable:
-    """A rival as `matching.grouping.group` takes it, as `matching.grouping.clustering.cluster_graph`."""
+    """A rival in the form of `matching.grouping.clustering.cluster_graph`, for `matching.grouping.group`."""
 
     def cluster(correspondences: Correspondences, knn, graph, initial, config) -> NDArray[np.int64]:
         rank = np.arange(len(correspondences), dtype=np.float64)

@@ -1,8 +1,8 @@
 """The sweeps of the object-matching experiment (the paper's Fig. 6): plan, run, resume.
 
 Three sweeps of three panels each vary one of the number of outliers, sigma_n and the number M of common
-objects; the other two are held fixed. All sweeps share their composite pairs. Finished pairs go to a journal,
-a line each, so a run that was stopped goes on where it was.
+objects; the other two are fixed. All sweeps share their composite pairs. Finished pairs go to a journal,
+a line each, so a stopped run continues where it stopped.
 """
 
 import hashlib
@@ -87,7 +87,7 @@ def quick_points(max_common: int = 5) -> tuple[Trial, ...]:
 def run(
     plan: Plan, photographs: Photographs, journal: Path, n_jobs: int, *, quiet: bool = False
 ) -> list[dict]:
-    """All rows of the plan in their canonical order; what the journal holds already is not computed again."""
+    """All rows of the plan in their canonical order; what the journal already holds is not computed again."""
     mark = fingerprint(plan, photographs)
     done = read_journal(journal, mark)
     todo = {s: numbers for s, numbers in plan.pairs().items() if not set(numbers) <= done.get(s, {}).keys()}
@@ -132,7 +132,7 @@ def _rows(plan: Plan, done: dict, photographs: Photographs) -> Iterable[dict]:
 
 
 def fingerprint(plan: Plan, photographs: Photographs) -> str:
-    """What decides a pair's rows besides its settings: images, methods, their parameters, versions."""
+    """A digest of what a pair's rows depend on besides settings: images, methods, parameters, versions."""
     digest = hashlib.sha256()
     for picture in photographs.models + photographs.tiles:
         digest.update(repr(picture.shape).encode() + np.ascontiguousarray(picture).tobytes())
@@ -147,7 +147,7 @@ def fingerprint(plan: Plan, photographs: Photographs) -> str:
 
 
 def read_journal(path: Path, mark: str) -> dict[PairSettings, dict[int, dict[str, dict]]]:
-    """The finished pairs of a journal that carry the mark."""
+    """The finished pairs of a journal with this mark."""
     done: dict[PairSettings, dict[int, dict[str, dict]]] = {}
     for entry in journals.read_entries(path, mark):
         rows = {int(n): by_method for n, by_method in entry["rows"].items()}

@@ -1,6 +1,6 @@
-"""How far things must move against each other to be told apart, and how far one may bend to stay whole.
+"""How far things must move relative to each other to be told apart, and how far one may bend and stay whole.
 
-Scenes of `synth.tabletop` on a plain table: two rigid prints of which one moves away or turns, a print that
+Scenes of `synth.tabletop` on a plain table: two rigid prints, one of which moves away or turns, a print that
 moves on a larger one, and one print with a blank band across it that bends.
 """
 
@@ -110,7 +110,7 @@ def shares(rows: Iterable[dict]) -> dict[str, dict[float, float]]:
 
 
 def summary(rows: Iterable[dict]) -> str:
-    """A line a kind: the share that is right at each amount."""
+    """A line for each kind: the share that is right at each amount."""
     lines = [
         [WORDS[kind], *(f"{amount:g}: {share:.0%}" for amount, share in by.items())]
         for kind, by in shares(rows).items()
@@ -121,7 +121,7 @@ def summary(rows: Iterable[dict]) -> str:
 
 
 def draw(rows: Iterable[dict], path: Path) -> None:
-    """The diagram: shares over amounts, a panel for what should be two and one for what should be one."""
+    """The diagram: shares over amounts, with a panel for pairs of things and one for single things."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,9 +1,9 @@
 """One composite pair, its candidates, and the trials on them.
 
 A trial is a pair with a chosen number of outliers. Its list holds all true candidates among the best 3,000,
-and the n_outliers false ones with the smallest descriptor distances, from beyond the best 3,000 where these
-hold fewer. The pool behind the list is the next best of all others, as many as the list has: the same for
-all methods that look at one. Methods are judged on the list.
+and the n_outliers false ones with the smallest descriptor distances, from beyond the best 3,000 if these
+hold fewer. The pool behind the list holds the next best of all others, as many as the list has, the same for
+all methods that use one. Methods are judged on the list.
 """
 
 import time
@@ -43,8 +43,8 @@ class PairSettings:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """m `candidates` by rising score, `instance` (m,) int64: the object instance each is true on or -1, and
-    the same of the pool behind them."""
+    """m `candidates` by ascending score; `instance` (m,) int64, the object instance on which each is true, or
+    -1; and the same for the pool behind them."""
 
     candidates: Candidates
     instance: NDArray[np.int64]
@@ -54,8 +54,8 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class LabelledCandidates:
-    """m `candidates`, `instance` (m,) int64: the object instance each is true on or -1, and `best` (m,) bool:
-    whether it is among those that the matcher lists, the others being its pool."""
+    """m `candidates`, `instance` (m,) int64: the object instance on which each is true or -1, `best` (m,)
+    bool: whether it is among those that the matcher lists, the others being its pool."""
 
     candidates: Candidates
     instance: NDArray[np.int64]
@@ -75,13 +75,13 @@ class LabelledCandidates:
 
 
 def read_working_images(image0: NDArray, image1: NDArray, config: MatchConfig) -> list[WorkingImage]:
-    """What the matcher looks at: grey values of (h, w, 3) uint8 images, made smaller where they are large."""
+    """The matcher's input: grey values of (h, w, 3) uint8 images, reduced if they are large."""
     pictures = make_picture_of_array(image0, "image0"), make_picture_of_array(image1, "image1")
     return [make_working_image(picture, config.first_pixels) for picture in pictures]
 
 
 def find_candidates(images: list[WorkingImage], config: MatchConfig) -> tuple[Candidates, Candidates]:
-    """The best candidates of two images and the pool behind them by rising score, in their pixels."""
+    """The best candidates of two images and the pool behind them, by ascending score, in their pixels."""
     features = (extract_features(image.grey, config.features, image.mask, 1) for image in images)
     best, pool = match_with_reserve(*features, config.candidates)
     return best, pool[np.argsort(pool.score, kind="stable")]
@@ -134,7 +134,7 @@ def measures(
     pair: CompositePair,
     pool_instance: NDArray[np.int64] = NO_POOL,
 ) -> dict:
-    """One row of results: the columns of the CSV that a method decides.
+    """One row of results: the columns of the CSV that depend on the method.
 
     Everything counts the m candidates of the list, except for what joined from the pool.
     """

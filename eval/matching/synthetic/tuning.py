@@ -93,10 +93,10 @@ def tuning_trials(photographs: Photographs) -> list[Trial]:
 
 
 def tune(method: str, trials: list[Trial], n_draws: int, n_jobs: int) -> Tuned:
-    """Random search over the ranges of one rival, then as many draws again near the best so far.
+    """Random search over the ranges of one rival, then as many draws near the best so far.
 
-    method : a name of METHODS, or one with "+stages" behind it
-    A tie goes to the earlier draw, those in the code first.
+    method : a name of METHODS, or one followed by "+stages"
+    In a tie the earlier draw wins, and the values in the code come first.
     """
     name = method.removesuffix(SUFFIX)
     default, ranges = PARAMS_WITH_STAGES[name] if method != name else PARAMS[name](), RANGES[name]
@@ -141,7 +141,7 @@ def draw(ranges: dict[str, tuple], rng: np.random.Generator) -> dict:
 
 
 def draw_near(params, ranges: dict[str, tuple], rng: np.random.Generator) -> dict:
-    """Values within about a third of those given, inside the ranges; choices stay."""
+    """Values within about a third of the given ones, inside the ranges; choices stay."""
     result = {}
     for name, values in ranges.items():
         if isinstance(values[0], str):

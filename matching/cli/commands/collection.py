@@ -56,8 +56,8 @@ def make_parser() -> options.LineParser:
     what = parser.add_argument_group("which pairs")
     options.add_path(what, "pairs", "FILE", "a list with two paths in each line")
     options.add_path(what, "all", "DIR", "all pairs of the pictures in a folder")
-    options.add_path(what, "query", "DIR", "each picture of this folder with ...")
-    options.add_path(what, "gallery", "DIR", "... each picture of this folder")
+    options.add_path(what, "query", "DIR", "match each picture of this folder with each of --gallery")
+    options.add_path(what, "gallery", "DIR", "the folder whose pictures --query is matched with")
     options.add_flag(what, "recursive", "include subfolders")
     text = "match each picture only with the N others that share the most descriptors with it"
     options.add_setting(what, "shortlist", options.count_setting(None, text))

@@ -46,7 +46,7 @@ def make_parser() -> options.LineParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups | watch")
     add = commands.add_parser("add", help="add pictures", description="Add pictures to an index.")
     add.add_argument(
-        "pictures", type=options.parse_path, nargs="+", metavar="DIR", help="folders, or pictures"
+        "pictures", type=options.parse_path, nargs="+", metavar="DIR", help="pictures, or folders of them"
     )
     options.add_flag(add, "recursive", "include subfolders")
     options.add_flag(add, "check", "read the whole index, and repair damaged parts")
@@ -59,14 +59,14 @@ def make_parser() -> options.LineParser:
     options.add_path(query, "hloc_pairs", "FILE", text)
     options.add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
     text = "Group the pictures of an index that are copies of each other, or show the same things."
-    groups = commands.add_parser("groups", help="group pictures that show the same", description=text)
+    groups = commands.add_parser("groups", help="group pictures that show the same thing", description=text)
     for each, n in ((query, 10), (groups, 5)):
         text = "match each picture with the N that share the most descriptors with it"
         options.add_setting(each, "shortlist", options.count_setting(n, text))
         options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
-    text = "Add the pictures of a folder to an index, and then each picture that arrives there, until Ctrl-C."
+    text = "Add the pictures of a folder to an index, then each picture that arrives there, until Ctrl-C."
     watch = commands.add_parser("watch", help="add pictures that arrive in a folder", description=text)
-    watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="of pictures")
+    watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="folder of pictures")
     options.add_path(watch, "query", "THING", "picture of a thing: report which pictures show it")
     options.add_flag(watch, "recursive", "include subfolders")
     options.add_flag(watch, "json", "print a line of JSON for each picture that is matched")

@@ -40,8 +40,8 @@ def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     text = (
-        "a picture of a thing, whose name is the class; a folder of pictures of one class; or labels: a .json"
-        " of COCO or LabelMe, a .txt of YOLO"
+        "a picture of a thing (its file name is the class); a folder of pictures of one class; or labels: a"
+        " .json of COCO or LabelMe, a .txt of YOLO"
     )
     parser.add_argument("references", type=options.parse_path, nargs="+", metavar="REFERENCE", help=text)
     what = parser.add_argument_group("input and output")
@@ -53,9 +53,7 @@ def make_parser() -> options.LineParser:
     options.add_path(what, "mask", "FILE", text, action="append", default=[])
     options.add_choice(what, "format", LABEL_FORMATS)
     options.add_path(what, "out", "DIR", "folder for the labels", required=True)
-    text = (
-        "the pictures are frames of a video, numbered by their names: give a thing one number in all of them"
-    )
+    text = "the pictures are frames of a video, numbered in their names: number each thing across all frames"
     options.add_flag(what, "tracks", text)
     options.add_flag(what, "review", "afterwards, show all proposals on a page, to accept or drop them")
     running = parser.add_argument_group("how it runs")

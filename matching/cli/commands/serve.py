@@ -41,9 +41,9 @@ def make_parser() -> LineParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     add_setting(parser, "port", Setting(8765, 0, 65535, symbol="PORT", text="port, 0 for any free one"))
     for name, default, text in (
-        ("max_upload", Limits.upload // MEGA, "megabytes of both pictures together"),
-        ("max_pixels", Limits.pixels // MEGA, "megapixels of a picture"),
-        ("jobs", Limits.jobs, "matches at a time"),
+        ("max_upload", Limits.upload // MEGA, "largest size of both pictures together, megabytes"),
+        ("max_pixels", Limits.pixels // MEGA, "largest size of a picture, megapixels"),
+        ("jobs", Limits.jobs, "matches that run at a time"),
         ("queue", Limits.queue, "matches that may wait"),
         ("max_seconds", int(Limits.match_seconds), "seconds a match may take"),
     ):

@@ -1,4 +1,4 @@
-"""Adding pictures to a kept index, and finding those of them that show what a query shows."""
+"""Adding pictures to a kept index, and finding those that show the same thing as a query."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
 def find_candidates(
     folder: Path, queries: Sequence[str], n: int, config: MatchConfig = MatchConfig(), **how: Any
 ) -> list[Candidate]:
-    """Find the pictures of an index that share most descriptors with each query.
+    """Find the pictures of an index that share the most descriptors with each query.
 
     Pictures whose file is gone are left out. `how` is as for `add_pictures`.
     """

@@ -1,4 +1,4 @@
-"""Connected pictures of a collection, and what each is to another one of its group."""
+"""Connected pictures of a collection, and how each is related to another one of its group."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Member:
 
     @property
     def role(self) -> str:
-        """What it is to `of`, in words; empty for the group's first."""
+        """Its relation to `of`, in words; empty for the group's first."""
         return "" if self.link is None else self.link.relation.reverse().role
 
 
@@ -146,9 +146,8 @@ def _find_covered(store: Store, pair: int, sizes: Sequence[Sequence[int]]) -> fl
 
 
 def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, str]:
-    """For each picture that is joined to others for sure, by objects of more than a logo's size, one picture
-    that stands for all of them. Only the pairs of paths asked for count, each in rising order. No file is
-    read.
+    """Map each picture that is surely joined to others, by objects larger than a logo, to one picture that
+    stands for all of them. Only the pairs of paths in `asked` count, each in rising order. No file is read.
     """
     rows = store.rows(
         "SELECT pairs.id, a.path, b.path, a.width, a.height, b.width, b.height FROM pairs"

@@ -49,12 +49,12 @@ def verify_for_groups(
     db: Path | None = None,
     **how: Any,
 ) -> Iterator[Path]:
-    """Match each picture with its candidates as far as that may join groups.
+    """Match each picture with its candidates, but only pairs that may join groups.
 
-    In each round, every picture asks for the best two of its candidates that are not in its group yet. Of the
-    pairs that are asked for, those of most votes are matched that form no ring with others or with groups: a
-    ring's last pair would join nothing if the others do. After two candidates that did not join its group, a
-    picture asks for no more: the others share even less with it.
+    In each round, every picture proposes its best two candidates outside its group. The pairs with the most
+    votes are matched, except those that the others would make needless: a pair waits if other pairs and
+    groups would already connect its two pictures. After two candidates that did not join its group, a
+    picture proposes no more, because the others share even less with it.
 
     Each pair is matched once, in an order that does not depend on the index.
     """
@@ -107,7 +107,7 @@ def _choose_next(
 def _choose_without_rings(
     asked: Mapping[tuple[str, str], int], group: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """The pairs of most votes that would join what all of them would: a minimum spanning tree; sorted."""
+    """The pairs with the most votes that connect all that can be connected: a spanning tree; sorted."""
     links: dict[tuple[str, ...], tuple[str, str]] = {}  # two groups -> the best pair between them
     for pair in sorted(asked, key=lambda pair: (-asked[pair], pair)):
         links.setdefault(tuple(sorted(group.get(name, name) for name in pair)), pair)

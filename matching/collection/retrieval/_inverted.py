@@ -144,7 +144,7 @@ def _find_cells(entries: bytes, cells: bytes, probes: int, exact: bool) -> Array
 
 @lru_cache(maxsize=2 * N_CLASSES)
 def _list_cells(cells: bytes) -> Any:
-    """The index of the cells of a class (c, 32), in lists of those nearest to the same of some of them."""
+    """The index of the cells of a class (c, 32): a list around each of some of them."""
     bits = np.frombuffer(cells, np.uint8).reshape(-1, 32)
     n = -(-len(bits) // CELLS)
     centres = bits[np.arange(n) * len(bits) // n]

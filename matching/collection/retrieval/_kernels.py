@@ -20,10 +20,10 @@ def _count_bits(x: Scalar) -> Scalar:
 def search(
     query: Array, order: Array, lists: Array, entries: EntryLists, dead: Array, distance: Array, found: Array
 ) -> None:
-    """The nearest entries in lists[i] (n, p) to query[i] (n, 4) uint64, but those of pictures `dead`, sorted.
+    """The entries in lists[i] (n, p) nearest to query[i] (n, 4) uint64, sorted, without pictures `dead`.
 
-    A list of -1 is none. Distances and ids go to `distance` and `found` (n, KEPT), by rising distance and id,
-    as far as they may vote or are among the least. The rows of `order` are searched one after the other.
+    A list of -1 is skipped. Entries that may vote, or are among the nearest, go to `distance` and `found` (n,
+    KEPT), by rising distance and id. The rows of `order` are searched one after the other.
     """
     words, first, size = entries
     for i in order:

@@ -56,7 +56,7 @@ class Found:
 def rank_pictures(
     queries: Sequence[int], shards: Sequence[Shard], sources: Mapping[int, Source], n: int, working: Working
 ) -> tuple[dict[int, Ranking], set[int]]:
-    """The n pictures that share most descriptors with each query, with their scores; and lost pictures."""
+    """The n pictures that share the most descriptors with each query, and their scores; lost pictures."""
     groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
     # few queries go to a task for each shard; each of many is prepared once, for all of them
     divided = [*split_in_batches(shards, 1 if len(groups) < MANY else len(shards))]

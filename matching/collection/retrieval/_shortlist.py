@@ -1,4 +1,4 @@
-"""Which pictures are worth matching with a query: those that share most descriptors with it.
+"""Which pictures are worth matching with a query: those that share the most descriptors with it.
 
 A small gallery is searched without faiss; the shards of a large one are files in the cache's folder.
 """

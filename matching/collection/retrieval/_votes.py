@@ -2,8 +2,8 @@
 
 The eleventh neighbour of a descriptor stands for the background, as in local naive Bayes nearest neighbour
 (McCann and Lowe, CVPR 2012): the descriptor votes for each picture that has an entry much nearer than that,
-and, if a picture is in the index many times, for those with an entry nearly as near. A picture's score is the
-number of its votes that agree in geometry.
+and, in case a picture is in the index many times, for each with a nearly equal entry. A picture's score is
+the number of its votes that agree in geometry.
 
 All numbers are whole and their order is defined, so entries may lie in any number of shards: the neighbours
 of all are merged and then vote, which gives the same scores.
@@ -76,5 +76,5 @@ def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
 
 
 def _limit(least: Array) -> Floats:
-    """(n,): an entry may vote whose distance is smaller; those of other shards can only lower it."""
+    """(n,): entries at smaller distances may vote; entries of other shards can only lower this limit."""
     return np.asarray(np.clip(RATIO * least[:, -1], NEARLY_EQUAL, FARTHEST))
