@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ._common.checks import check_integer, check_integers, check_weighting
 from ._common.exponential import exp_of_negative
 from ._common.types import Array, Floats, Int32s, Ints
+from ._common.views import view_read_only
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
 MOST_DISTANCE = 1e150  # sums of squares stay finite
@@ -241,7 +242,7 @@ def _find_wrong_edge(indptr: Ints, indices: Int32s) -> tuple[int, int] | None:
     """The ends of the first edge that leads from a vertex to itself or occurs twice in its row."""
     from ._common.edges import find_wrong_edge
 
-    e = int(find_wrong_edge(indptr, indices))
+    e = int(find_wrong_edge(view_read_only(indptr), view_read_only(indices)))
     return None if e < 0 else (int(np.searchsorted(indptr, e, side="right")) - 1, int(indices[e]))
 
 
@@ -326,7 +327,8 @@ def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: boo
         for rank in range(k):
             linked[:, rank] &= (near[near[:, rank]] == np.arange(n)[:, None]).any(axis=1)
     indptr = np.append(0, np.cumsum(linked.sum(axis=1)))
-    labels: Ints = label_components(indptr, near[linked], np.arange(n), n)
+    graph = view_read_only(indptr), view_read_only(near[linked])
+    labels: Ints = label_components(*graph, view_read_only(np.arange(n)), n)
     return labels
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ._common.checks import check_integer
 from ._common.jobs import effective_jobs
 from ._common.types import Floats, Ints
+from ._common.views import view_read_only
 from ._merge.components import Components, interleave, split
 from .graph import AffinityGraph
 from .reference import check_labels, gdl
@@ -130,9 +131,8 @@ def _merge(
             components.labels,
             components.vertices,
             components.rank,
-            components.graph.indptr,
-            components.graph.indices,
-            components.graph.weights,
+            *map(view_read_only, (components.graph.indptr, components.graph.indices)),
+            view_read_only(components.graph.weights),
         ),
     )
     shares = _shares(components, n_jobs)

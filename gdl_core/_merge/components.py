@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.types import Floats, Int32s, Ints
+from .._common.views import view_read_only
 from ..graph import AffinityGraph
 
 
@@ -52,7 +53,8 @@ def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
     from .._common.edges import label_components
 
     graph = _drop_zero_weights(graph)
-    of_cluster = label_components(graph.indptr, graph.indices, labels, n_initial)
+    read = map(view_read_only, (graph.indptr, graph.indices, labels))
+    of_cluster = label_components(*read, n_initial)
     n_parts = int(of_cluster.max()) + 1
     vertex_start, vertices, vertex_rank = _group(of_cluster[labels], n_parts)
     cluster_start, clusters, cluster_rank = _group(of_cluster, n_parts)
