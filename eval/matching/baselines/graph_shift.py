@@ -59,7 +59,8 @@ def shift(w: sparse.csr_array, start: int) -> NDArray[np.float64]:
     """(m,) x: the mode at which the shift from vertex `start` ends; all zero for an isolated vertex."""
     m = w.shape[0]
     none, work = np.full(m, -1), (np.zeros(m), np.full(m, -1))
-    support, weight = _one_shift(w.indptr, w.indices, w.data, start, none, work)
+    places = (part.astype(np.int64, copy=False) for part in (w.indptr, w.indices))  # as those of `affinity`
+    support, weight = _one_shift(*places, w.data, start, none, work)
     x = np.zeros(m)
     x[support] = weight if w.indptr[start] < w.indptr[start + 1] else 0
     return x
