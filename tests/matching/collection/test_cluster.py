@@ -27,9 +27,9 @@ pytest.importorskip("distributed", reason="the cluster's tests need dask.distrib
 
 
 class Cluster:
-    """A scheduler and its workers, by default two."""
+    """A scheduler and its workers."""
 
-    def __init__(self, folder, n=2):
+    def __init__(self, folder, n):
         self.file = folder / "scheduler.json"
         self.scheduler = self._start("scheduler", folder, "--port", "0", "--no-show")
         options = "--nthreads", "1", "--no-nanny", "--local-directory", folder
@@ -59,15 +59,22 @@ class Cluster:
             client.wait_for_workers(len(self.workers), timeout=PATIENCE)
         return address
 
+    def kill(self, k=0):
+        """Kill one of the workers that live."""
+        worker = self.workers.pop(k)
+        worker.kill()
+        worker.wait()
+
     def close(self):
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    cluster = Cluster(tmp_path)
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Of three workers; each test that uses it kills one."""
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), 3)
     yield cluster
     cluster.close()
 
@@ -85,7 +92,7 @@ def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_pat
         for k, record in enumerate(records):
             yield record
             if desc == "pairs" and k == 2:
-                cluster.workers[0].kill()
+                cluster.kill()
                 killed.append(total - k)
 
     options = {"scheduler": cluster.address(), "cache": FeatureCache(tmp_path / "cache", 10**9)}
@@ -111,7 +118,7 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
         for k, record in enumerate(records):
             yield record
             if desc == "shortlist" and k == 0:
-                cluster.workers[0].kill()
+                cluster.kill()
                 killed.append(total)
 
     plan, address = plan_folder(folder), cluster.address()
@@ -126,9 +133,9 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
     queries = [str(folder / name) for name in ("a first.png", "c.jpg")]
     found = find_candidates(tmp_path / "i", queries, 3, cache=there, scheduler=address)
     assert len(found) >= 3
-    assert found == find_candidates(tmp_path / "i", queries, 3, cache=here)
+    assert found == find_candidates(tmp_path / "i", queries, 3, cache=here, jobs=1)
     add_pictures(tmp_path / "new", list(plan.paths), cache=here, jobs=1)
-    assert found == find_candidates(tmp_path / "new", queries, 3, cache=here)
+    assert found == find_candidates(tmp_path / "new", queries, 3, cache=here, jobs=1)
 
 
 def test_three_of_four_workers_that_die_change_no_answer_of_an_index(folder, tmp_path, monkeypatch):
@@ -146,14 +153,13 @@ def test_three_of_four_workers_that_die_change_no_answer_of_an_index(folder, tmp
         queries.append(str(tmp_path / f"{k}.png"))
         image.crop((x, y, x + 80, y + 80)).save(queries[-1])
     cluster = Cluster(tmp_path, 4)
-    living = list(cluster.workers)
 
     def progress(records, total, desc):
         last = rng.integers(max(total - 1, 1))
         for k, record in enumerate(records):
             yield record
             if k == last:
-                living.pop(rng.integers(len(living))).kill()
+                cluster.kill(rng.integers(len(cluster.workers)))
                 killed.append(desc)
 
     try:
@@ -162,7 +168,7 @@ def test_three_of_four_workers_that_die_change_no_answer_of_an_index(folder, tmp
         add_pictures(tmp_path / "i", paths[1::2], **how)
         found = find_candidates(tmp_path / "i", queries, 3, **how)
         assert killed == ["pictures", "pictures", "shortlist"]
-        assert found == find_candidates(tmp_path / "i", queries, 3, cache=here)
+        assert found == find_candidates(tmp_path / "i", queries, 3, cache=here, jobs=1)
         assert len({c.query for c in found}) > 150
         again = find_candidates(tmp_path / "i", queries, 3, scheduler=how["scheduler"], cache=there)
         assert again == found  # by the one that is left
