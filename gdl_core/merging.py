@@ -131,7 +131,8 @@ def _merge(
             components.labels,
             components.vertices,
             components.rank,
-            *map(view_read_only, (components.graph.indptr, components.graph.indices)),
+            view_read_only(components.graph.indptr),
+            view_read_only(components.graph.indices),
             view_read_only(components.graph.weights),
         ),
     )

@@ -53,8 +53,9 @@ def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
     from .._common.edges import label_components
 
     graph = _drop_zero_weights(graph)
-    read = map(view_read_only, (graph.indptr, graph.indices, labels))
-    of_cluster = label_components(*read, n_initial)
+    of_cluster = label_components(
+        view_read_only(graph.indptr), view_read_only(graph.indices), view_read_only(labels), n_initial
+    )
     n_parts = int(of_cluster.max()) + 1
     vertex_start, vertices, vertex_rank = _group(of_cluster[labels], n_parts)
     cluster_start, clusters, cluster_rank = _group(of_cluster, n_parts)

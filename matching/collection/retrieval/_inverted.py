@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from ctypes import c_size_t
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +32,6 @@ from matching.pipelines.description import describe_picture
 
 try:
     import faiss
-    from faiss.contrib.inspect_tools import get_invlist_sizes
     from faiss.contrib.ivf_tools import add_preassigned
 except ImportError:
     raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
@@ -97,10 +97,10 @@ def open_segment(path: Path) -> Segment:
     except (RuntimeError, MemoryError):
         raise ValueError("is not a part of an index, or is damaged") from None
     mapped: Any = faiss.downcast_InvertedLists(index.invlists)  # list after list, bits and then ids
-    size = get_invlist_sizes(mapped)
-    words = faiss.rev_swig_ptr(mapped.ptr, mapped.totsize)[mapped.lists.at(0).offset :]
-    words = words[: ENTRY.itemsize * size.sum()].view(np.uint64)
-    return Segment(index, EntryLists(words, 5 * (np.cumsum(size) - size), size))
+    shapes = (c_size_t * (3 * mapped.nlist)).from_address(int(mapped.lists.data().this))
+    size, _, at = np.array(shapes, np.int64).reshape(-1, 3).T.copy()  # of a list: size, room for it, place
+    data = faiss.rev_swig_ptr(mapped.ptr, mapped.totsize)[at[0] :][: ENTRY.itemsize * size.sum()]
+    return Segment(index, EntryLists(data.view(np.uint64), (at - at[0]) // 8, size))
 
 
 def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> Iterator[Lists]:
