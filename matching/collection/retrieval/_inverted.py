@@ -1,10 +1,9 @@
-"""Entries in inverted lists: files that faiss maps and searches.
+"""Entries in inverted lists, in files that faiss writes and maps.
 
 A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
 photographs, which are computed when an index is made and kept in each of its files. A query looks through
-the lists of the nearest cells, by a loop of our own: faiss's took twice the time, because it keeps the
-nearest entries of each list, however far they are. What is found depends neither on how entries are spread
-over files, nor on the number of threads.
+the lists of the nearest cells. What is found depends neither on how entries are spread over files, nor on the
+number of threads.
 """
 
 from __future__ import annotations

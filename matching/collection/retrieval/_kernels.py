@@ -1,4 +1,4 @@
-"""The compiled loop of the search."""
+"""The compiled loop of the search, which unlike faiss's passes over entries too far away to matter."""
 
 import numpy as np
 
