@@ -165,8 +165,7 @@ class Gallery:
             path = self.folder / f"drawn-{k}.seg"
             if not path.exists():
                 segments = [_inverted.open_segment(Path(shard.path)) for shard in shards]
-                quantizer = _inverted.faiss.downcast_IndexBinary(segments[0].index.quantizer)
-                cells = _inverted.faiss.vector_to_array(quantizer.xb).reshape(-1, 32)
+                cells = np.frombuffer(segments[0].cells, np.uint8).reshape(-1, 32)
                 chunks = _inverted.merge_lists(segments, [shard.dead for shard in shards])
                 part = path.with_suffix(".part")
                 rng = np.random.default_rng([4, k])

@@ -49,6 +49,7 @@ class Segment(NamedTuple):
     """A mapped file: faiss's index, and the entries in its lists."""
 
     index: Any  # an IndexBinaryIVF
+    cells: bytes  # of its lists
     entries: EntryLists
 
 
@@ -99,14 +100,16 @@ def open_segment(path: Path) -> Segment:
     shapes = (c_size_t * (3 * mapped.nlist)).from_address(int(mapped.lists.data().this))
     size, _, at = np.array(shapes, np.int64).reshape(-1, 3).T.copy()  # of a list: size, room for it, place
     data = faiss.rev_swig_ptr(mapped.ptr, mapped.totsize)[at[0] :][: ENTRY.itemsize * size.sum()]
-    return Segment(index, EntryLists(data.view(np.uint64), (at - at[0]) // 8, size))
+    quantizer: Any = faiss.downcast_IndexBinary(index.quantizer)
+    cells = faiss.vector_to_array(quantizer.xb).tobytes()
+    return Segment(index, cells, EntryLists(data.view(np.uint64), (at - at[0]) // 8, size))
 
 
 def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> Iterator[Lists]:
     """The lists of several segments, without the entries of pictures that are dead in each."""
     for start in range(0, len(segments[0].entries.size), TOGETHER):
         lists, entries = [np.empty(0, np.int64)], [np.empty(0, ENTRY)]
-        for (_, (words, first, size)), gone in zip(segments, dead, strict=True):
+        for (*_, (words, first, size)), gone in zip(segments, dead, strict=True):
             for k in start + np.flatnonzero(size[start : start + TOGETHER]):
                 bits, number = np.split(words[first[k] :][: 5 * size[k]], [4 * size[k]])
                 alive = ~np.isin(number.view(np.int64) >> PICTURE, gone)
@@ -121,9 +124,7 @@ def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> 
     """The Neighbours of a query in a segment, without the entries of pictures `but`."""
     faiss.omp_set_num_threads(default_threads())
     probes = min(max(LOOKED_THROUGH // max(len(query), 1), 1), PROBES)
-    quantizer: Any = faiss.downcast_IndexBinary(segment.index.quantizer)
-    cells = faiss.vector_to_array(quantizer.xb).tobytes()
-    lists = _find_cells(query.tobytes(), cells, probes, probes > 1)
+    lists = _find_cells(query.tobytes(), segment.cells, probes, probes > 1)
     return find_in_lists(query, lists, segment.entries, but)
 
 
