@@ -42,13 +42,18 @@ class Correspondences:
         return np.asarray(self._determinant < 0)
 
     @cached_property
+    def extents(self) -> Floats:
+        """(2, 2) float64: width and height of the box around the points in each image."""
+        return np.stack([np.ptp(self.xy0, axis=0), np.ptp(self.xy1, axis=0)])
+
+    @cached_property
     def _determinant(self) -> Floats:
         return determinants(self.maps)
 
 
-def magnification(correspondences: Correspondences) -> tuple[float, float]:
-    """How many times larger an object is in each image than in the one where it is smaller."""
-    if len(correspondences) == 0:
+def magnification(correspondences: Correspondences, members: Array) -> tuple[float, float]:
+    """How many times larger an object, rows (n,), is in each image than in the one where it is smaller."""
+    if len(members) == 0:
         return 1.0, 1.0
-    growth = float(np.median(correspondences.growth))
+    growth = float(np.median(correspondences.growth[members]))
     return max(1 / growth, 1.0), max(growth, 1.0)

@@ -220,19 +220,7 @@ def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, sh
         matrix[i, i] = FREE * (1.0 + square) + smoothing
         shares[i] = right[0, i] = _bend(u[i, 0], u[i, 1])
         right[1, i] = 1.0
-    for i in range(k):  # L, and right becomes L^-1 right
-        for j in range(i):
-            total = matrix[i, j]
-            for n in range(j):
-                total -= matrix[i, n] * matrix[j, n]
-            matrix[i, j] = total / matrix[j, j]
-        diagonal, first, second = matrix[i, i], right[0, i], right[1, i]
-        for n in range(i):
-            diagonal -= matrix[i, n] * matrix[i, n]
-            first -= matrix[i, n] * right[0, n]
-            second -= matrix[i, n] * right[1, n]
-        matrix[i, i] = math.sqrt(diagonal)
-        right[0, i], right[1, i] = first / matrix[i, i], second / matrix[i, i]
+    _whiten(matrix, right)
     both, ones = 0.0, 0.0
     for n in range(k):
         both += right[0, n] * right[1, n]
@@ -246,6 +234,71 @@ def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, sh
         shares[i] = total / matrix[i, i]
         variance -= shares[i] * bend
     return variance
+
+
+@inner
+def _whiten(matrix: Array, right: Array) -> None:
+    """The lower triangle of matrix (k, k) becomes L, matrix = L L^T, and right (c, k) right L^-T."""
+    for i in range(len(matrix)):
+        for j in range(i):
+            total = matrix[i, j]
+            for n in range(j):
+                total -= matrix[i, n] * matrix[j, n]
+            matrix[i, j] = total / matrix[j, j]
+        diagonal = matrix[i, i]
+        for n in range(i):
+            diagonal -= matrix[i, n] * matrix[i, n]
+        matrix[i, i] = math.sqrt(diagonal)
+        for c in range(len(right)):
+            total = right[c, i]
+            for n in range(i):
+                total -= matrix[i, n] * right[c, n]
+            right[c, i] = total / matrix[i, i]
+
+
+@njit
+def fit_random_field(x: Array, y: Array, bends: Scalar, noise: Scalar) -> tuple[Scalar, Scalar]:
+    """The squared residual y^T P y and log|K| + log|T^T K^-1 T|, summed over both coordinates of y (n, 2).
+
+    Neither depends on K along T, so a plane is added to make K positive definite, and phi may have any unit.
+    """
+    k = len(x)
+    matrix, right = np.empty((k, k)), np.ones((5, k))  # covariance; 1, x and y
+    square = 0.0
+    for c in range(2):
+        middle, other = 0.0, 0.0
+        for i in range(k):
+            middle += x[i, c] / k
+            other += y[i, c] / k
+        for i in range(k):
+            right[1 + c, i] = x[i, c] - middle
+            right[3 + c, i] = y[i, c] - other
+            square += right[1 + c, i] * right[1 + c, i] / k
+    unit = math.sqrt(square) if square > 0.0 else 1.0
+    right[1:3] /= unit
+    for i in range(k):
+        for j in range(i + 1):
+            plane = 100.0 * (1.0 + right[1, i] * right[1, j] + right[2, i] * right[2, j])
+            bend = _bend(right[1, i] - right[1, j], right[2, i] - right[2, j])
+            matrix[i, j] = bends * unit * unit * (bend + plane)
+        matrix[i, i] += noise
+    _whiten(matrix, right)
+    volume = 2.0 * math.log(unit)
+    for i in range(k):
+        volume += math.log(matrix[i, i])
+    for c in range(5):  # residuals from the rows before, twice against rounding errors
+        for _ in range(2):
+            for d in range(min(c, 3)):
+                share = 0.0
+                for i in range(k):
+                    share += right[c, i] * right[d, i]
+                for i in range(k):
+                    right[c, i] -= share * right[d, i]
+        if c < 3:
+            length = math.sqrt((right[c] ** 2).sum())
+            volume += math.log(length)
+            right[c] /= length
+    return (right[3:] ** 2).sum(), 4.0 * volume
 
 
 @inner

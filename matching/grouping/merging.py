@@ -23,9 +23,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
+from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.settings import check_settings, setting
@@ -80,7 +82,7 @@ def find_landmarks(
     if np.count_nonzero(known) >= LEAST:
         members, degrees = members[known], degrees[known]
     best = members[degrees >= np.median(degrees)]
-    x, y = _points(correspondences, best, magnification(correspondences[members]))
+    x, y = _points(correspondences, best, magnification(correspondences, members))
     chosen = _spread_out(x, config.n_landmarks)
     if len(chosen) < LEAST:
         return np.asarray(best[chosen])
@@ -92,7 +94,7 @@ def measure_roughness(correspondences: Correspondences, landmarks: Array, accura
     """Estimate how strongly an object bends, by restricted maximum likelihood: landmarks (k,)."""
     if len(landmarks) < LEAST:
         return Roughness(0.0, accuracy)
-    x, y = _points(correspondences, landmarks, magnification(correspondences[landmarks]))
+    x, y = _points(correspondences, landmarks, magnification(correspondences, landmarks))
     spectrum = _decompose(x, y, _phi(x), np.ones(len(x)))
     ratio, variance = _fit_variances(spectrum, accuracy)
     return Roughness(math.sqrt(ratio * variance), math.sqrt(variance))
@@ -163,7 +165,7 @@ def _join(
     correspondences: Correspondences, part: MeasuredPart, other: MeasuredPart, n_landmarks: int
 ) -> MeasuredPart:
     members, both = (np.concatenate([getattr(part, of), getattr(other, of)]) for of in ("members", "marks"))
-    x, _ = _points(correspondences, both, magnification(correspondences[members]))
+    x, _ = _points(correspondences, both, magnification(correspondences, members))
     logs = _mean_logs(part, other)
     return MeasuredPart(members, both[_spread_out(x, n_landmarks)], logs, part.smooth, part.turned)
 
@@ -188,15 +190,15 @@ def compare_parts(
         return None
     if min(len(one.marks), len(other.marks)) < LEAST:
         return None
-    scale = magnification(correspondences[np.concatenate([one.members, other.members])])
+    scale = magnification(correspondences, np.concatenate([one.members, other.members]))
     part, others = (_points(correspondences, own.marks, scale) for own in (one, other))
+    if max(cdist(part[way], others[way]).min() for way in range(2)) > reach:
+        return None
     if not (_fixes_map(part[0]) and _fixes_map(others[0])):
         return None
-    if max(_gap(part[way], others[way]) for way in range(2)) > reach:
-        return None
     bends, noise = np.exp(_mean_logs(one, other)).tolist()
-    sides = np.ptp((correspondences.xy0, correspondences.xy1)[scale[0] > 1], axis=0)
-    return _find_evidence(part, others, bends, noise, config, max(2 * math.sqrt(sides.prod()), 1.0))
+    extent = 2 * math.sqrt(correspondences.extents[int(scale[0] > 1)].prod())
+    return _find_evidence(part, others, bends, noise, config, max(extent, 1.0))
 
 
 def _find_evidence(
@@ -209,32 +211,13 @@ def _find_evidence(
 ) -> float:
     """Log likelihood ratio of two parts being one object, with variances b^2 and s^2, rather than two."""
     both = np.vstack([part[0], other[0]]), np.vstack([part[1], other[1]])
-    square, volume = _restricted(*both, bends, noise) - (
-        _restricted(*part, bends, noise) + _restricted(*other, bends, noise)
-    )
+    own, others, joint = (_kernels.fit_random_field(*points, bends, noise) for points in (part, other, both))
+    square, volume = (joint[k] - own[k] - others[k] for k in range(2))
     tau = 2.0 ** np.arange(int(math.log2(config.inflation)) + 1)
     densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau)
     one = np.logaddexp.reduce(densities) - math.log(len(tau)) - 3 * math.log(2 * math.pi)
     # two objects: uniform over a unit volume of maps, and over shifts by the picture's sides, to and fro
     return float(one + 2 * math.log(extent))
-
-
-def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
-    """(2,) the squared residual y^T P y and log|K| + log|T^T K^-1 T|, summed over both coordinates.
-
-    Neither depends on K along T, so a plane is added to make K positive definite, and phi may have any unit.
-    """
-    middle = x.mean(axis=0)
-    unit = math.sqrt(((x - middle) ** 2).sum(axis=1).mean()) or 1.0
-    u = (x - middle) / unit
-    plane = 100.0 * (1.0 + u @ u.T)
-    covariance = bends * unit**2 * (_phi(u) + plane) + noise * np.eye(len(x))
-    root = np.linalg.cholesky(covariance)
-    white = np.linalg.solve(root, np.column_stack([np.ones(len(x)), x, y - y.mean(axis=0)]))
-    q, r = np.linalg.qr(white[:, :3])
-    rest = white[:, 3:] - q @ (q.T @ white[:, 3:])
-    volume = np.log(np.diag(root)).sum() + np.log(np.abs(np.diag(r))).sum()
-    return np.array([(rest**2).sum(), 4 * volume])
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +297,3 @@ def _phi(x: Floats) -> Floats:
 def _fixes_map(x: Floats) -> bool:
     """Whether points are not all on one line, which would not show how an object moves beside it."""
     return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
-
-
-def _gap(points: Floats, others: Floats) -> float:
-    return float(np.linalg.norm(points[:, None] - others, axis=2).min())

@@ -96,7 +96,7 @@ def _find_explained(correspondences: Correspondences, members: Array, tolerance:
     """
     none = members[:0]
     x, y = correspondences.xy0, correspondences.xy1
-    if magnification(correspondences[members])[1] > 1:
+    if magnification(correspondences, members)[1] > 1:
         x, y = y, x
     matrix = opencv.fit_homography(x[members], y[members], tolerance / 2)
     if matrix is None:

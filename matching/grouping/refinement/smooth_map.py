@@ -142,7 +142,7 @@ def _make_maps(
     correspondences: Correspondences, members: Ints, config: SmoothMapConfig, bend: float, n_threads: int
 ) -> tuple[_Map, _Map]:
     """The smooth maps of an object from image 0 to 1 and back, in pixels of the image where it is smaller."""
-    scale = magnification(correspondences[members])
+    scale = magnification(correspondences, members)
     x, y = correspondences.xy0 / scale[0], correspondences.xy1 / scale[1]
     return _Map(x, y, config, bend, n_threads), _Map(y, x, config, bend, n_threads)
 

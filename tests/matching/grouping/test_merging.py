@@ -7,11 +7,11 @@ from scipy.stats import multivariate_normal
 
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
+from matching.grouping._kernels import fit_random_field
 from matching.grouping.merging import (
     LEAST,
     MergingConfig,
     _find_evidence,
-    _restricted,
     _spread_out,
     find_landmarks,
     measure_roughness,
@@ -42,7 +42,7 @@ def restricted_by_definition(x, y, bends, noise):
 def test_restricted_likelihood_is_the_definition(bends, noise):
     rng = np.random.default_rng(0)
     x, y = rng.uniform(0, 300, (30, 2)) + 1000, rng.uniform(0, 300, (30, 2))
-    found = _restricted(x, y, bends, noise)
+    found = fit_random_field(x, y, bends, noise)
     np.testing.assert_allclose(found, restricted_by_definition(x, y, bends, noise), rtol=1e-6)
 
 
@@ -176,9 +176,9 @@ def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
         return _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=inflation), 1400.0)
 
     once, twice = evidence(1.0), evidence(2.0)
-    square, _ = _restricted(x, np.vstack([parts[0][1], parts[1][1]]), 0.5, 30.0) - sum(
-        _restricted(*part, 0.5, 30.0) for part in parts
-    )
+    joint = x, np.vstack([parts[0][1], parts[1][1]])
+    whole, *apart = (fit_random_field(*points, 0.5, 30.0)[0] for points in (joint, *parts))
+    square = whole - sum(apart)
     more = once + square / 2 * (1 - 1 / 4) - 6 * np.log(2)
     assert twice == pytest.approx(np.logaddexp(once, more) - np.log(2))
     assert evidence(3.9) == twice < evidence(4.0)
