@@ -164,11 +164,12 @@ def _find_profiles(scene: Scene, has: Bools) -> Bools:
     n).
     """
     own = has.T
-    total, share = np.zeros(len(own)), np.zeros(own.shape)
+    size, total, share = own.sum(axis=1), np.zeros(len(own)), np.zeros(own.shape)
     for k in range(scene.near.shape[1]):  # one neighbour at a time: there may be hundreds of motions
         other = own[scene.near[:, k]]
-        weight = ((other & own).sum(axis=1) + 0.05) / ((other | own).sum(axis=1) + 0.05)
-        share += weight[:, None] * other
+        common = (other & own).sum(axis=1)
+        weight = (common + 0.05) / (size + size[scene.near[:, k]] - common + 0.05)
+        np.add(share, weight[:, None], out=share, where=other)
         total += weight
     share /= total[:, None]
     rate = np.array([np.median(share[own[:, p], p]) if own[:, p].any() else 1.0 for p in range(len(has))])
@@ -202,11 +203,12 @@ def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, F
     """(k,) how far the motions of features a and b part from their maps, in sum, and how many both have."""
     strain, shared = np.zeros((2, len(a)))
     for to in ends:
-        both = (to[a] >= 0) & (to[b] >= 0)
         own = to >= 0
         turn, _ = fit(xy[own], xy[to[own]])
-        off = xy[to[b]] - xy[to[a]] - (xy[b] - xy[a]) @ turn.T
-        strain, shared = strain + np.where(both, np.linalg.norm(off, axis=1), 0), shared + both
+        both = np.flatnonzero(own[a] & own[b])
+        i, j = a[both], b[both]
+        strain[both] += np.linalg.norm(xy[to[j]] - xy[to[i]] - (xy[j] - xy[i]) @ turn.T, axis=1)
+        shared[both] += 1
     return strain, shared
 
 

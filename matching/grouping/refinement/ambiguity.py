@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import Candidates
@@ -93,9 +94,9 @@ def _is_lattice(found: _Confusable) -> bool:
     """Whether one shift, or its reverse, leads to many of the confusable places; tries EXAMINED shifts."""
     if len(found.row) == 0:
         return False
-    row, shifts = np.tile(found.row, 2), np.vstack([found.shift, -found.shift])
+    row, tree = np.tile(found.row, 2), cKDTree(np.vstack([found.shift, -found.shift]))
     tried = found.shift[:: math.ceil(len(found.shift) / EXAMINED)]
-    alike = (np.linalg.norm(shifts - shift, axis=1) <= ALIKE * np.linalg.norm(shift) for shift in tried)
+    alike = tree.query_ball_point(tried, ALIKE * np.linalg.norm(tried, axis=1))
     most = max(len(np.unique(row[rows])) for rows in alike)
     return bool(most >= min(SHARED[0] * found.n, SHARED[1] * len(found.row)))
 
