@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
@@ -192,7 +191,7 @@ def compare_parts(
         return None
     scale = magnification(correspondences, np.concatenate([one.members, other.members]))
     part, others = (_points(correspondences, own.marks, scale) for own in (one, other))
-    if max(cdist(part[way], others[way]).min() for way in range(2)) > reach:
+    if max(_gap(part[way], others[way]) for way in range(2)) > reach:
         return None
     if not (_fixes_map(part[0]) and _fixes_map(others[0])):
         return None
@@ -297,3 +296,8 @@ def _phi(x: Floats) -> Floats:
 def _fixes_map(x: Floats) -> bool:
     """Whether points are not all on one line, which would not show how an object moves beside it."""
     return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
+
+
+def _gap(points: Floats, others: Floats) -> float:
+    apart = points[:, None] - others
+    return math.sqrt(np.einsum("ijk,ijk->ij", apart, apart).min())

@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import Candidates
@@ -94,9 +93,9 @@ def _is_lattice(found: _Confusable) -> bool:
     """Whether one shift, or its reverse, leads to many of the confusable places; tries EXAMINED shifts."""
     if len(found.row) == 0:
         return False
-    row, tree = np.tile(found.row, 2), cKDTree(np.vstack([found.shift, -found.shift]))
-    tried = found.shift[:: math.ceil(len(found.shift) / EXAMINED)]
-    alike = tree.query_ball_point(tried, ALIKE * np.linalg.norm(tried, axis=1))
+    row, (x, y) = np.tile(found.row, 2), np.vstack([found.shift, -found.shift]).T
+    tried = found.shift[:: math.ceil(len(found.shift) / EXAMINED)].tolist()
+    alike = ((x - u) ** 2 + (y - v) ** 2 <= ALIKE**2 * (u**2 + v**2) for u, v in tried)
     most = max(len(np.unique(row[rows])) for rows in alike)
     return bool(most >= min(SHARED[0] * found.n, SHARED[1] * len(found.row)))
 
