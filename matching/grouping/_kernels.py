@@ -263,42 +263,46 @@ def fit_random_field(x: Array, y: Array, bends: Scalar, noise: Scalar) -> tuple[
     Neither depends on K along T, so a plane is added to make K positive definite, and phi may have any unit.
     """
     k = len(x)
-    matrix, right = np.empty((k, k)), np.ones((5, k))  # covariance; 1, x and y
+    matrix, right = np.empty((k, k)), np.ones((5, k))  # covariance; 1, x and y relative to their middles
     square = 0.0
-    for c in range(2):
-        middle, other = 0.0, 0.0
+    for c in range(4):
+        middle = 0.0
         for i in range(k):
-            middle += x[i, c] / k
-            other += y[i, c] / k
+            right[1 + c, i] = x[i, c] if c < 2 else y[i, c - 2]
+            middle += right[1 + c, i] / k
         for i in range(k):
-            right[1 + c, i] = x[i, c] - middle
-            right[3 + c, i] = y[i, c] - other
-            square += right[1 + c, i] * right[1 + c, i] / k
+            right[1 + c, i] -= middle
+            square += right[1 + c, i] ** 2 / k if c < 2 else 0.0
     unit = math.sqrt(square) if square > 0.0 else 1.0
-    right[1:3] /= unit
     for i in range(k):
+        right[1, i] /= unit
+        right[2, i] /= unit
         for j in range(i + 1):
             plane = 100.0 * (1.0 + right[1, i] * right[1, j] + right[2, i] * right[2, j])
             bend = _bend(right[1, i] - right[1, j], right[2, i] - right[2, j])
             matrix[i, j] = bends * unit * unit * (bend + plane)
         matrix[i, i] += noise
     _whiten(matrix, right)
-    volume = 2.0 * math.log(unit)
+    volume, rest = 2.0 * math.log(unit), 0.0
     for i in range(k):
         volume += math.log(matrix[i, i])
     for c in range(5):  # residuals from the rows before, twice against rounding errors
-        for _ in range(2):
-            for d in range(min(c, 3)):
-                share = 0.0
-                for i in range(k):
-                    share += right[c, i] * right[d, i]
-                for i in range(k):
-                    right[c, i] -= share * right[d, i]
-        if c < 3:
-            length = math.sqrt((right[c] ** 2).sum())
-            volume += math.log(length)
-            right[c] /= length
-    return (right[3:] ** 2).sum(), 4.0 * volume
+        for n in range(2 * min(c, 3)):
+            d, share = n % min(c, 3), 0.0
+            for i in range(k):
+                share += right[c, i] * right[d, i]
+            for i in range(k):
+                right[c, i] -= share * right[d, i]
+        square = 0.0
+        for i in range(k):
+            square += right[c, i] * right[c, i]
+        if c >= 3:
+            rest += square
+            continue
+        volume += math.log(square) / 2
+        for i in range(k):
+            right[c, i] /= math.sqrt(square)
+    return rest, 4.0 * volume
 
 
 @inner
