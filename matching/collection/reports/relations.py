@@ -73,8 +73,9 @@ def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
 def fit_motion(
     xy0: Array, xy1: Array, transform: Array, size0: tuple[int, int], size1: tuple[int, int]
 ) -> Array | None:
-    """Fit the similarity (3, 3) of most matches xy0, xy1 (n, 2), starting from a transform, or return
-    None.
+    """Fit the similarity (3, 3) of most matches xy0, xy1 (n, 2), starting from a transform, or return None.
+
+    In one of the pictures it explains most of the places: a wallpaper also matches its other copies.
     """
     frame = map_frame(transform, size0)
     if frame is None:
@@ -88,7 +89,12 @@ def fit_motion(
             return None
         transform = fit_similarity(xy0[explained], xy1[explained])
         explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
-    return transform if 2 * explained.sum() > len(xy0) else None
+    most = max(_count_places(xy[explained]) / _count_places(xy) for xy in (xy0, xy1))
+    return transform if most > 0.5 else None
+
+
+def _count_places(xy: Array) -> int:
+    return len(np.unique(xy, axis=0))
 
 
 def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:

@@ -135,6 +135,18 @@ def test_matches_that_one_motion_does_not_explain():
     assert fit_motion(*both, motion(), SIZE, SIZE) is None
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_crop_of_a_wallpaper_is_the_part_where_it_lies(turned):
+    """Its places also match all other copies of the pattern, each by another motion."""
+    rng = np.random.default_rng(0)
+    xy0, xy1 = matches(motion(), rng)
+    copies = [(xy0, xy1 + (90 * k, 60)) for k in range(1, 4)]
+    both = [np.vstack(columns) for columns in zip((xy0, xy1), *copies, strict=True)]
+    true = np.linalg.inv(motion()) if turned else motion()
+    found = fit_motion(*both[:: -1 if turned else 1], true, SIZE, SIZE)
+    assert np.allclose(found, true, atol=0.1)
+
+
 @pytest.mark.parametrize("mirror", [False, True])
 def test_a_similarity_is_found_from_points(mirror):
     true = motion(37, 1.7, (40, -9), mirror)
