@@ -26,6 +26,10 @@ class Correspondences:
     def __getitem__(self, index: Any) -> Correspondences:
         return select_rows(self, index)
 
+    def reverse(self) -> Correspondences:
+        """The correspondences from image 1 to image 0."""
+        return Correspondences(self.xy1, self.xy0, self.inverse_maps)
+
     @cached_property
     def inverse_maps(self) -> Floats:
         """(m, 2, 2) float64: the maps from image 1 to image 0."""

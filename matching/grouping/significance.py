@@ -97,7 +97,13 @@ def _angles(matches: Correspondences) -> Floats:
 def measure_significance(
     correspondences: Correspondences, objects: list[Ints], by_maps: bool = True, n_threads: int = 1
 ) -> Floats:
-    """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`."""
+    """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`.
+
+    Matches are read around their places in the picture where these are more, so that of a print with many
+    copies each is read apart. Shuffling the ends does not change which picture that is.
+    """
+    if _count_places(correspondences.xy1) > _count_places(correspondences.xy0):
+        correspondences = correspondences.reverse()
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
     for turn in range(NEAREST):
@@ -112,6 +118,10 @@ def measure_significance(
             )  # fmt: skip
             np.minimum.at(log_nfa, owner, grown.log_nfa)
     return log_nfa if by_maps else log_nfa + DEPENDENT
+
+
+def _count_places(xy: Floats) -> int:
+    return len(np.unique(xy, axis=0))
 
 
 def _choose_seeds(correspondences: Correspondences, members: Ints, turn: int) -> Ints:

@@ -118,6 +118,19 @@ def test_the_maps_of_features_tell_more_than_their_places():
     assert by_maps < -4
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_each_of_many_copies_of_a_print_is_significant(turned):
+    """Forty copies, 15 matches of each: around a place of the print are hundreds of matches of the others."""
+    rng = np.random.default_rng(0)
+    places = rng.uniform(0, 200, (120, 2))
+    feature = np.concatenate([rng.choice(120, 15, replace=False) for _ in range(40)])
+    corners = 250.0 * np.column_stack(np.divmod(np.arange(40), 8)).repeat(15, axis=0)
+    xy0, xy1 = places[feature], places[feature] + corners + rng.normal(0, 0.5, (600, 2))
+    c = Correspondences(xy0, xy1, np.tile(np.eye(2), (600, 1, 1)))
+    found = measure_significance(c.reverse() if turned else c, list(np.arange(600).reshape(40, 15)))
+    assert (found < -15).all()
+
+
 @pytest.mark.parametrize("by_maps", [False, True])
 def test_matches_denser_than_pixels_are_read_as_far_as_sparse_ones(by_maps):
     """Of 20,000 matches within 200 pixels, 300 are within 5 of a seed, where few are apart."""
