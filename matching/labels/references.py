@@ -105,7 +105,7 @@ def _read_labels(path: Path) -> list[Reference]:
     except InputError:
         raise
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        reason = f"{type(error).__name__} {error}"
+        reason = f"{error} is missing" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
         raise InputError(f"{path}: is not a label file of COCO, LabelMe or YOLO ({reason})") from None
     if not found:
         raise InputError(f"{path}: has no boxes and no polygons")
@@ -179,16 +179,17 @@ def _read_yolo_names(path: Path) -> list[str]:
 
 
 def _find_yolo_picture(path: Path) -> str:
-    folders = [path.parent]
-    if "labels" in path.parts:
-        at = len(path.parts) - 1 - path.parts[::-1].index("labels")
-        folders.append(Path(*path.parts[:at], "images", *path.parts[at + 1 : -1]))
+    folders = [path.parent, path.parent / "images"]
+    parts = path.absolute().parts  # the command may run in the folder labels itself
+    if "labels" in parts:
+        at = len(parts) - 1 - parts[::-1].index("labels")
+        folders.append(Path(*parts[:at], "images", *parts[at + 1 : -1]))
     for folder in folders:
         for suffix in sorted(find_picture_suffixes()):
             for name in (path.stem + suffix, path.stem + suffix.upper()):
                 if is_file(folder / name):
                     return str(folder / name)
-    raise InputError(f"{path}: there is no picture {path.stem} beside it, nor in ../images")
+    raise InputError(f"{path}: there is no picture {path.stem} beside it, in images or in ../images")
 
 
 def _find_picture(path: Path, name: str) -> str:

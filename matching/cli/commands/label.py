@@ -106,7 +106,7 @@ def _show(labels: Labels, arguments: argparse.Namespace) -> int:
     failed = [p for name in labels.names if (p := labels.record.pictures[name]).error is not None]
     for picture in failed:
         reason = str(picture.error).strip().splitlines()[-1]
-        print(f"gdl-match: error: {make_printable(reason)}", file=sys.stderr)
+        print(f"gdl-match label: error: {make_printable(reason)}", file=sys.stderr)
     pictures = labels.pictures
     rows = [("class", "labels", "pictures")]
     for name in labels.classes:

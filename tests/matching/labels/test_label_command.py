@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from matching.labels import run
+from matching.errors import InputError
+from matching.labels import read_references, run
 
 BOTH = "photos/both.png"
 THERE = {"astronaut": [0, 220, 220, 440], "cup": [220, 0, 440, 220]}  # in both.png
@@ -117,6 +118,23 @@ def test_labels_are_references(label, tmp_path):
         assert set(found) == set(THERE)
         for own, box in found.items():
             assert box == pytest.approx(THERE[own], abs=2)
+
+
+@pytest.mark.parametrize(
+    ("folder", "picture"),
+    [("set", "set/images"), ("set/labels", "set/images"), ("set/labels/train", "set/images/train")],
+)
+def test_the_picture_of_a_yolo_file_is_in_images(label, tmp_path, monkeypatch, folder, picture):
+    for made in (folder, picture):
+        (tmp_path / made).mkdir(parents=True, exist_ok=True)
+    (tmp_path / picture / "both.png").write_bytes((tmp_path / BOTH).read_bytes())
+    (tmp_path / folder / "both.txt").write_text("0 0.25 0.75 0.5 0.5\n")
+    monkeypatch.chdir(tmp_path / folder)  # a relative path, without the name of the folder
+    (reference,) = read_references([Path("both.txt")])
+    assert reference.name == "class 0"
+    (tmp_path / picture / "both.png").unlink()
+    with pytest.raises(InputError, match=r"no picture both beside it, in images or in \.\./images"):
+        read_references([Path("both.txt")])
 
 
 def test_a_mask_and_a_folder_of_one_class(label, tmp_path):
@@ -233,12 +251,14 @@ def test_what_cannot_be_used(label, tmp_path):
         '{"shapes": [{"label": "a", "points": [[0, 0]]}], "imagePath": "no.png"}'
     )
     (tmp_path / "wrong.json").write_text("[1]")
+    (tmp_path / "other.json").write_text("{}")
     for arguments, message in (
         (["none.png"], "none.png: no such file"),
         (["flat.png"], "flat.png: flat has no features, so it can't be found"),
         (["empty.json"], "empty.json: has no boxes and no polygons"),
         (["gone.json"], "gone.json: its picture no.png is neither beside it nor in images"),
         (["wrong.json"], "wrong.json: is not a label file of COCO, LabelMe or YOLO"),
+        (["other.json"], "is not a label file of COCO, LabelMe or YOLO ('categories' is missing)"),
         (["cup.png", "astronaut.png", "--mask", "cup.png"], "astronaut.png: has no --mask"),
         (
             ["cup.png", "--mask", "a.png", "--mask", "b.png"],
@@ -255,7 +275,7 @@ def test_what_cannot_be_used(label, tmp_path):
     assert "both.jpg and both.png would have the same label file" in error
     status, output, error = label("cup.png", "--out", "labels")
     assert status == 0
-    assert "both.jpg: is not a picture that can be read" in error
+    assert "gdl-match label: error: photos/both.jpg: is not a picture that can be read" in error
     assert "2 pictures, 1 without labels" in output
 
 
