@@ -62,8 +62,8 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
     for number, frame in frames:
         draw_frame(panel1, frame, colour(number), unit)
     rejected = outline_rejected(result) if explain else []
-    dropped = [(-1, reason, zoom(outline0, zoom0)) for reason, outline0, _ in rejected]
-    dropped1 = [(-1, reason, zoom(outline1, zoom1) + shift) for reason, _, outline1 in rejected]
+    dropped = [(-1, name, zoom(outline0, zoom0)) for name, outline0, _ in rejected]
+    dropped1 = [(-1, name, zoom(outline1, zoom1) + shift) for name, _, outline1 in rejected]
     for _, _, outline in [*dropped, *dropped1]:
         draw_frame(canvas, outline, GREY, unit)
     for side in outlines:
@@ -85,10 +85,13 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
 
 
 def outline_rejected(result: Matches) -> list[tuple[str, Floats, Floats]]:
-    """Reasons and hulls of the largest rejected groups, at most MOST_REJECTED, in both pictures."""
+    """Names and hulls of the largest rejected groups, at most MOST_REJECTED, in both pictures.
+
+    A name is the number of the group in the table of rejected groups, and the word of the reason.
+    """
     return [
-        (item.reason, opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
-        for item in result.rejected[:MOST_REJECTED]
+        (f"{k} {item.reason}", opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
+        for k, item in enumerate(result.rejected[:MOST_REJECTED])
     ]
 
 

@@ -41,7 +41,7 @@ def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) ->
         opencv.draw_polygon(canvas, outline, drawing.colour(number), max(round(3 * unit), 1))
     most = drawing.MOST_REJECTED // 2  # each group has two places
     rejected = drawing.outline_rejected(result)[:most] if explain else []
-    dropped = [(-1, reason, drawing.zoom(outline, factors)) for reason, *both in rejected for outline in both]
+    dropped = [(-1, name, drawing.zoom(outline, factors)) for name, *both in rejected for outline in both]
     for _, _, outline in dropped:
         drawing.draw_frame(canvas, outline, drawing.GREY, unit)
     drawing.draw_labels(canvas, [*places, *dropped], (0, 0), rgb.shape[1::-1], 28 * unit)

@@ -14,6 +14,7 @@ from scipy import ndimage
 from matching import MatchConfig, MatchResult, __version__
 from matching._common import opencv
 from matching.errors import InputError
+from matching.grouping.rejections import Rejection
 from matching.objects.description import describe_object
 from matching.output import files as output
 from matching.output import folders
@@ -21,7 +22,7 @@ from matching.output.figures import drawing
 from matching.output.figures.drawing import COLOURS, choose_frame, colour, draw_matches, spread
 from matching.output.files import encode_npz, make_folder, summarise, write_results
 from matching.output.folders import check_folder, is_own_page, write_whole
-from matching.output.words import format_object
+from matching.output.words import explain_rejected, format_object
 from matching.pictures.images import Picture, add_mask, make_picture_of_array
 
 
@@ -396,6 +397,20 @@ def test_every_object_has_its_colour_in_both_pictures(pictures, result):
     for half in (slice(0, 300), slice(305, None)):
         for found in result.objects:
             assert count(drawn[:, half], colour(found.id)) > count(plain[:, half], colour(found.id)) + 100
+
+
+def test_rejected_groups_are_drawn_with_their_numbers_of_the_table(pictures, result, monkeypatch):
+    rejected = [
+        Rejection(stage, None, None, result.xy0[:9] + k, result.xy1[:9] + k)
+        for k, stage in enumerate(["suppression", "smooth map"])
+    ]
+    named = []
+    monkeypatch.setattr(drawing, "draw_labels", lambda canvas, labels, *_: named.extend(labels))
+    draw_matches(*pictures, replace(result, rejected=tuple(rejected)), explain=True)
+    numbers = [text.split()[0] for number, text, _ in named if number < 0]
+    lines = explain_rejected(replace(result, rejected=tuple(rejected)))
+    assert numbers == [line.split()[0] for line in lines[1:3]] * 2  # in both pictures
+    assert [text for number, text, _ in named if number < 0][:2] == ["0 contained", "1 not-smooth"]
 
 
 def test_drawing_changes_no_picture(pictures, result):
