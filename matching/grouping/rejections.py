@@ -47,7 +47,9 @@ REASONS = {
         "low-score", "its score is below the largest gap between the scores of the groups", _MORE
     ),
     "significance": Reason(
-        "by-chance", "a group this good occurs by chance", "to keep it anyway, set max_log_nfa in Python"
+        "by-chance",
+        "a group this good occurs by chance",
+        "to keep it anyway, raise --max-nfa, whose log10 is the bound",
     ),
     "planes": Reason("no-plane", "too few of the matches lie on one plane", _MORE),
     "textures": Reason(

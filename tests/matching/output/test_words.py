@@ -54,6 +54,11 @@ def test_where_nothing_is_found_the_best_group_is_named(stage):
     assert hint_at_rejected(EMPTY) == []
 
 
+def test_the_hint_at_what_chance_explains_names_the_option_of_its_bound():
+    (line,) = hint_at_rejected(replace(EMPTY, rejected=REJECTED))
+    assert "(-2.25, bound -4); to keep it anyway, raise --max-nfa, whose log10 is the bound" in line
+
+
 def test_the_table_says_where_a_transform_fits_only_some_matches():
     found = describe_object(0, SQUARE, SQUARE, score=0.5)
     assert format_object(replace(found, inlier_share=0.9))[-1] == "0.0 px"
