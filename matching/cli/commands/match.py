@@ -141,6 +141,13 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindCluster
             raise InputError(f"--demo can't be combined with pictures, got {arguments.images[0]}")
     elif not arguments.images:
         raise InputError("give one picture, or two, or --demo; see gdl-match --help")
+    elif is_folder(folder := arguments.images[0]):
+        meant = (
+            f"to match its pictures with each other: gdl-match collection --all {folder} --db FILE"
+            if _is_single(arguments)
+            else "give the picture first, and then the folder in which to find it"
+        )
+        raise InputError(f"{folder}: is a folder, not a picture; {meant}")
     elif _is_single(arguments):
         rule = f"requires two pictures, got only {arguments.images[0]}"
         refuse(arguments, ("mask1", "export", "view_synthesis"), rule, rivals)

@@ -303,6 +303,22 @@ def test_bad_files_end_with_one_line_that_names_them(gdl_match, tmp_path, name, 
     assert not listed(tmp_path)
 
 
+def test_a_folder_that_comes_first_is_told_what_to_write_instead(gdl_match, tmp_path):
+    (tmp_path / "photos").mkdir()
+    start = "gdl-match: error: photos: is a folder, not a picture; "
+    status, _, error = gdl_match("photos")
+    assert (status, error) == (
+        2,
+        f"{start}to match its pictures with each other: gdl-match collection --all photos --db FILE\n",
+    )
+    for others in (["coffee.png"], ["photos"], ["coffee.png", "photos"]):
+        status, _, error = gdl_match("photos", *others)
+        assert (status, error) == (
+            2,
+            f"{start}give the picture first, and then the folder in which to find it\n",
+        )
+
+
 def test_a_name_of_two_lines_is_told_in_one(gdl_match):
     status, _, error = gdl_match("two\nlines.png", "coffee.png")
     assert status == 2
