@@ -162,9 +162,11 @@ class MatchConfig:
         if having:
             meant = [f"{stage}__{name}" for stage in having]
             raise TypeError(f"{name!r} is a setting of several stages: write {' or '.join(meant)}")
-        known = {*names, *(setting for own in names.values() for setting in own or ())}
-        close = get_close_matches(name, sorted(known), 1)
-        raise TypeError(f"there is no setting {name!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
+        of_stage = names.get(stage) if setting else None  # the stage is right, and only its setting is not
+        known = of_stage or {*names, *(setting for own in names.values() for setting in own or ())}
+        close = get_close_matches(setting if of_stage else name, sorted(known), 1)
+        meant = [f"{stage}__{close[0]}" if of_stage else close[0]] if close else []
+        raise TypeError(f"there is no setting {name!r}" + (f" (did you mean {meant[0]!r}?)" if meant else ""))
 
     @classmethod
     def paper(cls) -> MatchConfig:

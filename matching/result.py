@@ -155,7 +155,8 @@ class MatchResult(Matches):
     def _inputs(self) -> Inputs:
         if self.inputs is None:
             raise InputError(
-                "the result has no pictures to draw on: gdl-match group takes them from --image0 and --image1"
+                "the result has no pictures to draw on; gdl-match group FILE draws and saves the groups of "
+                "given matches, on the pictures of --image0 and --image1"
             )
         return self.inputs
 

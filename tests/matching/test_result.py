@@ -53,6 +53,7 @@ def test_progress_is_told_stage_by_stage(found, told):
         ({"max_match": 5}, TypeError, r"there is no setting 'max_match' \(did you mean 'max_matches'\?\)"),
         ({"rounds": 2}, TypeError, "graph__rounds or objects__rounds"),
         ({"graph__bandwidth": 2}, TypeError, "there is no setting 'graph__bandwidth'"),
+        ({"suppression__shar": 1}, TypeError, r"\(did you mean 'suppression__share'\?\)"),
         ({"max_matches": 0}, InputError, "max_matches must be at least 1, got 0"),
         ({"max_matches": "many"}, InputError, "max_matches must be a whole number from .*, got 'many'"),
         ({"max_distance": np.ones(2)}, InputError, "max_distance must be a number from 0 to 2, got array"),
@@ -156,7 +157,7 @@ def test_a_result_without_pictures_says_so():
     one = describe_object(0, xy, xy, 0.35, log_nfa=-6.0)
     result = MatchResult(xy, xy, np.zeros(30, int), np.zeros(30), (one,))
     assert repr(result) == "<MatchResult: 1 object, likely, 30 of 30 candidates>"
-    with pytest.raises(InputError, match="the result has no pictures"):
+    with pytest.raises(InputError, match=r"the result has no pictures.*; gdl-match group FILE .* --image0"):
         result.draw()
 
 
