@@ -264,8 +264,24 @@ def _run_detector_file(text: str) -> Path:
     path = parse_path(text)
     if not path.is_file():
         raise argparse.ArgumentTypeError(f"{text}: no such file")
-    runpy.run_path(str(path))
+    try:
+        runpy.run_path(str(path))
+    except Exception as error:  # whatever the file does
+        raise argparse.ArgumentTypeError(f"{text}: {_describe_error(error, str(path))}") from None
     return path
+
+
+def _describe_error(error: Exception, path: str) -> str:
+    """Describe an error of a file that was run, with its line in this file if there is one."""
+    import traceback
+
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    line = (
+        error.lineno if isinstance(error, SyntaxError) and error.filename == path else (lines or [None])[-1]
+    )
+    told = error.msg if isinstance(error, SyntaxError) else error
+    kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+    return f"{kind}{told}" + (f" (line {line})" if line is not None else "")
 
 
 def _parse_exports(text: str) -> tuple[str, ...]:

@@ -145,6 +145,28 @@ def test_command(orb, example, tmp_path, capsys, monkeypatch):
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\ny = nothing\n", "NameError: name 'nothing' is not defined (line 2)"),
+        ("def detect(:\n", "SyntaxError: invalid syntax (line 1)"),
+        ("\0", "source code string cannot contain null bytes"),
+        ("import no_such_module\n", "No module named 'no_such_module' (line 1)"),
+        (
+            "from matching import Detector, register_detector\nregister_detector(Detector('sift', print))\n",
+            "must not be 'sift', which is a built-in detector (line 2)",
+        ),
+    ],
+)
+def test_a_file_that_fails_is_told_in_one_line(tmp_path, capsys, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(text)
+    assert cli.main(["0.png", "1.png", "--detector", "mine.py"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("gdl-match: error: argument --detector: mine.py: ")
+    assert message in line
+
+
 def square(n, **changes):
     found = {"xy": np.zeros((n, 2)), "frames": np.tile(np.eye(2), (n, 1, 1))}
     return Detection(**{**found, "strength": np.ones(n), "bright": np.ones(n, bool), **changes})
