@@ -180,7 +180,11 @@ def describe_result(result: Matches) -> str:
 
 def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]) -> str:
     """Describe the size at which pictures were matched, in megapixels; sizes: width and height of each."""
-    told = [f"{at:.1f} of {w * h / 1e6:.1f}" for at, (w, h) in zip(matched_at, sizes, strict=False)]
+
+    def tell(n: float) -> str:
+        return f"{n:.1f}" if n >= 0.05 else f"{n:.1g}"
+
+    told = [f"{tell(at)} of {tell(w * h / 1e6)}" for at, (w, h) in zip(matched_at, sizes, strict=False)]
     return f"matched at {' and '.join(told)} megapixels"
 
 

@@ -81,6 +81,10 @@ PARTS = [SimpleNamespace(id=k, thing=0, is_whole=False) for k in range(2)]
             describe_sizes((0.3, 12.19), ((640, 480), (4032, 3024))),
             "matched at 0.3 of 0.3 and 12.2 of 12.2 megapixels",
         ),
+        (
+            describe_sizes((0.0199, 0.0004), ((640, 480), (20, 20))),
+            "matched at 0.02 of 0.3 and 0.0004 of 0.0004 megapixels",
+        ),
         (describe_things(PARTS, "nesquik"), ["nesquik: 2 places (objects 0, 1)"]),
         ([format_percent(0.826), format_percent(0.002)], ["83%", "<1%"]),
         (format_turn(SimpleNamespace(turn=-12.3, mirrored=False)), "12° ccw"),
