@@ -40,7 +40,7 @@ REASONS = {
     ),
     "suppression": Reason(
         "contained",
-        "its points belong to larger objects in both pictures",
+        "its points belong to larger groups in both pictures",
         "try suppression__share=0.5 in Python",
     ),
     "largest gap": Reason(

@@ -54,6 +54,11 @@ def test_where_nothing_is_found_the_best_group_is_named(stage):
     assert hint_at_rejected(EMPTY) == []
 
 
+def test_what_is_suppressed_belongs_to_groups_that_need_not_be_objects():
+    """A later stage may reject the larger group, so that the result has no objects at all."""
+    assert "objects" not in REASONS["suppression"].text
+
+
 def test_the_hint_at_what_chance_explains_names_the_option_of_its_bound():
     (line,) = hint_at_rejected(replace(EMPTY, rejected=REJECTED))
     assert "(-2.25, bound -4); to keep it anyway, raise --max-nfa, whose log10 is the bound" in line
