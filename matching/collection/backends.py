@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed
@@ -149,16 +150,26 @@ def _parallel(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
         batch_size=1,
         pre_dispatch="2*n_jobs",
         initializer=_begin_worker,
-        initargs=(os.getpid(),),
+        initargs=(os.getpid(), _current_folder()),  # processes with other arguments are not used again
     )
     with _ignoring_interrupts():
         results: Iterator[Any] = pool(delayed(function)(*task) for task in list(tasks))
         return results
 
 
-def _begin_worker(parent: int) -> None:
-    """Prepare a process of this machine before its first task."""
+def _current_folder() -> str | None:
+    """The folder that relative paths start from; None if it no longer exists."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return None
+
+
+def _begin_worker(parent: int, folder: str | None) -> None:
+    """Prepare a process of this machine before its first task: tasks have paths relative to the folder."""
     end_with(parent)
+    if folder is not None:
+        os.chdir(folder)
     atexit.register(os._exit, 0)  # Python would clean up all modules first, while the parent waits
 
 
@@ -178,7 +189,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 def _run_alone(function: Function, task: Task) -> Any:
     from joblib.externals.loky import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(1, initializer=_begin_worker, initargs=(os.getpid(),)) as pool:
+    with ProcessPoolExecutor(1, initializer=_begin_worker, initargs=(os.getpid(), _current_folder())) as pool:
         try:
             with _ignoring_interrupts():
                 future = pool.submit(function, *task)

@@ -1,4 +1,4 @@
-"""A task for processes of their own; it needs nothing that takes time to load."""
+"""Tasks for processes of their own; they need nothing that takes time to load."""
 
 import os
 import signal
@@ -9,3 +9,8 @@ def die_on_three(number, text):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return SimpleNamespace(id=number, length=len(text))
+
+
+def read_here(number, name):
+    with open(name) as file:  # noqa: PTH123 - pathlib takes time to load
+        return SimpleNamespace(id=number, text=file.read())

@@ -263,6 +263,16 @@ def test_a_task_that_kills_its_process_is_lost_alone():
     assert all(record.length == k for k, record in records.items())
 
 
+def test_relative_paths_start_from_the_current_folder_of_each_run(tmp_path, monkeypatch):
+    """Worker processes are used again, but not those of another folder."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "it").write_text(name)
+        monkeypatch.chdir(tmp_path / name)
+        with local_backend(2) as run:
+            assert [record.text for record in run(dying.read_here, [(0, "it"), (1, "it")])] == [name] * 2
+
+
 def test_worker_processes_import_nothing_from_the_current_folder(tmp_path):
     for name in ("random", "numpy", "selectors"):
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the {name} of the current folder')")
