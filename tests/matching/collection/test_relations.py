@@ -140,7 +140,7 @@ def test_a_crop_of_a_wallpaper_is_the_part_where_it_lies(turned):
     """Its places also match all other copies of the pattern, each by another motion."""
     rng = np.random.default_rng(0)
     xy0, xy1 = matches(motion(), rng)
-    copies = [(xy0, xy1 + (90 * k, 60)) for k in range(1, 4)]
+    copies = [(xy0, np.add(xy1, (90 * k, 60))) for k in range(1, 4)]
     both = [np.vstack(columns) for columns in zip((xy0, xy1), *copies, strict=True)]
     true = np.linalg.inv(motion()) if turned else motion()
     found = fit_motion(*both[:: -1 if turned else 1], true, SIZE, SIZE)
