@@ -26,8 +26,10 @@ Files = Iterator[tuple[str, bytes]]
 Tracks = Sequence[Sequence[int | None]]
 
 
-def write_coco(pictures: Sequence[LabelledPicture], classes: Sequence[str], tracks: Tracks) -> Files:
-    """Write labels as COCO does: annotations.json."""
+def write_coco(
+    pictures: Sequence[LabelledPicture], classes: Sequence[str], tracks: Tracks, folder: str
+) -> Files:
+    """Write labels as COCO does: annotations.json, whose info also names the folder of the pictures."""
     annotations: list[dict[str, object]] = []
     for number, (picture, own) in enumerate(zip(pictures, tracks, strict=True), 1):
         for place, track in zip(picture.places, own, strict=True):
@@ -44,7 +46,7 @@ def write_coco(pictures: Sequence[LabelledPicture], classes: Sequence[str], trac
             }
             annotations.append(annotation | ({} if track is None else {"track_id": track}))
     told = {
-        "info": {"description": f"gdl-match {__version__}"},
+        "info": {"description": f"gdl-match {__version__}", "folder": folder},
         "licenses": [],
         "images": [
             {"id": number, "file_name": p.name, "width": p.width, "height": p.height}

@@ -40,7 +40,7 @@ def encode_labels(picture: LabelledPicture) -> dict[str, bytes]:
     pictures, classes = [picture], sorted({place.name for place in picture.places})
     tracks = [[None] * len(picture.places)]
     made = {
-        "coco": formats.write_coco(pictures, classes, tracks),
+        "coco": formats.write_coco(pictures, classes, tracks, "."),
         "yolo": formats.write_yolo(pictures, classes, "."),
         "labelme": formats.write_labelme(pictures, tracks, "/", "/"),
         "voc": formats.write_voc(pictures, ""),

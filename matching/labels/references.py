@@ -56,7 +56,9 @@ class Reference:
         return add_mask(picture, inside)
 
 
-def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[Reference, ...]:
+def read_references(
+    paths: Sequence[Path], masks: Sequence[Path] = (), folder: Path | None = None
+) -> tuple[Reference, ...]:
     """Read the references.
 
     Parameters
@@ -66,6 +68,8 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
         label files: COCO's or LabelMe's .json, or YOLO's .txt.
     masks : sequence of Path
         One mask for each picture, in the same order; or none.
+    folder : Path, optional
+        Where else the pictures of label files may be.
 
     Returns
     -------
@@ -85,7 +89,7 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
         elif not is_file(path):
             raise InputError(f"{path}: no such file")
         elif path.suffix.lower() in (".json", ".txt"):
-            found += _read_labels(path)
+            found += _read_labels(path, folder)
         else:
             found.append(Reference(path.stem, str(path), None, str(left.pop(0)) if left else None))
             if masks and found[-1].mask is None:
@@ -95,13 +99,14 @@ def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[
     return tuple(found)
 
 
-def _read_labels(path: Path) -> list[Reference]:
+def _read_labels(path: Path, folder: Path | None) -> list[Reference]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
     try:
-        found = list(_read_yolo(path, text) if path.suffix.lower() == ".txt" else _read_json(path, text))
+        read = _read_yolo if path.suffix.lower() == ".txt" else _read_json
+        found = list(read(path, text, [] if folder is None else [folder]))
     except InputError:
         raise
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -112,21 +117,23 @@ def _read_labels(path: Path) -> list[Reference]:
     return found
 
 
-def _read_json(path: Path, text: str) -> Iterator[Reference]:
+def _read_json(path: Path, text: str, folders: list[Path]) -> Iterator[Reference]:
     told = json.loads(text)
     if "shapes" in told:
-        picture = _find_picture(path, told["imagePath"])
+        picture = _find_picture(path, told["imagePath"], folders)
         for shape in told["shapes"]:
             points = np.array(shape["points"], np.float64).reshape(-1, 2)
             polygon = _outline_shape(shape.get("shape_type") or "polygon", points)
             if polygon is not None:
                 yield _make_reference(str(shape["label"]), picture, polygon)
     else:
+        if isinstance(own := (told.get("info") or {}).get("folder"), str):  # as this program writes it
+            folders.append(path.parent / own)
         names = {entry["id"]: str(entry["name"]) for entry in told["categories"]}
         files = {entry["id"]: entry["file_name"] for entry in told["images"]}
         for entry in told["annotations"]:
             if not entry.get("iscrowd"):
-                picture = _find_picture(path, files[entry["image_id"]])
+                picture = _find_picture(path, files[entry["image_id"]], folders)
                 yield _make_reference(names[entry["category_id"]], picture, _outline_annotation(entry))
 
 
@@ -150,8 +157,10 @@ def _outline_annotation(entry: Mapping[str, Any]) -> Floats:
     return _box(left, top, left + width, top + height)
 
 
-def _read_yolo(path: Path, text: str) -> Iterator[Reference]:
-    picture = _find_yolo_picture(path)
+def _read_yolo(path: Path, text: str, folders: list[Path]) -> Iterator[Reference]:
+    if root := re.search(r"""^path:\s*["']?(.*?)["']?\s*$""", _read_near(path, "data.yaml") or "", re.M):
+        folders.append(Path(root[1]))
+    picture = _find_yolo_picture(path, folders)
     size = np.array([(image := read_picture(picture)).width, image.height])
     names = _read_yolo_names(path)
     for line in filter(None, map(str.split, text.splitlines())):
@@ -166,40 +175,54 @@ def _read_yolo(path: Path, text: str) -> Iterator[Reference]:
 
 
 def _read_yolo_names(path: Path) -> list[str]:
-    """The names of the classes, from classes.txt or data.yaml beside the labels or in the folders above."""
-    for folder in list(path.resolve().parents)[:3]:
-        if is_file(folder / "classes.txt"):
-            return (folder / "classes.txt").read_text("utf-8-sig").splitlines()
-        if is_file(folder / "data.yaml"):
-            text = (folder / "data.yaml").read_text("utf-8-sig")
-            block = re.search(r"^names:\s*(\[.*?\]|(?:\n[ \t-].*)+)", text, re.M | re.S)
-            entry = re.compile(r"""(?:^\s*(?:-|\d+:)|[\[,])\s*["']?([^"',\]\n]+)""", re.M)
-            return entry.findall(block[1]) if block else []
-    return []
+    """The names of the classes, from classes.txt or data.yaml."""
+    told = _read_near(path, "classes.txt")
+    if told is not None:
+        return told.splitlines()
+    data = _read_near(path, "data.yaml") or ""
+    block = re.search(r"^names:\s*(\[.*?\]|(?:\n[ \t-].*)+)", data, re.M | re.S)
+    entry = re.compile(r"""(?:^\s*(?:-|\d+:)|[\[,])\s*["']?([^"',\]\n]+)""", re.M)
+    return entry.findall(block[1]) if block else []
 
 
-def _find_yolo_picture(path: Path) -> str:
+def _read_near(path: Path, name: str) -> str | None:
+    """The text of a file beside the labels or in one of the two folders above."""
+    found = (folder / name for folder in list(path.resolve().parents)[:3] if is_file(folder / name))
+    return next((file.read_text("utf-8-sig") for file in found), None)
+
+
+def _find_yolo_picture(path: Path, others: Sequence[Path]) -> str:
     folders = [path.parent, path.parent / "images"]
     parts = path.absolute().parts  # the command may run in the folder labels itself
+    inside: tuple[str, ...] = ()
     if "labels" in parts:
         at = len(parts) - 1 - parts[::-1].index("labels")
-        folders.append(Path(*parts[:at], "images", *parts[at + 1 : -1]))
-    for folder in folders:
+        inside = parts[at + 1 : -1]
+        folders.append(Path(*parts[:at], "images", *inside))
+    for folder in (*folders, *(other.joinpath(*inside) for other in others)):
         for suffix in sorted(find_picture_suffixes()):
             for name in (path.stem + suffix, path.stem + suffix.upper()):
                 if is_file(folder / name):
                     return str(folder / name)
-    raise InputError(f"{path}: there is no picture {path.stem} beside it, in images or in ../images")
+    raise InputError(
+        f"{path}: there is no picture {path.stem} beside it, in images, in ../images, in the path of data.yaml"
+        " or in the folder to label"
+    )
 
 
-def _find_picture(path: Path, name: str) -> str:
-    """The picture that a label file names: beside the file or in images, here or in the folder above."""
+def _find_picture(path: Path, name: str, others: Sequence[Path]) -> str:
+    """The picture that a label file names: beside the file or in images, here or in the folder above, or in
+    another folder.
+    """
     name = str(name).replace("\\", "/")
-    for folder in (path.parent, path.parent / "images", path.parent.parent, path.parent.parent / "images"):
+    near = path.parent, path.parent / "images", path.parent.parent, path.parent.parent / "images"
+    for folder in (*near, *others):
         for tried in (name, PurePosixPath(name).name):
             if is_file(folder / tried):
                 return str(folder / tried)
-    raise InputError(f"{path}: its picture {name} is neither beside it nor in images")
+    raise InputError(
+        f"{path}: its picture {name} is neither beside it, nor in images, nor in the folder to label"
+    )
 
 
 def _make_reference(name: str, picture: str, polygon: Floats) -> Reference:

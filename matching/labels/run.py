@@ -82,7 +82,7 @@ class Labels:
             tracks = number_tracks([picture.places for picture in pictures])
         folder, out = make_absolute(self.folder), make_absolute(self.out)
         return {
-            "coco": lambda: formats.write_coco(pictures, self.classes, tracks),
+            "coco": lambda: formats.write_coco(pictures, self.classes, tracks, folder),
             "yolo": lambda: formats.write_yolo(pictures, self.classes, folder),
             "labelme": lambda: formats.write_labelme(pictures, tracks, folder, out),
             "voc": lambda: formats.write_voc(pictures, folder),

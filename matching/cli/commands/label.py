@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about odd pictures: what matters is recorded
         labels = label_pictures(
-            read_references(arguments.references, arguments.mask),
+            read_references(arguments.references, arguments.mask, arguments.folder),
             arguments.folder,
             arguments.out,
             form=arguments.format,

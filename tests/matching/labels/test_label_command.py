@@ -133,8 +133,23 @@ def test_the_picture_of_a_yolo_file_is_in_images(label, tmp_path, monkeypatch, f
     (reference,) = read_references([Path("both.txt")])
     assert reference.name == "class 0"
     (tmp_path / picture / "both.png").unlink()
-    with pytest.raises(InputError, match=r"no picture both beside it, in images or in \.\./images"):
+    with pytest.raises(
+        InputError, match=r"no picture both beside it, in images, in \.\./images, in the path"
+    ):
         read_references([Path("both.txt")])
+
+
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize(("form", "name"), [("coco", "annotations.json"), ("yolo", "labels/both.txt")])
+def test_labels_of_a_run_are_references_where_they_are(label, tmp_path, form, name, moved):
+    """They name the folder of their pictures; if it is gone, these are in the folder to label."""
+    assert label("astronaut.png", "cup.png", "--out", "first", "--format", form)[0] == 0
+    if moved:
+        for file in (tmp_path / "first" / "data.yaml", tmp_path / "first" / "annotations.json"):
+            if file.exists():
+                file.write_text(file.read_text().replace("photos", "gone"))
+    assert label(f"first/{name}", "--out", "again", "--format", "csv")[0] == 0
+    assert set(boxes(read_csv(tmp_path / "again" / "labels.csv")[:2])) == set(THERE)
 
 
 def test_a_mask_and_a_folder_of_one_class(label, tmp_path):
@@ -256,7 +271,7 @@ def test_what_cannot_be_used(label, tmp_path):
         (["none.png"], "none.png: no such file"),
         (["flat.png"], "flat.png: flat has no features, so it can't be found"),
         (["empty.json"], "empty.json: has no boxes and no polygons"),
-        (["gone.json"], "gone.json: its picture no.png is neither beside it nor in images"),
+        (["gone.json"], "gone.json: its picture no.png is neither beside it, nor in images"),
         (["wrong.json"], "wrong.json: is not a label file of COCO, LabelMe or YOLO"),
         (["other.json"], "is not a label file of COCO, LabelMe or YOLO ('categories' is missing)"),
         (["cup.png", "astronaut.png", "--mask", "cup.png"], "astronaut.png: has no --mask"),
