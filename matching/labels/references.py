@@ -205,8 +205,8 @@ def _find_yolo_picture(path: Path, others: Sequence[Path]) -> str:
                 if is_file(folder / name):
                     return str(folder / name)
     raise InputError(
-        f"{path}: there is no picture {path.stem} beside it, in images, in ../images, in the path of data.yaml"
-        " or in the folder to label"
+        f"{path}: there is no picture {path.stem} beside it, in images, in ../images, in the path of"
+        " data.yaml or in the folder to label"
     )
 
 

@@ -211,6 +211,7 @@ def _find_members(links: Sequence[Link], shots: Mapping[int, Shot]) -> Iterator[
                 heappush(open_ones, (_rank(further), further))
 
 
-def _rank(link: Link) -> tuple[bool, int, int, int]:
+def _rank(link: Link) -> tuple[bool, bool, int, int, int]:
     """The least comes first; no two links of a collection have the same."""
-    return link.relation.kind == "same thing", -link.n_matches, link.image0, link.image1
+    relation = link.relation
+    return relation.kind == "same thing", relation.mirrored, -link.n_matches, link.image0, link.image1

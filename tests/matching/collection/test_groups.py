@@ -149,8 +149,8 @@ def test_what_is_small_in_one_of_the_pictures_joins_no_group(tmp_path):
     assert not link.is_strong
 
 
-def _link(image0, image1, n_matches, kind="copy"):
-    return Link(image0, image1, Relation(kind, None, 1.0, 1.0, 0.0, 1.0, False), 0.5, n_matches)
+def _link(image0, image1, n_matches, kind="copy", mirrored=False):
+    return Link(image0, image1, Relation(kind, None, 1.0, 1.0, 0.0, 1.0, mirrored), 0.5, n_matches)
 
 
 def _members_by_definition(links, images):
@@ -161,7 +161,13 @@ def _members_by_definition(links, images):
     while len(reached) < len(order):
         link = min(
             (link for link in links if (link.image0 in reached) != (link.image1 in reached)),
-            key=lambda x: (x.relation.kind == "same thing", -x.n_matches, x.image0, x.image1),
+            key=lambda x: (
+                x.relation.kind == "same thing",
+                x.relation.mirrored,
+                -x.n_matches,
+                x.image0,
+                x.image1,
+            ),
         )
         link = link.reverse() if link.image1 in reached else link
         reached.append(link.image1)
@@ -177,7 +183,10 @@ def test_members_are_reached_by_the_best_links(seed):
     pairs = [(k, int(rng.integers(k))) for k in range(1, 12)]
     pairs += [(int(a), int(b)) for a, b in rng.integers(0, 12, (20, 2)) if a != b]
     kinds = ["copy", "same thing"]
-    links = [_link(a, b, int(rng.integers(3, 6)), kinds[rng.integers(2)]) for a, b in dict.fromkeys(pairs)]
+    links = [
+        _link(a, b, int(rng.integers(3, 6)), kinds[rng.integers(2)], bool(rng.integers(2)))
+        for a, b in dict.fromkeys(pairs)
+    ]
     told = [(m.picture, m.of, m.link and m.link.n_matches) for m in _find_members(links, images)]
     assert told == _members_by_definition(links, images)
 
@@ -187,6 +196,13 @@ def test_pictures_of_the_same_thing_come_last():
     links = [_link(0, 1, 900, "same thing"), _link(0, 2, 10), _link(2, 1, 5)]
     images = {k: Shot(k, name, size) for k, (name, size) in enumerate([("a", 30), ("b", 20), ("c", 10)])}
     assert [(m.picture, m.of) for m in _find_members(links, images)] == [("a", None), ("c", "a"), ("b", "c")]
+
+
+def test_a_thumbnail_is_that_of_the_original_and_not_of_its_mirror_image():
+    links = [_link(0, 1, 800, "mirrored", True), _link(1, 2, 204, "mirrored", True), _link(0, 2, 195)]
+    images = {k: Shot(k, name, size) for k, (name, size) in enumerate([("a", 30), ("mirror", 20), ("c", 10)])}
+    found = list(_find_members(links, images))
+    assert [(m.picture, m.of) for m in found] == [("a", None), ("c", "a"), ("mirror", "a")]
 
 
 def test_a_group_of_many_pictures_takes_no_time():
