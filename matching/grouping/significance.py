@@ -5,7 +5,7 @@ predicted from those that agreed before. Its factor is the density of the predic
 the mean density at the ends of all matches; a match that disagrees has a factor below one.
 
 If the ends were shuffled, the mean of each such factor would be one, whatever was read before. So their
-product is a martingale, and it ever exceeds 1 / p with a probability of p at most (Ville's inequality),
+product is a martingale, and the probability that it ever exceeds 1 / p is at most p (Ville's inequality),
 wherever reading ends. With one test for each seed and each tolerance, the number of false alarms of an object
 (Desolneux, Moisan and Morel: a contrario) is the number of tests over its largest product: how many objects
 as good as this one, or better, the same matches give on average when their ends are shuffled.
