@@ -156,5 +156,5 @@ def test_adding_what_an_index_has_needs_no_lock(photos, cache, tmp_path):
         with wait_for_databases(0):
             added = add_pictures(tmp_path, paths, cache=cache, jobs=1)
             assert (added.indexed, added.counts.indexed) == (0, 2)
-            with pytest.raises(InputError, match="the index is locked by another process"):
+            with pytest.raises(InputError, match="the index is still locked by another process"):
                 add_pictures(tmp_path, [*paths, str(photos / "c.png")], cache=cache, jobs=1)
