@@ -99,8 +99,8 @@ def measure_significance(
 ) -> Floats:
     """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`.
 
-    Matches are read around their places in the picture where these are more, so that of a print with many
-    copies each is read apart. Shuffling the ends does not change which picture that is.
+    Matches are read in the picture in which they have more places, so that each of many copies of a print is
+    read separately. Shuffling the ends does not change which picture that is.
     """
     if _count_places(correspondences.xy1) > _count_places(correspondences.xy0):
         correspondences = correspondences.reverse()
