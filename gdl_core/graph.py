@@ -49,7 +49,7 @@ class KnnGraph:
         distances = np.ascontiguousarray(self.distances, dtype=np.float64)
         if indices.ndim != 2 or indices.shape != distances.shape:
             raise ValueError(
-                f"indices and distances must have one shape (n, K), got {indices.shape}, {distances.shape}"
+                f"indices and distances must have equal shapes (n, K), got {indices.shape}, {distances.shape}"
             )
         _check_range(indices, len(indices), least=-1)
         object.__setattr__(self, "indices", np.ascontiguousarray(indices, dtype=np.int32))
@@ -158,7 +158,7 @@ class AffinityGraph:
         weights = np.ascontiguousarray(self.weights, dtype=np.float64)
         if any(a.ndim != 1 for a in (indptr, indices, weights)) or len(indices) != len(weights):
             raise ValueError(
-                "indices and weights must have one shape (nnz,), indptr (n + 1,),"
+                "indices and weights must have equal shapes (nnz,), indptr (n + 1,),"
                 f" got {indices.shape}, {weights.shape}, {indptr.shape}"
             )
         if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():

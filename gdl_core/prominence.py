@@ -20,9 +20,9 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
     weight that leaves it (`prominences`). Among all choices of ``n_clusters`` branches that do not contain
     each other, dynamic programming finds the one with the largest product of prominences, exactly. Samples
     that are in no chosen branch, such as tiny clusters and noise between clusters, are labelled -1. Branches
-    with fewer than a twentieth of n / n_clusters samples are ignored, unless there are too few others. If no
-    merge joins a part of the graph to the rest, and it has at least that many samples, it holds a cluster,
-    even if this gives more than ``n_clusters``.
+    with fewer than a twentieth of n / n_clusters samples are ignored, unless there are too few others. A part
+    of the graph that no merge joins to the rest holds a cluster if it has at least that many samples, even if
+    this gives more than ``n_clusters``.
 
     Parameters
     ----------

@@ -129,14 +129,14 @@ def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: i
         The message; empty if all is as requested.
     """
     if chosen.n_clusters < n_clusters:
-        few = f"there are only {chosen.n_clusters} to start from"
+        few = f"the number of initial clusters is only {chosen.n_clusters}"
         if tree.n_initial == len(tree.initial_labels):
             return few
         return f"{few}; fit with this n_clusters or a smaller n_initial_neighbors"
     if chosen.n_clusters > n_clusters:
-        return f"{chosen.n_clusters} left, parts of the graph that no edge joins"
+        return f"{chosen.n_clusters} clusters are left, parts of the graph that no edge joins"
     if (tree.affinities[: chosen.n_merges] == 0).any():
-        return "no positive affinity left before that number: joined the rest by edges and distance"
+        return "no positive affinity was left before this number: the rest were joined by edges and distance"
     if asked is not None and chosen.min_cluster_size < asked:
         return f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
     return ""

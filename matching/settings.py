@@ -105,7 +105,7 @@ MAX_PIXELS = Setting(
     10**9,
     text="largest number of pixels at which a picture is matched; larger pictures are reduced",
 )
-MAX_MATCHES = Setting(3000, 1, LARGEST, text="number of candidate correspondences, the best ones")
+MAX_MATCHES = Setting(3000, 1, LARGEST, text="largest number of candidate correspondences; the best are kept")
 MAX_NFA = Setting(
     0.01,
     1e-15,

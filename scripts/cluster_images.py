@@ -101,8 +101,8 @@ def measure(args: argparse.Namespace) -> None:
 
 
 def choose_methods(names: list[str] | None, n_neighbors: int) -> tuple[str, ...]:
-    """The methods named, in their order; by default all that are installed and have K of their own on the
-    graph, with a word on the others.
+    """The named methods, in their order; by default all that are installed and need no more neighbours than
+    the graph has. Those that are left out are named on standard error.
     """
     baselines.check_names(tuple(names or ()))
     chosen = [name for name in METHODS if not names or name in names]

@@ -52,7 +52,7 @@ def evaluate(args: argparse.Namespace) -> None:
 
 
 def summary(rows: list[dict], names: tuple[str, ...]) -> str:
-    """A line a method: sums over all pairs, the mean of the purity and of the seconds."""
+    """One line per method: sums over all pairs, the mean of the purity and of the seconds."""
     sums = ("objects", "found", "clusters", "mixed", "spurious", "matches")
     lines = []
     for name in names:

@@ -64,7 +64,7 @@ def evaluate_counts(args: argparse.Namespace) -> None:
     rows = list(tqdm(measure_counts(args.data, MatchConfig()), desc="pairs", disable=args.quiet))
     for row in rows:
         if row["missed"] or row["strangers"] or row["twice"]:
-            print("{pair}: {counted} counted, {exact} there, and {promo} with other print".format(**row))
+            print("{pair}: {counted} counted, {exact} there, and {promo} with another print".format(**row))
     print(format_counts(rows))
 
 
@@ -72,7 +72,7 @@ def evaluate_ranking(args: argparse.Namespace) -> None:
     rows = list(tqdm(measure_ranking(args.data, MatchConfig()), desc="scenes", disable=args.quiet))
     total = {name: sum(row[name] for row in rows) for name in ("comparisons", "by_score", "by_rank")}
     print(
-        "products that stand there above those that don't: {by_score} of {comparisons} by score,".format(
+        "products on the shelf above products that are not: {by_score} of {comparisons} by score,".format(
             **total
         )
     )

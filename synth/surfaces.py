@@ -81,7 +81,7 @@ def moving_surfaces(
     """
     if n_objects < 0 or not 0 <= outliers < 1 or matches[0] < 1 or matches[1] < matches[0]:
         raise ValueError(
-            "n_objects must be at least 0, outliers in [0, 1), matches a pair that rises from 1, "
+            "n_objects must be at least 0, outliers in [0, 1), matches an ascending pair of at least 1, "
             f"got {n_objects}, {outliers}, {matches}"
         )
     rng = np.random.default_rng(seed)

@@ -43,7 +43,7 @@ def write_text(path: Path, text: str) -> None:
 
 def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
     """Read rows: numbers as float (an empty field as nan), all else as str. Raises ValueError if there are no
-    rows, a row is shorter or longer than the head, or one of the columns is missing.
+    rows, a row is shorter or longer than the header, or one of the columns is missing.
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file; a CSV file is needed")
@@ -55,7 +55,7 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
         raise ValueError(f"{path} must have the columns {', '.join(columns)}; {missing[0]} is missing")
     for number, row in enumerate(raw, start=1):
         if None in row or None in row.values():
-            raise ValueError(f"{path}: row {number} must have as many fields as the head")
+            raise ValueError(f"{path}: row {number} must have as many fields as the header")
     rows = [{k: _parse_value(v) for k, v in row.items()} for row in raw]
     if not rows:
         raise ValueError(f"{path} must hold at least one row, found none")

@@ -23,7 +23,7 @@ from eval.images.lbp import lbp_histograms
 FOLDER = "GDL_DATA"  # the variable that names the folder with clustering/
 IN_FOLDER = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb": 38}  # classes
 SHIPPED = ("digits", "textures")
-NOT_TO_BE_HAD = {"frgc": "FRGC ver2.0 is given out under a licence only, not publicly"}
+NOT_TO_BE_HAD = {"frgc": "FRGC ver2.0 is available only under a licence, not publicly"}
 FACES = ("yaleb",)
 _MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 MNIST_FILES = {  # SHA-256

@@ -54,8 +54,8 @@ def patterns(image: NDArray, radius: float) -> NDArray[np.int64]:
 def chi_square_distances(f):
     """d(x, y) = sum_k (x_k - y_k)^2 / (x_k + y_k), terms 0 / 0 left out; (n, d) float32 to (n, n) float32.
 
-    For counts, each term is x_k + y_k - 4 x_k y_k / (x_k + y_k). So apart from the sums, only those k need be
-    visited at which both are positive; most counts of small blocks are 0.
+    For counts, each term is x_k + y_k - 4 x_k y_k / (x_k + y_k). So apart from the sums, only the k at
+    which both are positive need to be visited; most counts of small blocks are 0.
     """
     n, d = f.shape
     sums = np.empty(n)

@@ -124,7 +124,7 @@ def _quality_table(title: str, key: str, paper: dict, table: dict, sets: list[st
     lines = [[METHODS[name].label, *(cell(d, name) for d in sets)] for name in _methods(table)]
     text = f"## {title}\n\n" + format_markdown(["method", *sets], lines)
     if paper:
-        text += "\n\nIn brackets the paper's figure. "
+        text += "\n\nThe paper's figures are in brackets. "
         text += " ".join(f"{name}: {reason}." for name, reason in NOT_TO_BE_HAD.items())
     return text
 
@@ -165,7 +165,7 @@ def _margins(table: dict, sets: list[str]) -> str:
         cells = [f"{nmi:.3f} ({nmi - best['nmi']:+.3f})" for nmi in ours]
         lines.append([dataset, *cells, METHODS[best["method"]].label + tuned, f"{best['nmi']:.3f}"])
     head = "## One fixed setting (a=1, min_cluster_size=5) against the best rival, tuned on the labels\n\n"
-    head += "In brackets how far ahead.\n\n"
+    head += "The difference from the best rival is in brackets.\n\n"
     return head + format_markdown(["set", *fixed.values(), "best rival", "its NMI"], lines) if lines else ""
 
 
@@ -178,7 +178,7 @@ def _ratios(table: dict, sets: list[str]) -> str:
             if any(cells):
                 lines.append([dataset, METHODS[ours].label, *cells])
     head = "## Times as long as GDL\n\nCPU seconds after the search for neighbours, best run of each; "
-    head += "in brackets the paper's ratio of seconds.\n\n"
+    head += "the paper's ratio of seconds is in brackets.\n\n"
     names = [METHODS[name].label for name in TIMED]
     return head + format_markdown(["set", "compared with", *names], lines) if lines else ""
 
@@ -204,8 +204,8 @@ def _order(table: dict, sets: list[str]) -> str:
             agree, against = _compare(published, ours.__getitem__, [m for m in PAPER if m in ours])
             lines.append([dataset, f"{agree} of {agree + len(against)}", "; ".join(against)])
     head = "## The paper's order of methods\n\n"
-    head += "Pairs of methods that the paper's NMI puts more than 0.005 apart.\n\n"
-    return head + format_markdown(["set", "same order", "turned round"], lines) if lines else ""
+    head += "Pairs of methods whose NMI differs by more than 0.005 in the paper.\n\n"
+    return head + format_markdown(["set", "same order", "reversed"], lines) if lines else ""
 
 
 def _compare(published: dict, ours: Callable[[str], float], names: list[str]) -> tuple[int, list[str]]:

@@ -52,7 +52,7 @@ def _make_own_temporary_folder() -> Path:
     found = folder.lstat()  # does not follow a symbolic link
     own = user is None or (found.st_uid == user and not found.st_mode & 0o022)
     if not (stat.S_ISDIR(found.st_mode) and own):
-        raise PermissionError(f"{folder} must be a folder that its owner alone can write to, user {user}")
+        raise PermissionError(f"{folder} must be a folder that only its owner, user {user}, can write to")
     return folder
 
 

@@ -137,8 +137,8 @@ def refine(
     value: Array,
     changed: Array,
 ) -> Scalar:
-    """Offer the points first, first + step, ... before last the neighbours of their neighbours; returns how
-    many were taken.
+    """Offer the neighbours of their neighbours to the points first, first + step, ... before last; returns
+    how many were taken.
 
     old (n, m) int32: the previous neighbours, not changed; found and value also hold them at the start.
     fresh, changed (n, m) bool: which of ``old``, and finally of ``found``, the last round added; a

@@ -91,7 +91,7 @@ def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: b
     indices, distances = np.asanyarray(indices), np.asanyarray(distances)  # a memmap stays a memmap
     if indices.ndim != 2 or indices.shape != distances.shape:
         raise ValueError(
-            f"indices and distances must have one shape (n, m), got {indices.shape}, {distances.shape}"
+            f"indices and distances must have equal shapes (n, m), got {indices.shape}, {distances.shape}"
         )
     n = len(indices)
     check_n_neighbors(k, n)

@@ -54,7 +54,7 @@ class Plan:
 
 
 def plan_list(path: str | Path) -> Plan:
-    """Plan the pairs of a list: two paths in each line, separated by a tab, a comma or blanks.
+    """Plan the pairs of a list: two paths on each line, separated by a tab, a comma or blanks.
 
     Paths that contain blanks need a tab, a comma or quotes. Empty lines and comment lines (#) are skipped.
 

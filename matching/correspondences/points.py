@@ -90,8 +90,8 @@ def is_in_box(points: Array, others: Array, reach: float) -> Bools:
 
 
 def is_amid(points: Array, others: Array) -> Bools:
-    """Test which points (n, 2) lie inside others (k, 2), at most as far from one as its neighbours on
-    average.
+    """Test which points (n, 2) lie among others (k, 2): no farther from one than these typically are from
+    their neighbours.
     """
     pixels = np.unique(as_numbers(np.rint(others)))[:, None].view(np.float64)
     k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself

@@ -88,7 +88,7 @@ def find_motions(
 ) -> list[Ints]:
     """Find each motion that takes the rows (k,) of features, or some of them, to a copy -> m ends.
 
-    One of those that are known is not followed again, and new ones are added to these.
+    Known motions are not followed again; new ones are added to them.
     """
     features = scene.features
     first, second = scene.equal[:, (scene.alike > measure_product(bound)) & np.isin(scene.equal[0], rows)]
@@ -137,7 +137,7 @@ def is_same(ends: Ints, other: Ints) -> bool:
 
 
 def direct(xy: Floats, to: Ints) -> Ints:
-    """A motion (1, n), or, of one that is its own inverse, as half a turn is, either direction (2, n)."""
+    """A motion (1, n), or both directions (2, n) of one that is its own inverse, such as half a turn."""
     own = np.flatnonzero(to >= 0)
     back = np.where(to[to[own]] >= 0, to[to[own]], own)
     if 2 * np.count_nonzero(np.linalg.norm(xy[back] - xy[own], axis=1) <= AT) <= len(own):

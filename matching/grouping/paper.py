@@ -7,7 +7,7 @@
 
 Where the text leaves something open, this is done: of equal distances the smaller index comes first; if K0
 leaves fewer than n_T initial clusters, a smaller K0 is used; merging ends early if no two clusters have a
-positive affinity; a cluster without an inner edge is no object.
+positive affinity; a cluster without an inner edge is not an object.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class Rejection:
 
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """A group of correspondences that is no object."""
+    """A group of correspondences that is not an object."""
 
     stage: str  # the stage that dropped it, a key of REASONS
     members: Ints  # (k,), rows of its correspondences, ascending

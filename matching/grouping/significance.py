@@ -5,7 +5,7 @@ predicted from those that agreed before. Its factor is the density of the predic
 the mean density at the ends of all matches; a match that disagrees has a factor below one.
 
 If the ends were shuffled, the mean of each such factor would be one, whatever was read before. So their
-product is a martingale, and it ever exceeds 1 / p with a probability of p at most (Ville's inequality),
+product is a martingale, and the probability that it ever exceeds 1 / p is at most p (Ville's inequality),
 wherever reading ends. With one test for each seed and each tolerance, the number of false alarms of an object
 (Desolneux, Moisan and Morel: a contrario) is the number of tests over its largest product: how many objects
 as good as this one, or better, the same matches give on average when their ends are shuffled.
@@ -99,8 +99,8 @@ def measure_significance(
 ) -> Floats:
     """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`.
 
-    Matches are read around their places in the picture where these are more, so that of a print with many
-    copies each is read apart. Shuffling the ends does not change which picture that is.
+    Matches are read in the picture in which they have more places, so that each of many copies of a print is
+    read separately. Shuffling the ends does not change which picture that is.
     """
     if _count_places(correspondences.xy1) > _count_places(correspondences.xy0):
         correspondences = correspondences.reverse()

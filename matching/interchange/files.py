@@ -111,7 +111,7 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     ----------
     path : str or Path
         An .npz with arrays that have the names in `matches_from`, OpenCV's .yml, .xml or .json with such
-        matrices, or the .pt of `torch.save` with such tensors; .csv or .txt with x0 y0 x1 y1 [score] in each
+        matrices, or the .pt of `torch.save` with such tensors; .csv or .txt with x0 y0 x1 y1 [score] on each
         line; hloc's matches (.h5); COLMAP's database (.db).
     features : str or Path, optional
         hloc's features (.h5), which are needed unless the matches are those of a dense matcher.

@@ -43,7 +43,7 @@ class Completeness:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the place shows the whole, as far as it is visible; at least a third must be."""
+        """Whether the place shows the whole, as far as it is visible; at least a third must be visible."""
         return self.value >= WHOLE and self.visible >= VISIBLE
 
 

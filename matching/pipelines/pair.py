@@ -139,7 +139,7 @@ def match_described(
     details: Sequence[FindDetails] | None = None,
     pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
-    """Match described pictures as `match` does; negatives are tried only with `stages`, in twice the time."""
+    """Match described pictures as `match` does, but without negatives unless `stages` include them."""
     clock = clock or Clock()
     # The stages use the pictures in a canonical order, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest

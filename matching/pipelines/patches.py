@@ -49,7 +49,7 @@ def describe_patches(
 
 
 def find_exact(repeats: Repeats, objects: list[MatchedObject], known: Floats, step: float) -> list[int]:
-    """List the exact copies, not both ends of which lie amid known points (k, 2); step: fine pixels' size."""
+    """List the exact copies, unless both ends lie amid known points (k, 2); step: the size of fine pixels."""
     return [
         k
         for k, one in enumerate(objects)
@@ -63,7 +63,7 @@ def find_exact(repeats: Repeats, objects: list[MatchedObject], known: Floats, st
 def add_patches(
     known: Located, periodic: Bools, joins: Ints, found: Located, kept: list[int], most: int
 ) -> tuple[Located, Bools, Ints]:
-    """Add patches to the objects: these, which are periodic (n,), and the places that they join (n, 2)."""
+    """Add patches to the objects -> all objects, which are periodic (n,), which places they join (n, 2)."""
     objects = [(known, k) for k in range(len(known.scores))] + [(found, k) for k in kept]
     order = np.argsort([-part.scores[k] for part, k in objects], kind="stable")
     periodic = np.append(periodic, np.zeros(len(kept), bool))[order]

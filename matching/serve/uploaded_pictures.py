@@ -24,8 +24,8 @@ from matching.result import MatchResult
 WARPED = 8  # objects that the report warps: each takes a second
 # What the page offers instead of options of the command. Hints at other options or Python are left out.
 FIELDS = {
-    "--max-matches 6000": "6000 in “Candidates at most”",
-    "masking the texture with --mask0 and --mask1": "cutting the texture off",
+    "--max-matches 6000": "6000 in “Maximum candidates”",
+    "masking the texture with --mask0 and --mask1": "cropping the texture out",
 }
 MORE = "the report below lists all groups under “Rejected matches, and why”"
 

@@ -172,7 +172,7 @@ def report_relations(db, pairs):
         path_of = dict(store.rows("SELECT id, path FROM images"))
         for link in find_links(store):
             told[kinds[path_of[link.image0]], link.relation.role] += 1
-    print("| made | pairs | told as that | as something else |\n|---|---|---|---|")
+    print("| made as | pairs | relation right | relation wrong |\n|---|---|---|---|")
     for kind, wanted in KINDS.items():
         others = ", ".join(f"{name} {n}" for (k, name), n in told.items() if k == kind and name != wanted)
         total = sum(k == kind for *_, k in pairs)
@@ -183,7 +183,7 @@ def report_relations(db, pairs):
 
 def report_hashes(pairs):
     imagehash = importlib.import_module("imagehash")
-    print(f"\n| hash | {' | '.join(KINDS)} | of other photographs |\n|---" + "|---" * (len(KINDS) + 1) + "|")
+    print(f"\n| hash | {' | '.join(KINDS)} | unrelated photographs |\n|---" + "|---" * (len(KINDS) + 1) + "|")
     photographs = sorted({photograph for _, photograph, _ in pairs})
     for name in HASHES:
         code = {}

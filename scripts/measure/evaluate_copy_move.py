@@ -77,7 +77,7 @@ def evaluate(args: argparse.Namespace) -> None:
 
 
 def draw(photograph, rng, side, kind):
-    """The photograph with a patch copied in a way."""
+    """The photograph with a patch copied in one of the ways."""
     angle = float(rng.uniform(0, 360)) if kind == "turned" else 0.0
     scale = float(1.25 ** rng.uniform(-1, 1)) if kind == "scaled" else 1.0
     return copy_patch(photograph, rng, side, angle, scale, 0.0 if kind == "copied" else FADE)

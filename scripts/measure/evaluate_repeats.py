@@ -2,9 +2,10 @@
 
 Panels of a comic with a face in three or five, boards of a shelf with one to four copies of each product, a
 wall of 36 tiles, a page with one icon 40 times. A thing is counted right if it has as many places as there
-are copies, and placed right if each place also lies in the box of a different copy, within a tenth. (The
-unit of a wall may begin anywhere in a tile, so a wall is rarely placed right.) A page is exact if all things
-are placed right and nothing else is counted; textures are not counted.
+are copies, and at least one place lies in the box of a copy, to within a tenth of the box; it is placed right
+if each place lies in the box of a different copy. (The unit of a wall may begin anywhere in a tile, so a wall
+is rarely placed right.) A page is exact if all things are placed right and nothing else is counted; textures
+are not counted.
 
 python scripts/measure/evaluate_repeats.py --models $GDL_DATA/models --tiles $GDL_DATA/tiles
 """
@@ -37,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def evaluate(args: argparse.Namespace) -> None:
     if (args.models is None) != (args.tiles is None):
-        raise ValueError("--models and --tiles go together")
+        raise ValueError("--models and --tiles must be given together")
     photographs = read_shipped() if args.models is None else read_folders(args.models, args.tiles)
     totals: dict = defaultdict(lambda: np.zeros(6, int))
     for seed in args.seeds:

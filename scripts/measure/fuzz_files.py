@@ -1,4 +1,4 @@
-"""Give damaged PNG, JPEG, TIFF and WebP files to the command: each must be read, or refused in one line.
+"""Give damaged PNG, JPEG, TIFF and WebP files to the command: each must be read, or rejected with one line.
 
 A file fails if there is a traceback, a crash, a hang (60 s), more than 2 GB, anything else on standard error,
 or a result folder despite an error. Each runs in a separate process. Exit status: 0 none failed, 1 some did.
@@ -58,7 +58,7 @@ def measure(args: argparse.Namespace) -> int:
 
 
 def summary(outcomes: list[fuzz.Outcome]) -> str:
-    """A line a codec and kind of damage, then one for each file that failed."""
+    """One line per codec and kind of damage, then one for each file that failed."""
     groups = sorted({kind(o) for o in outcomes})
     lines = []
     for group in groups:

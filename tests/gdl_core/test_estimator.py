@@ -100,7 +100,7 @@ def test_threads_give_the_same_bits(metric):
 
 
 def test_one_sample():
-    with pytest.warns(UserWarning, match="there are only 1 to start from"):
+    with pytest.warns(UserWarning, match="the number of initial clusters is only 1"):
         model = fit([[1.0, 2.0]], n_clusters=2)
     np.testing.assert_array_equal(model.labels_, [0])
     assert model.n_clusters_ == 1
@@ -181,8 +181,10 @@ def test_fewer_initial_clusters_than_clusters():
 def test_a_cut_above_the_initial_clusters_says_how_to_get_more():
     model = fit(SAMPLES, n_clusters=5)
     n_initial = model.tree_.n_initial
-    remedy = "to start from; fit with this n_clusters or a smaller n_initial_neighbors"
-    with pytest.warns(UserWarning, match=f"n_clusters=60: there are only {n_initial} {remedy}"):
+    remedy = "; fit with this n_clusters or a smaller n_initial_neighbors"
+    with pytest.warns(
+        UserWarning, match=f"n_clusters=60: the number of initial clusters is only {n_initial}{remedy}"
+    ):
         assert model.cut(60).max() + 1 == n_initial < 60
     for parameters in ({"n_clusters": 60}, {"n_clusters": 5, "n_initial_neighbors": 0}):
         with warnings.catch_warnings():
@@ -193,12 +195,12 @@ def test_a_cut_above_the_initial_clusters_says_how_to_get_more():
 
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors:UserWarning")
 def test_fewer_samples_than_clusters():
-    with pytest.warns(UserWarning, match="there are only 5 to start from$"):
+    with pytest.warns(UserWarning, match="the number of initial clusters is only 5$"):
         assert fit(SAMPLES[:5], n_clusters=9, n_neighbors=3).n_clusters_ == 5
 
 
 def test_no_affinity_left_with_samples_reaches_the_number_by_distance():
-    with pytest.warns(UserWarning, match="n_clusters=3: no positive affinity left"):
+    with pytest.warns(UserWarning, match="n_clusters=3: no positive affinity was left"):
         model = fit(BLOBS, n_clusters=3)
     assert model.n_clusters_ == 3
     blob = np.repeat(np.arange(6), 40)
@@ -210,14 +212,16 @@ def test_no_affinity_left_with_samples_reaches_the_number_by_distance():
 
 def test_no_affinity_left_in_a_sparse_graph_leaves_its_parts():
     graph = kneighbors_graph(BLOBS, 20, mode="distance")
-    with pytest.warns(UserWarning, match="n_clusters=3: 6 left, parts of the graph that no edge joins"):
+    with pytest.warns(
+        UserWarning, match="n_clusters=3: 6 clusters are left, parts of the graph that no edge joins"
+    ):
         model = fit(graph, n_clusters=3, metric="precomputed")
     assert model.n_clusters_ == 6
 
 
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors:UserWarning")
 def test_duplicates():
-    with pytest.warns(UserWarning, match="no positive affinity left"):
+    with pytest.warns(UserWarning, match="no positive affinity was left"):
         assert fit(np.ones((100, 2)), n_clusters=3, min_cluster_size=1).n_clusters_ == 3
     groups = np.repeat(np.arange(8), 25)
     assert same_partition(fit(RNG.normal(size=(8, 3))[groups], n_clusters=8).labels_, groups)

@@ -153,7 +153,7 @@ def test_bad_input(x, options, message):
 @pytest.mark.parametrize(
     ("indices", "distances", "message"),
     [
-        ([[1], [0]], [[1.0]], "one shape"),
+        ([[1], [0]], [[1.0]], "equal shapes"),
         ([[1], [2]], [[1.0], [1.0]], r"indices must be in \[0, 1\]"),
         ([[0], [0]], [[1.0], [1.0]], "the sample itself"),
         ([[1], [0]], [[-1.0], [1.0]], "not negative"),
@@ -175,7 +175,7 @@ def test_knn_graph_record_checks_itself(indices, distances, message):
     [
         ([0, 1, 2], [1, 500], [1.0, 1.0], r"indices must be in \[0, 1\], got 1 to 500"),
         ([0, 1, 2], [1, -1], [1.0, 1.0], r"indices must be in \[0, 1\], got -1 to 1"),
-        ([0, 1, 2], [1, 0], [1.0], r"one shape \(nnz,\)"),
+        ([0, 1, 2], [1, 0], [1.0], r"equal shapes \(nnz,\)"),
         ([0, 3, 2], [1, 0], [1.0, 1.0], "indptr must rise from 0 to the number of edges, 2"),
         ([0, 1, 1], [1, 0], [1.0, 1.0], "indptr must rise from 0 to the number of edges, 2"),
         ([], [], [], "indptr must rise"),

@@ -136,7 +136,7 @@ class Problem:
         return self.distances(), "precomputed"
 
     def graph(self, bandwidth: float, n_neighbors: int | None = None) -> AffinityGraph:
-        """The directed K-NN graph with the weights of Eq. 1; weights too small for float64 are no edges."""
+        """The directed K-NN graph with the weights of Eq. 1; weights too small for float64 give no edge."""
         graph = affinity_graph(self.knn(n_neighbors), bandwidth)
         return graph if graph.weights.all() else AffinityGraph.from_csr(graph.to_csr())
 

@@ -145,8 +145,8 @@ def ncuts(embedding: NDArray, seed: int, max_iter: int = 200, n_starts: int = 10
     vectors.
 
     Starts from rows of the embedding as orthogonal to each other as can be, alternates between the best
-    discrete solution (row maxima) and the best rotation (SVD); of `n_starts` first rows the nearest
-    solution is kept.
+    discrete solution (row maxima) and the best rotation (SVD); the nearest solution over `n_starts`
+    choices of the first row is kept.
     """
     rng = np.random.default_rng(seed)
     n, k = embedding.shape

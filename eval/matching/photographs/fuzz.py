@@ -139,7 +139,7 @@ def _fault(status, seconds, memory, error, out, path):
     if memory > MEMORY_LIMIT:
         return f"{memory:.0f} MB"
     if status == 2 and not (len(lines) == 1 and path.name in error):
-        return f"{len(lines)} lines that don't name the file" if lines else "no reason told"
+        return f"{len(lines)} lines that don't name the file" if lines else "no reason given"
     if status == 2 and out.exists():
         return "left an output folder"
     if status != 2 and lines:

@@ -66,7 +66,7 @@ def measure_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
 def measure_other_shelves(data: Path, out: Path, show: Show) -> list[Corrections]:
     """Find all products; the reference of each is its first labelled place, in the order of the scenes.
 
-    Labels of a product in the scene of its reference are not counted, nor is a product without reference.
+    Labels of a product in the scene of its reference are not counted, nor is a product without a reference.
     """
     scenes, references = read_scenes(data), dict[str, Reference]()
     left_out = read_uncertain(data)
@@ -124,7 +124,7 @@ def format_corrections(found: Sequence[Corrections]) -> str:
     )
     rate = 100 * (to_drop + to_draw) / len(found)
     return (
-        f"{len(found)} pictures with {there} things: {right} labelled rightly, {to_draw} to draw,"
+        f"{len(found)} pictures with {there} things: {right} labelled correctly, {to_draw} to draw,"
         f" {to_drop} to drop;\n{rate:.0f} corrections in 100 pictures,"
         f" {100 * there / len(found):.0f} labels by hand"
     )

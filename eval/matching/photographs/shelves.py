@@ -410,7 +410,7 @@ def scenes_summary(rows: Iterable[dict]) -> str:
     total = {name: sum(row[name] for row in rows) for name in SCENE_COLUMNS[1:-1]}
     return (
         "{objects} objects in {pairs} pairs, {spanning} span several products, {side_by_side} of these "
-        "such as stand alike in both;\n{over_unmatched} lie over a product without a match in it;\n"
+        "with the same arrangement in both;\n{over_unmatched} lie over a product without a match in it;\n"
         "of {labelled} with labelled matches {same_product} join the same product, {other_product} different "
         "ones;\n{found} of {instance_pairs} pairs of instances found"
     ).format(pairs=len(rows), **total)

@@ -51,7 +51,7 @@ def stages(trial: Trial) -> Stages:
     c = trial.candidates
     correspondences = Correspondences(c.xy0, c.xy1, c.maps)
     found = find_clusters(correspondences, config)
-    assert found is not None, "a trial has true matches enough"
+    assert found is not None, "a trial has enough true matches"
     clusters = np.full(len(correspondences), -1, np.int64)
     clusters[found.rows] = np.argsort(np.argsort(-np.bincount(found.labels), kind="stable"))[found.labels]
     graph, k = _among_all(found.graph, found.rows, len(correspondences)), found.knn.n_neighbors

@@ -88,8 +88,8 @@ def summary(rows: list[dict]) -> str:
     parts = [
         f"Seeds {seeds[0]} to {seeds[-1]}{won}.{own}",
         "## Over all trials\n\n" + format_overall(rows),
-        "## Mean F a panel\n\n" + format_panel(rows, "F"),
-        "## Objects found a panel\n\n" + format_panel(rows, "objects found"),
+        "## Mean F in each panel\n\n" + format_panel(rows, "F"),
+        "## Objects found in each panel\n\n" + format_panel(rows, "objects found"),
         "## Where a rival is ahead\n\n" + format_ahead(rows),
     ]
     return "\n\n".join(parts) + "\n"
@@ -104,7 +104,7 @@ def format_overall(rows: list[dict]) -> str:
         "recall",
         "true matches",
         "objects found",
-        "clusters an object",
+        "clusters per object",
         "mixed",
         "s",
     ]
@@ -114,7 +114,7 @@ def format_overall(rows: list[dict]) -> str:
         "recall": lambda m: f"{mean(rows, m, 'recall'):.3f}",
         "true matches": lambda m: f"{mean(rows, m, 'true_matches'):.0f}",
         "objects found": lambda m: f"{share_found(rows, m):.1%}",
-        "clusters an object": lambda m: (
+        "clusters per object": lambda m: (
             f"{mean(rows, m, 'clusters') / max(mean(rows, m, 'objects_found'), 1e-9):.2f}"
         ),
         "mixed": lambda m: f"{mean(rows, m, 'mixed'):.2f}",

@@ -54,7 +54,7 @@ def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     what = parser.add_argument_group("which pairs")
-    options.add_path(what, "pairs", "FILE", "a list with two paths in each line")
+    options.add_path(what, "pairs", "FILE", "a list with two paths on each line")
     options.add_path(what, "all", "DIR", "all pairs of the pictures in a folder")
     options.add_path(what, "query", "DIR", "match each picture of this folder with each of --gallery")
     options.add_path(what, "gallery", "DIR", "the folder whose pictures --query is matched with")
@@ -74,7 +74,7 @@ def make_parser() -> options.LineParser:
     options.add_path(where, "colmap", "DIR", "write all matches as COLMAP's database.db")
     options.add_path(where, "hloc", "DIR", "write all matches as hloc's files")
     options.add_flag(
-        where, "static", "leave out objects that moved: the camera's motion does not explain them"
+        where, "static", "leave out objects that moved: those that the camera's motion does not explain"
     )
     text = "number of pairs in the report, the best first"
     options.add_setting(where, "html_pairs", options.count_setting(100, text))

@@ -33,7 +33,7 @@ DESCRIPTION = """\
 Group the matches that another program found between two pictures into the objects that both show.
 
 FILE  .npz  arrays with the names of LightGlue, LoFTR or vismatch, or xy0, xy1
-      .csv, .txt  x0 y0 x1 y1 [score] in each line; a smaller score is better
+      .csv, .txt  x0 y0 x1 y1 [score] on each line; a smaller score is better
       .yml, .xml, .json  matrices with such names, of OpenCV's FileStorage
       .h5   matches of hloc, with --features; all pairs of the file
       .db   database of COLMAP; all pairs of the file"""
@@ -61,9 +61,9 @@ def make_parser() -> options.LineParser:
     options.add_path(group, "features", "FILE", "the keypoints of hloc's matches")
     for k in range(2):
         options.add_path(
-            group, f"image{k}", "FILE", f"picture {k}; of a file with many pairs, only this pair is grouped"
+            group, f"image{k}", "FILE", f"picture {k}; if the file has many pairs, only this pair is grouped"
         )
-    options.add_path(group, "images", "DIR", "folder of the pictures of a file with many pairs")
+    options.add_path(group, "images", "DIR", "folder of the pictures, for a file with many pairs")
     options.add_flag(group, "planes", "split each object into the planes that it consists of")
     text = "COLMAP: write two-view geometries of all objects, not only of the static scene"
     options.add_flag(group, "all_objects", text)

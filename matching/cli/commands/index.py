@@ -55,7 +55,7 @@ def make_parser() -> options.LineParser:
     text = "pictures, or folders of them"
     query.add_argument("pictures", type=options.parse_path, nargs="+", metavar="IMAGE", help=text)
     options.add_flag(query, "json", "print one JSON document on standard output")
-    text = "match nothing; only write the shortlists as hloc's list of pairs, two names in each line"
+    text = "match nothing; only write the shortlists as hloc's list of pairs, two names on each line"
     options.add_path(query, "hloc_pairs", "FILE", text)
     options.add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
     text = "Group the pictures of an index that are copies of each other, or show the same things."

@@ -95,7 +95,7 @@ def connect(path: Path, named: str, foreign: str) -> Iterator[Connection]:
     except sqlite3.OperationalError as error:  # disk full, locked, taken away
         if _is_locked(error):
             raise InputError(
-                f"{named} is locked by another process, still after {patience.seconds:g} s; --wait SECONDS"
+                f"{named} is still locked by another process after {patience.seconds:g} s; --wait SECONDS"
                 " waits longer"
             ) from None
         raise InputError(f"{named} can't be used ({error})") from None

@@ -56,7 +56,7 @@ def add_pictures(
 ) -> Added:
     """Add pictures to the index in a folder, which is made if it is missing.
 
-    Pictures that it has already are skipped; those whose file has changed are described again, and those in
+    Pictures that it already has are skipped; those whose file has changed are described again, and those in
     the folders `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress, as
     for `match_collection`.
     """

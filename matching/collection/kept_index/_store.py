@@ -57,7 +57,7 @@ class Counts:
 
 @contextmanager
 def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Iterator[KeptIndex]:
-    """Open the index in a folder; raises InputError if it is missing, damaged, or made another way."""
+    """Open the index in a folder; raises InputError if it is missing, damaged, or made in another way."""
     check_indexed(config.features)
     folder = Path(folder)
     path = folder / DATABASE
@@ -199,7 +199,7 @@ class KeptIndex:
                     self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
 
     def merge_small_segments(self) -> None:
-        """Merge FANOUT segments of about one size, as long as there are that many."""
+        """Merge FANOUT segments of about the same size, as long as there are that many."""
         while True:
             sizes: dict[int, list[str]] = {}
             for name, n in self.rows("SELECT name, n_pictures FROM segments ORDER BY name"):

@@ -46,7 +46,7 @@ class Link:
 
     @property
     def is_strong(self) -> bool:
-        """Whether it joins a group: one is made of the other, or they share more than a logo."""
+        """Whether it joins a group: one was made from the other, or they share more than a logo."""
         return self.relation.kind != "same thing" or self.covered >= SMALL
 
     def reverse(self) -> Link:

@@ -52,7 +52,7 @@ def verify_for_groups(
     """Match each picture with its candidates, but only pairs that may join groups.
 
     In each round, every picture proposes its best two candidates outside its group. The pairs with the most
-    votes are matched, except those that the others would make needless: a pair waits if other pairs and
+    votes are matched, except those that the others would make unnecessary: a pair waits if other pairs and
     groups would already connect its two pictures. After two candidates that did not join its group, a
     picture proposes no more, because the others share even less with it.
 

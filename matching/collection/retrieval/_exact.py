@@ -19,12 +19,12 @@ def sort_entries(entries: Array) -> EntryLists:
 
 
 def find_exact(query: Array, entries: EntryLists, own: int) -> Neighbours:
-    """The Neighbours of a query among all sorted entries but those of picture `own`."""
+    """The Neighbours of a query among all sorted entries except those of picture `own`."""
     return find_in_lists(query, classes(query)[:, None], entries, [own])
 
 
 def find_in_lists(query: Array, lists: Array, entries: EntryLists, but: Sequence[int]) -> Neighbours:
-    """The Neighbours of a query in the lists (n, p) of its descriptors, but those of pictures `but`."""
+    """The Neighbours of a query in the lists (n, p) of its descriptors, except those of pictures `but`."""
     distance, found = np.full((len(query), KEPT), MISSING), np.full((len(query), KEPT), -1, np.int64)
     order = np.argsort(lists[:, 0], kind="stable")  # so a list is in the processor's cache for all of them
     bits = np.ascontiguousarray(query["bits"]).view(np.uint64)  # (n, 4)

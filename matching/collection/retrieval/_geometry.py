@@ -20,7 +20,7 @@ PARTS = 4  # and a fourth of the query's extent
 
 
 def count_alike(picture: Ints, n: int, row: Ints, query: Ints, entry: Ints) -> Ints:
-    """(n,): the votes for each of n pictures that agree; each descriptor and each entry counts once.
+    """(n,): how many votes for each of n pictures agree; each descriptor and each entry counts once.
 
     Vote i is that of the descriptor `row[i]` with the id `query[i]` for `entry[i]` of `picture[i]` (m,).
     """

@@ -73,7 +73,7 @@ def assign(entries: Array, cells: Array) -> Lists:
 
 
 def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
-    """Write a new file, on the disk for certain when this returns; a list is whole in one of the chunks."""
+    """Write a new file, which is certainly on the disk when this returns; no list is split between chunks."""
     quantizer = _quantizer(cells)
     segment = faiss.IndexBinaryIVF(quantizer, quantizer.d, len(cells))
     segment.is_trained = True

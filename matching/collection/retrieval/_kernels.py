@@ -1,4 +1,4 @@
-"""The compiled loop of the search, which unlike faiss's passes over entries too far away to matter."""
+"""The compiled loop of the search, which, unlike faiss's, skips entries that are too far away to matter."""
 
 import numpy as np
 

@@ -5,8 +5,8 @@ The eleventh neighbour of a descriptor stands for the background, as in local na
 and, in case a picture is in the index many times, for each with a nearly equal entry. A picture's score is
 the number of its votes that agree in geometry.
 
-All numbers are whole and their order is defined, so entries may lie in any number of shards: the neighbours
-of all are merged and then vote, which gives the same scores.
+All numbers are whole and a fixed rule orders equal ones, so entries may lie in any number of shards: the
+neighbours of all are merged and then vote, which gives the same scores.
 """
 
 from __future__ import annotations

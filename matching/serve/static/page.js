@@ -179,7 +179,7 @@ function upload(files, match, asked) {
 
 async function follow(status, match) {
   for (let wait = 150; match === current; wait = Math.min(wait * 1.2, 1000)) {
-    if (status.state === "waiting") progress(`Waiting behind ${status.before} others`, 15);
+    if (status.state === "waiting") progress(`Waiting (${status.before} ahead in the queue)`, 15);
     if (status.state === "running") progress(stages[status.stage], 15 + 85 * status.done / status.of);
     if (status.state === "failed") throw new Error(sentence(status.error));
     if (status.state === "done") return finish(status);

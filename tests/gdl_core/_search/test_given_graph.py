@@ -50,8 +50,8 @@ def changed(array, row, column, value):
 @pytest.mark.parametrize(
     ("pair", "k", "message"),
     [
-        ((INDICES, DISTANCES[:, :5]), 5, r"one shape \(n, m\), got \(300, 13\), \(300, 5\)"),
-        ((INDICES[0], DISTANCES[0]), 5, "one shape"),
+        ((INDICES, DISTANCES[:, :5]), 5, r"equal shapes \(n, m\), got \(300, 13\), \(300, 5\)"),
+        ((INDICES[0], DISTANCES[0]), 5, "equal shapes"),
         ((INDICES, DISTANCES), 300, r"n_neighbors must be in \[1, 299\] for 300 samples, got 300"),
         ((INDICES, DISTANCES), 14, "14 neighbors are required for each sample, but row 0 .* only 13"),
         (WITH_SELF, 13, "13 neighbors are required for each sample, but row 0 .* only 12"),

@@ -127,7 +127,7 @@ def test_a_database_that_stays_locked_is_told(locked, plan, cache, tmp_path, cap
     assert command.main([*arguments, "--wait", "0"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith(
-        "c.db: the database is locked by another process, still after 0 s; --wait SECONDS waits longer"
+        "c.db: the database is still locked by another process after 0 s; --wait SECONDS waits longer"
     )
     for wrong in ("-1", "nan", "soon", "1e9"):
         assert command.main([*arguments, "--wait", wrong]) == 2
@@ -156,5 +156,5 @@ def test_adding_what_an_index_has_needs_no_lock(photos, cache, tmp_path):
         with wait_for_databases(0):
             added = add_pictures(tmp_path, paths, cache=cache, jobs=1)
             assert (added.indexed, added.counts.indexed) == (0, 2)
-            with pytest.raises(InputError, match="the index is locked by another process"):
+            with pytest.raises(InputError, match="the index is still locked by another process"):
                 add_pictures(tmp_path, [*paths, str(photos / "c.png")], cache=cache, jobs=1)

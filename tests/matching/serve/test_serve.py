@@ -739,17 +739,17 @@ def test_the_settings_of_the_page_are_those_of_the_match(server, pictures, tmp_p
         for k, place in enumerate(page.locator("input[type=file]").all()):
             place.set_input_files(tmp_path / f"p{k}.png")
         page.get_by_text("Options").click()
-        field = page.get_by_label("Megapixels at most")
+        field = page.get_by_label("Maximum megapixels")
         field.fill("-1")
         page.get_by_text("Options").click()  # a field that can't be seen is told of, too
         page.get_by_role("button", name="Find common objects").click()
         page.get_by_role("alert").wait_for()
         assert page.get_by_role("alert").inner_text() == (
-            "“Megapixels at most” must be a number from 0.01 to 1000, or empty."
+            "“Maximum megapixels” must be a number from 0.01 to 1000, or empty."
         )
         page.get_by_text("Options").click()
         field.fill("0.1")
-        page.get_by_label("Candidates at most").fill("900")
+        page.get_by_label("Maximum candidates").fill("900")
         page.get_by_label("Mirrored objects too").check()
         page.get_by_role("button", name="Find common objects").click()
         page.locator("#result").wait_for()
@@ -809,9 +809,9 @@ def test_hints_of_the_page_name_its_fields():
     from matching.serve.uploaded_pictures import _reword
 
     said = {stage: _reword(reason.hint) for stage, reason in REASONS.items()}
-    assert said["graph"] == "try 6000 in “Candidates at most”, or a larger picture"
-    assert said["textures"] == "try cutting the texture off"
+    assert said["graph"] == "try 6000 in “Maximum candidates”, or a larger picture"
+    assert said["textures"] == "try cropping the texture out"
     assert said["evidence"] == ""
     assert not any("--" in text or "Python" in text for text in said.values())
     page = (files("matching.serve") / "static" / "index.html").read_text(encoding="utf-8")
-    assert "Candidates at most <input" in page
+    assert "Maximum candidates <input" in page

@@ -205,8 +205,8 @@ def test_usage(thing, clip, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Image.fromarray(thing).save("thing.png")
     for arguments, told in (
-        ((str(clip), "thing.png"), "give the video second and last"),
-        (("thing.png", str(clip), "thing.png"), "give the video second and last"),
+        ((str(clip), "thing.png"), "the video must come second and last"),
+        (("thing.png", str(clip), "thing.png"), "the video must come second and last"),
         (("thing.png", "thing.png", "--every", "1"), "--every requires a video"),
         (("thing.png", str(clip), "--html"), "--html takes pictures, got the video"),
         (("thing.png", str(clip), "--every", "0"), "must be a number of seconds from 0.001 to 86400"),

@@ -6,7 +6,7 @@
                        outlines: [polygon, polygon], lines: [row, ...] }],
            candidates: { xy0: [x, y, ...], xy1: [...] in tenths of a pixel, cluster: [...] },
            n_rejected: candidates rejected, of which `candidates` may hold only the best,
-           rejected: [{ text, outlines: [polygon, polygon] }], groups that are no objects; may be missing }
+           rejected: [{ text, outlines: [polygon, polygon] }], groups that are not objects; may be missing }
    `candidates` holds the kept ones first, then the rejected by rising descriptor distance. */
 class Viewer {
   constructor(root, pair) {

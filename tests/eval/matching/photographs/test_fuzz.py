@@ -68,7 +68,7 @@ def test_faults_are_seen(tmp_path):
     assert fault(70) == "exit status 70"
     assert fault(0, seconds=99) == "hang"
     assert fault(0, memory=2500) == "2500 MB"
-    assert fault(2) == "no reason told"
+    assert fault(2) == "no reason given"
     assert fault(2, "error: damaged") != ""
     assert fault(2, "warning\nerror: a.png") != ""
     assert fault(0, "libtiff: warning") == "noise on standard error"

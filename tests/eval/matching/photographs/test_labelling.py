@@ -28,6 +28,6 @@ def test_what_is_missing_and_what_is_wrong_is_counted():
     # one a twice, one b where there is none; the other a is missing
     assert found == Corrections("s.jpg", there=2, right=1, to_drop=2, to_draw=1)
     assert format_corrections([found, Corrections("t.jpg", 2, 2, 0, 0)]).splitlines() == [
-        "2 pictures with 4 things: 3 labelled rightly, 1 to draw, 2 to drop;",
+        "2 pictures with 4 things: 3 labelled correctly, 1 to draw, 2 to drop;",
         "150 corrections in 100 pictures, 200 labels by hand",
     ]
