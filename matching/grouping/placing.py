@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.spatial import cKDTree
 
 from matching._common.types import Bools, Floats, Ints
@@ -118,7 +119,7 @@ def _merge_bent(
     config: ObjectsConfig,
     moves_apart: MovesApart,
 ) -> Copies:
-    """The copies, with things of two places joined if they are parts of one object that bends."""
+    """The copies, with things joined at all of their places if they are parts of one object."""
     things = [list(places) for places in copies.things]
     turned_ends = np.where(repeats.reversed[:, None], ends[:, ::-1], ends)
     for rows, is_periodic in zip(repeats.groups.members, repeats.periodic, strict=True):
@@ -128,18 +129,43 @@ def _merge_bent(
             number = np.append(np.repeat(np.arange(len(things)), [len(places) for places in things]), -1)
             first = np.append(np.cumsum([0, *map(len, things)])[:-1], 0)
             own = (number[place[:, 0]] == number[place[:, 1]]) & (place[:, 0] != place[:, 1])
-            found = [k for k in np.unique(number[place[own, 0]]).tolist() if k >= 0 and len(things[k]) == 2]
+            found = [k for k in np.unique(number[place[own, 0]]).tolist() if k >= 0]
             parts = {k: np.flatnonzero(own & (number[place[:, 0]] == k)) for k in found}
             for k, j in ((k, j) for k in found for j in found if k < j):
-                if not moves_apart(correspondences, [directed[parts[k]], directed[parts[j]]]):
+                joins = place[parts[k]] - first[k], place[parts[j]] - first[j]
+                both = _unite(things[k], things[j], joins, xy, config.reach)
+                if both and not moves_apart(correspondences, [directed[parts[k]], directed[parts[j]]]):
                     break
             else:
                 break
-            turned = [2 * np.count_nonzero(place[parts[i], 0] != first[i]) > len(parts[i]) for i in (k, j)]
-            other = things[j][::-1] if turned[0] != turned[1] else things[j]
-            things[k] = [np.union1d(a, b) for a, b in zip(things[k], other, strict=True)]
+            things[k] = both
             del things[j]
     return replace(copies, things=things)
+
+
+def _unite(
+    things: list[Ints], others: list[Ints], joins: tuple[Ints, Ints], xy: Floats, reach: float
+) -> list[Ints]:
+    """The places of two things together; none if the things are apart at one of them, or have not as many.
+
+    joins: the places (n, 2) that the matches of one object join, of each thing, which belong together.
+    """
+    if len(things) != len(others):
+        return []
+    gap = np.array([[cKDTree(xy[a]).query(xy[b])[0].min() for b in others] for a in things])
+    for a, b in zip(*map(_most, joins), strict=True):
+        known = gap[a, b]
+        gap[a], gap[:, b], gap[a, b] = np.inf, np.inf, known
+    rows, columns = linear_sum_assignment(np.minimum(gap, 1e9))
+    if (gap[rows, columns] > reach).any():
+        return []
+    return [np.union1d(things[a], others[b]) for a, b in zip(rows, columns, strict=True)]
+
+
+def _most(pairs: Ints) -> list[int]:
+    """The pair (2,) that is there most often."""
+    kinds, count = np.unique(pairs, axis=0, return_counts=True)
+    return list(kinds[count.argmax()].tolist())
 
 
 def _complete(known: Ints, correspondences: Correspondences, rows: Ints, own: Ints) -> Ints:
