@@ -66,7 +66,7 @@ def place_objects(
         Tests whether two sets of rows of correspondences are two things rather than one.
     """
     groups, n = repeats.groups, len(ends)
-    copies = _merge_bent(correspondences, ends, repeats, copies, xy, config, moves_apart)
+    copies = _join_parts(correspondences, ends, repeats, copies, xy, config, moves_apart)
     thing_of = np.repeat(np.arange(len(copies.things)), [len(places) for places in copies.things])
     place = _find_place(xy, [rows for places in copies.things for rows in places], config.reach)[ends]
     is_known: Bools = np.asarray((place >= 0).all(axis=1))
@@ -110,7 +110,7 @@ def place_objects(
     return _renumber(repeats, reversed_, found, copies)
 
 
-def _merge_bent(
+def _join_parts(
     correspondences: Correspondences,
     ends: Ints,
     repeats: Repeats,
