@@ -24,9 +24,7 @@ from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import NEIGHBORS, is_amid
 from matching.features.extraction import Features
 from matching.grouping.motions import AT, VOTE, Scene, direct, find_motions, fit, follow, is_same, survey
-from matching.grouping.objects import ObjectsConfig, is_object
-
-SHOWN = 1 / 3  # least share of the features of a place that a copy shows; the others are hidden
+from matching.grouping.objects import VISIBLE, ObjectsConfig, is_object
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +140,7 @@ def _find_things(
         places = [own]
         for p in range(len(ends)):
             to = np.unique(ends[p, own[ends[p, own] >= 0]])
-            shown = profile[own, p].mean() > 0.5 and len(to) >= SHOWN * len(own)
+            shown = profile[own, p].mean() > 0.5 and len(to) >= VISIBLE * len(own)
             if shown and _is_place(scene, to, config) and not any(_share(to, other) for other in places):
                 places.append(to)
         if len(places) > 1 and _is_place(scene, own, config):

@@ -12,6 +12,8 @@ from matching.correspondences.correspondences import Correspondences
 from matching.grouping.rejections import Dropped, all_of_stage, choose_dropped, mark_dropped
 from matching.settings import LARGEST, check_settings, setting
 
+VISIBLE = 1 / 3  # least share of a copy that is seen, if something hides the rest
+
 
 @dataclass(frozen=True)
 class ObjectsConfig:

@@ -34,7 +34,7 @@ NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
 NEAREST = ObjectsConfig().min_matches
 BENDS = 0.1, 0.5  # standard deviations of a bend over one pixel, pixels; they grow with the root of the gap
 STRAIN = 0.2  # deviation of the entries of the map around a seed from a similarity, relative
-SEED = 8.0  # pixels between the two matches of a seed, at least
+ELSEWHERE = 8.0  # pixels from which on a feature is at another place, as the two of a seed are
 APART = 2.0  # fewest pixels between matches that add different information
 SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
 DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent
@@ -132,6 +132,6 @@ def _choose_seeds(correspondences: Correspondences, members: Ints, turn: int) ->
         return np.empty((0, 2), np.int64)
     i = chosen[turn]
     gap0, gap1 = np.hypot(*(xy0 - xy0[i]).T), np.hypot(*(xy1 - xy1[i]).T)
-    gap0[(gap0 < SEED) | (gap1 < APART)] = np.inf
+    gap0[(gap0 < ELSEWHERE) | (gap1 < APART)] = np.inf
     nearest = gap0.argmin()
     return members[[[i, nearest]] if np.isfinite(gap0[nearest]) else np.empty((0, 2), np.int64)]

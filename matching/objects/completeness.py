@@ -11,6 +11,7 @@ import numpy as np
 import shapely
 
 from matching._common.types import Bools, Floats
+from matching.grouping.objects import VISIBLE
 from matching.objects.agreement import ALIKE, COARSE, FINE, FLAT, blur, correlate, lay_grid, shrink, to_grey
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
@@ -18,7 +19,7 @@ from matching.pictures.images import Picture
 
 SIDE = 64  # pixels of the longer side of both after reduction
 TINT = 40.0  # greatest difference between equal colours, of 255
-WHOLE, VISIBLE = 0.6, 1 / 3  # least completeness and least visible share of a whole copy
+WHOLE = 0.6  # least completeness of a whole copy
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import is_amid
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
-from matching.grouping.significance import EXAMINED
+from matching.grouping.significance import ELSEWHERE, EXAMINED
 
-APART = 8.0  # pixels beyond which another feature is at another place
 REACH = 20.0  # times the sum of the radii of two features: about three windows of their descriptors
 SHARED = 0.25, 0.025  # share of matches, or of places, that one shift leads to; textures: 0.28, 0.032
 ALIKE = 0.1  # share of the length of a shift: shifts that differ by less are the same
@@ -85,7 +84,7 @@ def _find_confusable(
     row, other = np.nonzero(as_near & (inside.kind == source.kind[:, None]))
     shift = inside.xy[other] - matched.xy[row]
     gap = np.linalg.norm(shift, axis=1)
-    close = (gap > APART) & (gap < REACH * (_window(matched)[row] + _window(inside)[other]))
+    close = (gap > ELSEWHERE) & (gap < REACH * (_window(matched)[row] + _window(inside)[other]))
     return _Confusable(len(candidates), row[close], shift[close])
 
 
