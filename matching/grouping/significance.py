@@ -39,8 +39,9 @@ APART = 2.0  # fewest pixels between matches that add different information
 SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
 DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent
 # Number of matches read around a seed; if they are denser than APART, those in the circle that this many
-# would fill. Also the most that may agree, and the most matches of an object that are examined for a period.
+# would fill. Also the most matches of an object that are examined for a period.
 EXAMINED = 300
+LIMIT = 100  # agreeing matches at which growing ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Growths:
 
     log_nfa: Floats  # (s,), log10 of the number of false alarms
     noise: Floats  # (s,), standard deviation of the points at which that is least
-    members: Ints  # (s, EXAMINED), the matches that agree, padded with -1
+    members: Ints  # (s, LIMIT), the matches that agree, padded with -1
 
 
 def grow_objects(
@@ -77,7 +78,7 @@ def grow_objects(
     n_tests = n * NEAREST * len(noises) * len(BENDS)
     enough = math.log(n_tests) - certain * math.log(10)
     by_first = np.argsort(x1[:, 0], kind="stable")
-    ratio, chosen, members = np.empty(s), np.empty(s, np.int64), np.empty((s, EXAMINED), np.int64)
+    ratio, chosen, members = np.empty(s), np.empty(s, np.int64), np.empty((s, LIMIT), np.int64)
     given = (
         x0, x1, by_first, scale, angle, most, seeds, mirrored, np.array(noises), np.array(BENDS), STRAIN,
         APART, EXAMINED, NEAREST, enough,

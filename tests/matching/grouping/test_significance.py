@@ -76,7 +76,7 @@ def test_growing_is_its_definition(seed):
     found = grow_objects(c, pairs, (1.0,), np.zeros(3, bool), by_maps=False)
     tests = len(c) * significance.NEAREST * len(significance.BENDS)
     for pair, log_nfa in zip(pairs, found.log_nfa, strict=True):
-        ratio = max(defined(c, *pair, 1.0, bend, significance.EXAMINED) for bend in significance.BENDS)
+        ratio = max(defined(c, *pair, 1.0, bend, significance.LIMIT) for bend in significance.BENDS)
         assert log_nfa == pytest.approx((math.log(tests) - ratio) / math.log(10), abs=1e-6)
 
 
