@@ -228,7 +228,8 @@ def hint_at_rejected(
     x, y = best.centres[0]
     is_measured = best.measure is not None and best.bound is not None
     measured = f" ({best.measure:.3g}, bound {best.bound:.3g})" if is_measured else ""
-    told = f"{count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f} were rejected: {best.text}"
+    group = f"a group of {count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f}"
+    told = f"{group} was rejected: {best.text}"
     return ["; ".join(filter(None, (f"{told}{measured}", word(best.hint), more)))]
 
 

@@ -18,6 +18,7 @@ import json
 import resource
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -184,7 +185,8 @@ class Gallery:
         with open_index(self.folder / "index", MatchConfig()) as index:
             numbers = {path: index.number_of(path) for path in index.found()}
             shards = index.shards()
-        shards += [Shard(str(path)) for path in sorted(self.folder.glob("drawn-*.seg"))]
+        shards = [replace(shard, n=size) for shard in shards]
+        shards += [Shard(str(path), size) for path in sorted(self.folder.glob("drawn-*.seg"))]
         sources = {-1 - k: Source(p, compute_digest(p)) for k, p in enumerate(self.wanted)}
         with start_working(MatchConfig(), self.cache, jobs=1) as working:
             for _ in range(2):  # the first time, queries are described and files are read

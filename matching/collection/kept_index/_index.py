@@ -64,11 +64,10 @@ def add_pictures(
         mended = index.mend(check)
         gone = [path for parent in inside for path in index.missing(parent)]
         index.update(paths, gone)
-        n = index.counts().pending
         tasks = ((number, path, working.settings) for number, path in index.pending())
         indexed: list[int] = []
         errors: list[str] = []
-        done = working.records(index_file, tasks, _lost, n, "pictures")
+        done = working.records(index_file, tasks, _lost, index.counts().pending, "pictures")
         for records in split_in_batches(done, TOGETHER):
             index.add(records)
             index.merge_small_segments()
@@ -106,12 +105,11 @@ def find_candidates(
     """
     with open_index(folder, config) as index, start_working(config, **how) as working:
         queries = list(dict.fromkeys(queries))
-        known = [index.number_of(path) for path in queries]
-        numbers = [-1 - k if number is None else number for k, number in enumerate(known)]
+        known = enumerate(map(index.number_of, queries))
+        numbers = [-1 - k if number is None else number for k, number in known]
         sources = {k: Source(path, compute_digest(path)) for k, path in zip(numbers, queries, strict=True)}
-        for path, source in zip(queries, sources.values(), strict=True):
-            if source.content is None:
-                raise InputError(explain_unreadable(path))
+        for source in (source for source in sources.values() if source.content is None):
+            raise InputError(explain_unreadable(source.path))
         ranked, _ = rank_pictures(numbers, index.shards(), sources, 2 * n, working)
         result = []
         for number, query in zip(numbers, queries, strict=True):

@@ -249,8 +249,8 @@ class KeptIndex:
                 f"{self.folder / name}: this part of the index is missing or has changed; run gdl-match"
                 " index add to add its pictures again"
             )
-        names = [name for (name,) in self.rows("SELECT name FROM segments ORDER BY name")]
-        return [Shard(str(self.folder / n), (), tuple(dead.get(n, ()))) for n in names]
+        names, n = self.rows("SELECT name FROM segments ORDER BY name"), self.counts().indexed
+        return [Shard(str(self.folder / name), n, (), tuple(dead.get(name, ()))) for (name,) in names]
 
     def paths(self, numbers: Iterable[int]) -> dict[int, str]:
         """The paths of those pictures that are in the index."""

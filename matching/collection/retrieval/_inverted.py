@@ -36,7 +36,7 @@ except ImportError:
     raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
 
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
-LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more of them for each
+LOOKED_THROUGH = 3000  # lists of a query, more where they are short: with fewer pictures than lists
 PROBES = 8  # at most, of a descriptor
 CELLS = 64  # in a list of cells; of many descriptors, only the cells
 CELL_LISTS = 16  # of as many lists are looked at: six of seven found are the nearest, in half of the time
@@ -120,11 +120,12 @@ def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> I
         yield np.concatenate(lists), np.concatenate(entries)
 
 
-def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> Neighbours:
-    """The Neighbours of a query in a segment, without the entries of pictures `but`."""
+def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = (), n: int = 10**6) -> Neighbours:
+    """The Neighbours of a query in a segment of an index of n pictures, without those of pictures `but`."""
     faiss.omp_set_num_threads(default_threads())
-    probes = min(max(LOOKED_THROUGH // max(len(query), 1), 1), PROBES)
-    lists = _find_cells(query.tobytes(), segment.cells, probes, probes > 1)
+    most = LOOKED_THROUGH * max(len(segment.entries.size) // max(n, 1), 1)
+    probes = min(max(most // max(len(query), 1), 1), PROBES)
+    lists = _find_cells(query.tobytes(), segment.cells, probes, 2 * len(query) <= LOOKED_THROUGH)
     return find_in_lists(query, lists, segment.entries, but)
 
 

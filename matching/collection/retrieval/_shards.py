@@ -34,9 +34,10 @@ MANY = 64  # tasks that are enough for all workers, so that each may search all 
 
 @dataclass(frozen=True)
 class Shard:
-    """Some pictures, in inverted lists in `path`, or searched one by one; `dead` ones are skipped."""
+    """Some of n pictures, in inverted lists in `path`, or searched one by one; `dead` ones are skipped."""
 
     path: str | None
+    n: int
     pictures: tuple[tuple[int, Source], ...] = ()
     dead: tuple[int, ...] = ()
 
@@ -150,7 +151,7 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: this part of the index can't be used ({reason})") from None
-    return lambda query, own: _inverted.find_neighbours(query, segment, (own, *shard.dead)), lost
+    return lambda query, own: _inverted.find_neighbours(query, segment, (own, *shard.dead), shard.n), lost
 
 
 @lru_cache(maxsize=4)

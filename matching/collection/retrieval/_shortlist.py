@@ -29,7 +29,7 @@ def choose_pairs(
     size = max(min(-(-len(gallery) // SHARDS), LARGEST), SMALLEST)
     some = split_in_batches(sorted(set(gallery)), size)
     pictures = [tuple((number, sources[number]) for number in numbers) for numbers in some]
-    with _make_shards(pictures, len(gallery) > LARGEST_EXACT, working.settings.cache.folder) as shards:
+    with _make_shards(pictures, len(gallery), working.settings.cache.folder) as shards:
         lost: set[int] = set()
         if len(gallery) > LARGEST_EXACT:
             tasks = ((k, (), (shard,), working.settings) for k, shard in enumerate(shards))
@@ -48,7 +48,7 @@ def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs
 
 @contextmanager
 def _make_shards(
-    pictures: Sequence[tuple[tuple[int, Source], ...]], in_files: bool, cache: Path
+    pictures: Sequence[tuple[tuple[int, Source], ...]], n: int, cache: Path
 ) -> Iterator[list[Shard]]:
     """Shards of some pictures each; their files are in a new folder, on a disk that the workers may share."""
     parent = cache / "shards"
@@ -58,9 +58,9 @@ def _make_shards(
                 shutil.rmtree(old)
     folder = parent / uuid4().hex
     try:
-        if in_files:
+        if in_files := n > LARGEST_EXACT:
             folder.mkdir(parents=True)
-        yield [Shard(str(folder / f"{k}.seg") if in_files else None, p) for k, p in enumerate(pictures)]
+        yield [Shard(str(folder / f"{k}.seg") if in_files else None, n, p) for k, p in enumerate(pictures)]
     finally:
         _shards.sort_pictures.cache_clear()
         shutil.rmtree(folder, ignore_errors=True)

@@ -47,7 +47,7 @@ def test_the_candidates_that_each_stage_dropped_are_counted():
 def test_where_nothing_is_found_the_best_group_is_named(stage):
     result = replace(EMPTY, rejected=(replace(REJECTED[0], stage=stage),))
     (line,) = hint_at_rejected(result)
-    assert line.startswith("4 matches around 105, 105 were rejected: ")
+    assert line.startswith("a group of 4 matches around 105, 105 was rejected: ")
     assert f"{REASONS[stage].text} (-2.25, bound -4); {REASONS[stage].hint}" in line
     found = describe_object(0, SQUARE, SQUARE, 0.5)
     assert hint_at_rejected(replace(result, objects=(found,))) == []
