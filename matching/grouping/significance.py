@@ -120,6 +120,15 @@ def measure_significance(
     return log_nfa if by_maps else log_nfa + DEPENDENT
 
 
+def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences:
+    """The correspondences after image 0 is mapped as an object (n,) is at its median, so that a plane seen
+    from the side moves by nearly a similarity.
+    """
+    a = np.median(correspondences.maps[members], axis=0)
+    maps = correspondences.maps @ np.linalg.inv(a)
+    return Correspondences(correspondences.xy0 @ a.T, correspondences.xy1, maps)
+
+
 def _count_places(xy: Floats) -> int:
     return len(np.unique(xy, axis=0))
 

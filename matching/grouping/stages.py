@@ -25,9 +25,9 @@ of the round's state and the shared context, and records what it drops in a `Tra
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import count, islice
+from itertools import chain, count, islice
 
 import numpy as np
 
@@ -52,7 +52,7 @@ from matching.grouping.rounds import (
 )
 from matching.grouping.seams import cut_seams
 from matching.grouping.settings import GroupingSettings
-from matching.grouping.significance import measure_significance
+from matching.grouping.significance import lay_flat, measure_significance
 from matching.stages import Stage, Stages, end_with, leave_out, replace_stage
 
 Cluster = Callable[..., Ints]  # as `clustering.cluster_graph`
@@ -277,13 +277,19 @@ def drop_below_gap(state: Round, context: Context) -> Round:
     return replace(state, parts=chosen)
 
 
-def keep_significant(by_maps: bool) -> Callable[[Round, Context], Round]:
-    """The stage "significance"; by_maps: the maps of correspondences are those that the features predict."""
+def keep_significant(by_maps: bool, from_the_side: bool = False) -> Callable[[Round, Context], Round]:
+    """The stage "significance"; by_maps: the maps of correspondences are those that the features predict;
+    from_the_side: objects are measured as if each were seen from the same side in both images.
+    """
+
+    def measure(correspondences: Correspondences, new: list[Ints], n_threads: int) -> Iterable[float]:
+        each = ((lay_flat(correspondences, own), [own]) for own in new)
+        together = each if from_the_side else [(correspondences, new)]
+        return chain(*(measure_significance(*some, by_maps, n_threads).tolist() for some in together))
 
     def keep(state: Round, context: Context) -> Round:
         new = [part.members for part in state.parts if part.log_nfa == np.inf]
-        log_nfa = measure_significance(context.correspondences, new, by_maps, context.n_threads)
-        measured, kept = iter(log_nfa.tolist()), []
+        measured, kept = iter(measure(context.correspondences, new, context.n_threads)), list[Part]()
         most = context.config.objects.max_log_nfa
         for part in state.parts:
             found = replace(part, log_nfa=next(measured)) if part.log_nfa == np.inf else part
@@ -313,9 +319,10 @@ DEFAULT: Stages = (
     Stage("largest gap", drop_below_gap),
     Stage("significance", keep_significant(by_maps=True)),
 )
-VIEWS = leave_out(DEFAULT, "evidence")  # the test is tuned to the default candidates
-GIVEN = replace_stage(VIEWS, "significance", keep_significant(by_maps=False))
-REPEATS = replace_stage(VIEWS, "suppression", suppress_by(by_one=True))
+ALL = leave_out(DEFAULT, "evidence")  # the test is tuned to the default candidates
+VIEWS = replace_stage(ALL, "significance", keep_significant(by_maps=True, from_the_side=True))
+GIVEN = replace_stage(ALL, "significance", keep_significant(by_maps=False))
+REPEATS = replace_stage(ALL, "suppression", suppress_by(by_one=True))
 REPEATS = replace_stage(REPEATS, "smooth map once more", refine_again(suppress_by(by_one=True)))
 
 

@@ -31,7 +31,7 @@ from matching.pipelines.description import (
 )
 from matching.pipelines.details import Located, Seen, add_details, find_details, group_details, locate
 from matching.pipelines.pair_state import FindDetails, FindViews, Pair, PairContext, PairState
-from matching.pipelines.view_synthesis import find_in_views, is_solved
+from matching.pipelines.view_synthesis import find_in_views, has_enough, is_solved
 from matching.result import MatchResult, add_inputs
 from matching.stages import Stage, Stages, end_with, insert_before, leave_out, replace_stage
 
@@ -191,8 +191,9 @@ def list_candidates(state: PairState, context: PairContext) -> PairState:
 
 def look_at_views(state: PairState, context: PairContext) -> PairState:
     """The objects that simulated views show, if they have more matches."""
-    config, known = context.config, state.located
-    if context.views is None or is_solved(known):
+    config, known, candidates = context.config, state.located, state.candidates
+    plain = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)[state.groups.labels >= 0]
+    if context.views is None or (is_solved(known) and has_enough(plain, config)):
         return state
     found = find_in_views(context.features, [view() for view in context.views], config)
     if found is None:

@@ -28,6 +28,11 @@ def is_solved(groups: Groups | Located) -> bool:
     return groups.log_nfa is not None and any(confidence(v) != DOUBTFUL for v in groups.log_nfa)
 
 
+def has_enough(kept: Correspondences, config: MatchConfig) -> bool:
+    """Test whether matches lie at so many places that no more views are needed."""
+    return count_places(kept, config.graph.scale) >= ENOUGH * config.planes.min_places
+
+
 def find_in_views(
     plain: Sequence[Features], pictures: Sequence[ViewedPicture], config: MatchConfig = MatchConfig()
 ) -> tuple[Candidates, Groups] | None:
@@ -47,7 +52,6 @@ def find_in_views(
         planes = find_planes(correspondences, groups, config.planes, config.graph.scale, OVERLAP)
         if len(planes.scores) or found is None or not len(found[1].scores):
             found = candidates, planes
-        kept = correspondences[planes.labels >= 0]
-        if count_places(kept, config.graph.scale) >= ENOUGH * config.planes.min_places:
+        if has_enough(correspondences[planes.labels >= 0], config):
             break
     return found

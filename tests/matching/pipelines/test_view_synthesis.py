@@ -81,6 +81,16 @@ def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
     assert same(match_described(*described, VIEWS, views=[never, never]), plain)
 
 
+@pytest.mark.parametrize("is_enough", [False, True])
+def test_views_are_simulated_where_sure_objects_lie_at_few_places(monkeypatch, is_enough):
+    pair = skimage.data.coffee()[100:300, 200:400], skimage.data.coffee()[110:310, 190:390]
+    asked = []
+    monkeypatch.setattr(pipeline, "has_enough", lambda kept, config: is_enough)
+    monkeypatch.setattr(pipeline, "find_in_views", lambda *_: asked.append(True))
+    assert match(*pair, VIEWS).objects[0].confidence == "sure"
+    assert bool(asked) != is_enough
+
+
 @pytest.mark.parametrize("more", [-1, 0, 1])
 def test_views_count_where_they_hold_more_matches(monkeypatch, more):
     pair = skimage.data.coffee()[100:300, 200:400], skimage.data.coffee()[110:310, 190:390]
