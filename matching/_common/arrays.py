@@ -20,6 +20,11 @@ def select_rows(record: Record, index: Any) -> Record:
     return type(record)(*(array.take(rows, axis=0) for array in arrays))
 
 
+def count_different(rows: Array) -> int:
+    """Count the different rows of an array (n, k)."""
+    return len(np.unique(rows, axis=0))
+
+
 def invert_matrices(matrices: Array) -> Floats:
     """Invert matrices in closed form: matrices (m, 2, 2) -> (m, 2, 2)."""
     (a, b), (c, d) = matrices.transpose(1, 2, 0)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching._common.arrays import count_different
 from matching._common.threads import run_in_ranges
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
@@ -102,7 +103,7 @@ def measure_significance(
     Matches are read in the picture in which they have more places, so that each of many copies of a print is
     read separately. Shuffling the ends does not change which picture that is.
     """
-    if _count_places(correspondences.xy1) > _count_places(correspondences.xy0):
+    if count_different(correspondences.xy1) > count_different(correspondences.xy0):
         correspondences = correspondences.reverse()
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
@@ -127,10 +128,6 @@ def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences
     a = np.median(correspondences.maps[members], axis=0)
     maps = correspondences.maps @ np.linalg.inv(a)
     return Correspondences(correspondences.xy0 @ a.T, correspondences.xy1, maps)
-
-
-def _count_places(xy: Floats) -> int:
-    return len(np.unique(xy, axis=0))
 
 
 def _choose_seeds(correspondences: Correspondences, members: Ints, turn: int) -> Ints:

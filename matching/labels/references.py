@@ -101,7 +101,7 @@ def read_references(
 
 def _read_labels(path: Path, folder: Path | None) -> list[Reference]:
     try:
-        text = path.read_text("utf-8-sig")
+        text = _read(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
     try:
@@ -158,8 +158,9 @@ def _outline_annotation(entry: Mapping[str, Any]) -> Floats:
 
 
 def _read_yolo(path: Path, text: str, folders: list[Path]) -> Iterator[Reference]:
-    if root := re.search(r"""^path:\s*["']?(.*?)["']?\s*$""", _read_near(path, "data.yaml") or "", re.M):
-        folders.append(Path(root[1]))
+    data = _find_near(path, "data.yaml")
+    if data and (root := re.search(r"""^path:\s*["']?(.*?)["']?\s*$""", _read(data), re.M)):
+        folders.append(data.parent / root[1])
     picture = _find_yolo_picture(path, folders)
     size = np.array([(image := read_picture(picture)).width, image.height])
     names = _read_yolo_names(path)
@@ -176,19 +177,23 @@ def _read_yolo(path: Path, text: str, folders: list[Path]) -> Iterator[Reference
 
 def _read_yolo_names(path: Path) -> list[str]:
     """The names of the classes, from classes.txt or data.yaml."""
-    told = _read_near(path, "classes.txt")
-    if told is not None:
-        return told.splitlines()
-    data = _read_near(path, "data.yaml") or ""
-    block = re.search(r"^names:\s*(\[.*?\]|(?:\n[ \t-].*)+)", data, re.M | re.S)
+    if (listed := _find_near(path, "classes.txt")) is not None:
+        return _read(listed).splitlines()
+    data = _find_near(path, "data.yaml")
+    block = data and re.search(r"^names:\s*(\[.*?\]|(?:\n[ \t-].*)+)", _read(data), re.M | re.S)
     entry = re.compile(r"""(?:^\s*(?:-|\d+:)|[\[,])\s*["']?([^"',\]\n]+)""", re.M)
     return entry.findall(block[1]) if block else []
 
 
-def _read_near(path: Path, name: str) -> str | None:
-    """The text of a file beside the labels or in one of the two folders above."""
-    found = (folder / name for folder in list(path.resolve().parents)[:3] if is_file(folder / name))
-    return next((file.read_text("utf-8-sig") for file in found), None)
+def _find_near(path: Path, name: str) -> Path | None:
+    """A file beside the labels or in one of the two folders above."""
+    return next(
+        (folder / name for folder in list(path.resolve().parents)[:3] if is_file(folder / name)), None
+    )
+
+
+def _read(path: Path) -> str:
+    return path.read_text("utf-8-sig")
 
 
 def _find_yolo_picture(path: Path, others: Sequence[Path]) -> str:

@@ -191,9 +191,11 @@ def list_candidates(state: PairState, context: PairContext) -> PairState:
 
 def look_at_views(state: PairState, context: PairContext) -> PairState:
     """The objects that simulated views show, if they have more matches."""
+    if context.views is None:
+        return state
     config, known, candidates = context.config, state.located, state.candidates
     plain = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)[state.groups.labels >= 0]
-    if context.views is None or (is_solved(known) and has_enough(plain, config)):
+    if is_solved(known) and has_enough(plain, config):
         return state
     found = find_in_views(context.features, [view() for view in context.views], config)
     if found is None:

@@ -57,7 +57,7 @@ def measure(data):
         segment, ordered = _inverted.open_segment(path), sort_entries(entries)
         columns = {
             "recall": lambda query: find_exact(query, ordered, -1),
-            "kept index": lambda query: _inverted.find_neighbours(query, segment),
+            "kept index": lambda query: _inverted.find_neighbours(query, segment, n=len(files)),
         }
         recall = {name: recall_of(search, asked, wanted) for name, search in columns.items()}
     n = sum(map(len, wanted.values()))

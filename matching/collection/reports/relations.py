@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import shapely
 
+from matching._common.arrays import count_different
 from matching._common.types import Array, Floats
 from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
@@ -89,12 +90,8 @@ def fit_motion(
             return None
         transform = fit_similarity(xy0[explained], xy1[explained])
         explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
-    most = max(_count_places(xy[explained]) / _count_places(xy) for xy in (xy0, xy1))
+    most = max(count_different(xy[explained]) / count_different(xy) for xy in (xy0, xy1))
     return transform if most > 0.5 else None
-
-
-def _count_places(xy: Array) -> int:
-    return len(np.unique(xy, axis=0))
 
 
 def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:

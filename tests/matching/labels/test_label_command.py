@@ -139,6 +139,15 @@ def test_the_picture_of_a_yolo_file_is_in_images(label, tmp_path, monkeypatch, f
         read_references([Path("both.txt")])
 
 
+def test_a_relative_path_of_data_yaml_is_beside_it(label, tmp_path, monkeypatch):
+    (tmp_path / "set" / "labels").mkdir(parents=True)
+    (tmp_path / "set" / "labels" / "both.txt").write_text("0 0.25 0.75 0.5 0.5\n")
+    (tmp_path / "set" / "data.yaml").write_text("path: ../photos\nnames: [cup]\n")
+    monkeypatch.chdir(tmp_path / "set" / "labels")
+    (reference,) = read_references([Path("both.txt")])
+    assert (reference.name, Path(reference.path).resolve()) == ("cup", (tmp_path / BOTH).resolve())
+
+
 @pytest.mark.parametrize("moved", [False, True])
 @pytest.mark.parametrize(("form", "name"), [("coco", "annotations.json"), ("yolo", "labels/both.txt")])
 def test_labels_of_a_run_are_references_where_they_are(label, tmp_path, form, name, moved):
