@@ -20,7 +20,6 @@ from matching.objects.confidence import DOUBTFUL, confidence
 from matching.pipelines.details import Located
 
 ENOUGH = 2  # times the places that an object needs: then no more views are simulated
-OVERLAP = 0.5  # a plane is dropped if larger ones cover this share of it
 
 
 def is_solved(groups: Groups | Located) -> bool:
@@ -49,7 +48,8 @@ def find_in_views(
         )
         correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
         groups = group(correspondences, n_listed, narrow, n_threads, VIEWS)
-        planes = find_planes(correspondences, groups, config.planes, config.graph.scale, OVERLAP)
+        share = config.suppression.share  # as of other objects that share matches with stronger ones
+        planes = find_planes(correspondences, groups, config.planes, config.graph.scale, share)
         if len(planes.scores) or found is None or not len(found[1].scores):
             found = candidates, planes
         if has_enough(correspondences[planes.labels >= 0], config):

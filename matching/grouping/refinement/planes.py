@@ -42,18 +42,19 @@ def find_planes(
 ) -> Groups:
     """Find the plane of each group, with all the matches that it explains.
 
-    A match goes to the first plane that explains it, by descending number of places. A plane that overlaps
-    with a larger one is dropped: the windows of a house also match the next ones.
+    A match goes to the first plane that explains it, by descending support: the number of places times the
+    score of the group. A plane that overlaps with one of more support is dropped: the windows of a house also
+    match the next ones, at as many places but with lower scores.
     """
     members = groups.members
     planes = [_find_explained(correspondences, rows, tolerance) for rows in members]
     places = [count_places(correspondences[rows], tolerance) for rows in planes]
+    support = np.array(places) * groups.scores
     labels, chosen = np.full(len(correspondences), -1, np.int64), list[int]()
-    for k in sorted(range(len(planes)), key=lambda k: (-places[k], k)):
+    for k in np.argsort(-support, kind="stable").tolist():
         rows = planes[k][labels[planes[k]] < 0]
-        larger = [planes[other] for other in chosen]
         if count_places(correspondences[rows], tolerance) >= config.min_places and not any(
-            _overlap(correspondences, rows, other) >= overlap for other in larger
+            _overlap(correspondences, rows, planes[other]) >= overlap for other in chosen
         ):
             labels[rows] = k
             chosen.append(k)

@@ -72,7 +72,7 @@ def test_matches_inaccurate_where_the_wall_is_narrow_and_many_false_ones_leave_t
     assert len(explained) > 0.85 * n_wall  # noise there is five times as much and more where it is wide
 
 
-def test_a_match_that_two_planes_explain_is_of_the_one_with_more_places():
+def test_a_match_that_two_planes_explain_is_of_the_one_with_more_support():
     """The line where two walls meet."""
     line = np.column_stack([np.full(40, 600.0), np.linspace(0, 400, 40)])
     left, right = points(200), points(120, 1) + np.array([640, 0])
@@ -112,15 +112,17 @@ def test_a_group_without_a_plane_is_no_object():
     assert len(planes.scores) == 0
 
 
-def test_of_planes_that_overlap_in_an_image_the_one_with_most_places_stays():
+@pytest.mark.parametrize(("scores", "stays"), [([0.4, 0.5], 0.4), ([0.2, 0.5], 0.5)])
+def test_of_planes_that_overlap_in_an_image_the_one_with_most_support_stays(scores, stays):
+    """Support is the number of places (250 and 150) times the score."""
     x = points(400)
-    wall, groups = apply_transform(SIDE, x), Groups((np.arange(400) >= 250).astype(int), np.array([0.4, 0.5]))
+    wall, groups = apply_transform(SIDE, x), Groups((np.arange(400) >= 250).astype(int), np.array(scores))
     shifted = np.vstack([wall[:250], wall[250:] + np.array([0, 60.0])])  # the same places of picture 0
     planes = find_planes(correspondences(x, shifted), groups, PLANES, TOLERANCE, OVERLAP)
-    assert planes.scores.tolist() == [0.4]
-    assert (planes.labels[:250] == 0).all()
+    assert planes.scores.tolist() == [stays]
+    assert np.array_equal(planes.labels >= 0, groups.labels == scores.index(stays))
     apart = x[250:] + np.array([700, 0])
     c = correspondences(np.vstack([x[:250], apart]), np.vstack([wall[:250], apart * 0.5 + [300, 0]]))
     planes = find_planes(c, groups, PLANES, TOLERANCE, OVERLAP)
-    assert planes.scores.tolist() == [0.5, 0.4]  # by falling score
+    assert planes.scores.tolist() == sorted(scores, reverse=True)
     assert (planes.labels[:250] == 1).all()
