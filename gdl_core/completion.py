@@ -47,7 +47,7 @@ def complete_by_distance(
 def complete_tree(
     tree: MergeTree, n_neighbors: int, graph: AffinityGraph, distances_among: DistancesAmong | None
 ) -> MergeTree:
-    """Continue like `complete_by_distance`, after the distances of all samples were dropped to save memory.
+    """Continue like `complete_by_distance`, after all samples' distances have been dropped to save memory.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class GraphDegreeLinkage(
         K0 of the initial clusters, at most K; 0 starts from single samples. If this gives fewer initial
         clusters than n_clusters, the largest smaller K0 that gives enough is used, with a warning.
     bandwidth : float, default=1.0
-        a of Eq. 1.
+        The factor a of Eq. 1.
     n_neighbor_clusters : int, default=10
         K^c, for "agdl".
     min_cluster_size : int, "prominent" or None, default=None

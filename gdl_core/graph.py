@@ -162,7 +162,9 @@ class AffinityGraph:
                 f" got {indices.shape}, {weights.shape}, {indptr.shape}"
             )
         if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
-            raise ValueError(f"indptr must rise from 0 to the number of edges, {len(indices)}")
+            raise ValueError(
+                f"indptr must go from 0 to the number of edges, {len(indices)}, without decreasing"
+            )
         _check_range(indices, len(indptr) - 1)
         _check_weights(weights)
         object.__setattr__(self, "indptr", np.ascontiguousarray(indptr))
@@ -265,7 +267,7 @@ def affinity_graph(
     ----------
     knn : KnnGraph
     bandwidth : float
-        a: sigma^2 is a times the mean of the squared distances in ``knn``.
+        The factor a: sigma^2 is the mean of the squared distances in ``knn``, multiplied by a.
     sigma2 : float, optional
         sigma^2 itself, in squared units of distance, instead of ``bandwidth``.
     min_nearest_weight : float

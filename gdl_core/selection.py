@@ -134,11 +134,15 @@ def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: i
             return few
         return f"{few}; fit with this n_clusters or a smaller n_initial_neighbors"
     if chosen.n_clusters > n_clusters:
-        return f"{chosen.n_clusters} clusters are left, parts of the graph that no edge joins"
+        return f"{chosen.n_clusters} clusters are left: parts of the graph that no edge joins"
     if (tree.affinities[: chosen.n_merges] == 0).any():
-        return "no positive affinity was left before this number: the rest were joined by edges and distance"
+        return (
+            "no positive affinity was left before this number was reached: the remaining clusters were joined"
+            " by edges and by distance"
+        )
     if asked is not None and chosen.min_cluster_size < asked:
-        return f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
+        size = chosen.min_cluster_size
+        return f"no cut has that many clusters of at least min_cluster_size samples; size {size} is used"
     return ""
 
 

@@ -110,7 +110,8 @@ MAX_NFA = Setting(
     0.01,
     1e-15,
     1e15,
-    text="most false alarms that an object may have: 1 to miss nothing, 1e-8 to accept no false object",
+    text="largest number of false alarms that an object may have: 1 to miss nothing, 1e-8 to accept no false"
+    " object",
 )
 MIRRORED = Setting(False, text="also find objects that are mirrored in one picture")
 VIEW_SYNTHESIS = Setting(
@@ -118,14 +119,20 @@ VIEW_SYNTHESIS = Setting(
     text="if nothing sure is found, also match simulated views of both pictures, for surfaces seen from very"
     " different directions (takes about 13 times as long)",
 )
-EVERY = Setting(1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between two searched frames of a video")
+EVERY = Setting(
+    1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between the frames of a video that are searched"
+)
 METHODS = ("agdl", "gdl-u", "gdl")
 N_CLUSTERS = Setting(None, 1, LARGEST, kind=int, text="number of clusters at which merging stops, n_T")
-N_NEIGHBORS = Setting(35, 1, 10_000, symbol="K", text="neighbours of each correspondence in the graph, K")
-N_INITIAL_NEIGHBORS = Setting(2, 1, 10_000, symbol="K0", text="neighbours that form initial clusters, K0")
-N_NEIGHBOR_CLUSTERS = Setting(
-    10, 1, 10_000, symbol="Kc", text="neighbouring clusters kept for each cluster, Kc"
+N_NEIGHBORS = Setting(
+    35, 1, 10_000, symbol="K", text="number of neighbours of each correspondence in the graph, K"
 )
-BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="a of Eq. 1, for --paper only")
+N_INITIAL_NEIGHBORS = Setting(
+    2, 1, 10_000, symbol="K0", text="number of nearest neighbours that form initial clusters, K0"
+)
+N_NEIGHBOR_CLUSTERS = Setting(
+    10, 1, 10_000, symbol="Kc", text="number of neighbouring clusters kept for each cluster, Kc"
+)
+BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="the bandwidth a of Eq. 1, for --paper only")
 REGIONS = ("mser", "sift")
 LABEL_FORMATS = ("coco", "yolo", "labelme", "voc", "csv")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Time, memory and quality of gdl_core, compared with what users would otherwise take.
+"""Time, memory and quality of gdl_core, compared with what users would otherwise use.
 
 Prints a Markdown table for each part:
 
 merging     the steps of a fit of the MNIST test set
 growth      whole fits of 10^4, 10^5 and 10^6 samples, each in a process of its own
-given ten million samples merged from a graph in files, which are made if --graph has none
+given       ten million samples merged from a graph in files, which are made if --graph has none
 rivals      seconds against n, and how fast they grow: ours, the paper's, and others if installed
 neighbours  approximate neighbours, compared with faiss and pynndescent if installed
 quality     NMI over K and min_cluster_size

@@ -1,7 +1,7 @@
-"""Are products found on shelf photographs that show them, and rejected on others? With --ablation, also for
-each setting changed. With --scenes, the photographs are matched with each other instead, which writes
-shelves_scenes.csv. With --ranking: how often a product that a scene shows ranks above one that it does not
-show. With --counts: whether the right number of copies of each product is counted in each scene.
+"""Are products found on shelf photographs that show them, and rejected on others? With --ablation, also
+with each setting changed in turn. With --scenes, the photographs are matched with each other instead, which
+writes shelves_scenes.csv. With --ranking: how often a product that a scene shows ranks above one that it does
+not show. With --counts: whether the right number of copies of each product is counted in each scene.
 
 DATA holds scenes/labels.json and the pictures that it names.
 """

@@ -24,8 +24,8 @@ def copy_patch(
 ) -> Page:
     """Copy a square patch of a photograph to another place.
 
-    The patch shows something: its grey levels vary by at least `LIVELY`, or, if none of `TRIES` patches does,
-    it is the liveliest of these.
+    The patch shows something: its grey levels vary by at least `LIVELY`. If those of none of `TRIES` random
+    patches do, the liveliest of these is copied.
 
     Parameters
     ----------

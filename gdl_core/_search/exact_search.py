@@ -1,8 +1,8 @@
 """Exact nearest neighbours among samples: scikit-learn finds them, and the smaller index settles ties.
 
-There, Euclidean, cosine and correlation distances come from matrix products, whose rounding depends on the
-number of threads. They are computed again from differences in float64: |x - y|, and |u - v|^2 / 2 of rows u,
-v of length 1. So they are bitwise equal for any number of threads, symmetric, and exactly 0 between equal
+scikit-learn gets Euclidean, cosine and correlation distances from matrix products, whose rounding depends on
+the number of threads. They are computed again from differences in float64: |x - y|, and |u - v|^2 / 2 of rows
+u, v of length 1. So they are bitwise equal for any number of threads, symmetric, and exactly 0 between equal
 rows. Other metrics are added up pair by pair in scikit-learn, too.
 
 Rows that are mostly zeros, such as one-hot codes, have many neighbours at the same distance. For them, all

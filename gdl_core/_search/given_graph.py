@@ -27,7 +27,8 @@ def clear_rounding(distances: Array, stacklevel: int) -> Array:
     least = distances.min(initial=0)
     if not -ROUNDING * distances.max(initial=0) <= least < 0:
         return distances
-    warnings.warn(f"distances below zero by rounding, {least:g}, are taken as 0", stacklevel=stacklevel + 1)
+    text = f"distances below zero because of rounding, down to {least:g}, are taken as 0"
+    warnings.warn(text, stacklevel=stacklevel + 1)
     return np.maximum(distances, 0)
 
 
@@ -139,7 +140,7 @@ def _check_rise(distances: Array, rows: Ints) -> None:
     """Raise ValueError if distances decrease within a row."""
     falls = (distances[:, 1:] < distances[:, :-1]).any(axis=1)
     if falls.any():
-        raise ValueError(f"distances of each row must rise; those of row {rows[falls.argmax()]} do not")
+        raise ValueError(f"distances within a row must not decrease; those of row {rows[falls.argmax()]} do")
 
 
 def _check_below(indices: Array, n: int) -> None:

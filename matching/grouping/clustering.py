@@ -38,11 +38,11 @@ class ClusteringConfig:
     n_clusters : int or None
         n_T, the number of clusters at which merging stops; None: it stops when no affinity is left.
     n_neighbors : int
-        K, the neighbours of each correspondence in the graph.
+        K, the number of neighbours of each correspondence in the graph.
     n_initial_neighbors : int
-        K0, the neighbours that form initial clusters.
+        K0, the number of nearest neighbours that form initial clusters.
     bandwidth : float
-        a of Eq. 1; only the graph of the paper uses it.
+        The factor a of Eq. 1; only the graph of the paper uses it.
     n_neighbor_clusters : int
         Kc, the number of clusters among which AGDL looks for the best partner of a cluster.
     min_affinity : float

@@ -233,7 +233,7 @@ def _array(item: Any, key: str, source: str) -> Array:
         raise InputError(f"{source}: {key} is stored in another file, which is not read")
     if data.nbytes > MOST_BYTES:
         raise InputError(
-            f"{source}: {key} declares {data.nbytes / 1e9:.1f} GB, at most {MOST_BYTES / 1e9:.0f} GB are read"
+            f"{source}: {key} declares {data.nbytes / 1e9:.1f} GB; at most {MOST_BYTES / 1e9:.0f} GB are read"
         )
     return np.asarray(data[()])
 

@@ -109,7 +109,7 @@ def _refuse_decimal_commas(path: Path, number: int, fields: list[str]) -> None:
     if wrong is None and len(fields) > 1 and all(re.fullmatch(r"\d+ [+-]?\d+", f) for f in fields[1:-1]):
         wrong = ",".join(fields) if len(fields) > 2 else None  # 1,5 2,5 3,5 with white space between
     if wrong is not None:
-        raise InputError(f"{path}: line {number}: has a decimal comma; write a point instead: {wrong!r}")
+        raise InputError(f"{path}: line {number}: has a decimal comma; use a decimal point: {wrong!r}")
 
 
 def _numbers(

@@ -226,7 +226,8 @@ def _find_picture(path: Path, name: str, others: Sequence[Path]) -> str:
             if is_file(folder / tried):
                 return str(folder / tried)
     raise InputError(
-        f"{path}: its picture {name} is neither beside it, nor in images, nor in the folder to label"
+        f"{path}: its picture {name} is neither beside it, nor in the folder above, nor in images in"
+        " one of these, nor in the folder to label"
     )
 
 

@@ -321,7 +321,7 @@ def _radiance_size(head: bytes) -> tuple[int, int]:
 def _check_size(path: str | Path, width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
         raise InputError(
-            f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels,"
+            f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels;"
             f" this one has {width * height / 1e6:.1f}"
         )
 

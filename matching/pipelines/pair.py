@@ -56,7 +56,7 @@ def match(
         The pictures; bytes are the content of a file.
     config : MatchConfig
         The settings.
-    mask0, mask1 : as an image, of the image's size, optional
+    mask0, mask1 : like `image0` and `image1`, of the same sizes, optional
         White where features may lie; by default, they may lie everywhere.
     progress : callable, optional
         Called as ``progress(stage, n_done, n_stages)`` when each of STAGES has ended.
@@ -73,7 +73,7 @@ def match(
     InputError
         A ValueError: a file or array can't be used, or a mask does not have the size of its image.
     TypeError
-        `config` is not a MatchConfig, or there is no setting of that name.
+        `config` is not a MatchConfig, or a keyword is not the name of a setting.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def find_repeats(
         The picture.
     config : MatchConfig
         All settings.
-    mask : as an image, of the image's size, optional
+    mask : like `image`, of the same size, optional
         White where features may lie.
     progress : callable, optional
         Called as ``progress(stage, n_done, n_stages)`` when each stage has ended.
@@ -81,7 +81,7 @@ def find_repeats(
     InputError
         A ValueError: the file or array can't be used, the mask has another size, or `view_synthesis` is on.
     TypeError
-        `config` is not a MatchConfig, or there is no setting of that name.
+        `config` is not a MatchConfig, or a keyword is not the name of a setting.
     """
     check_config(config)
     config = config.with_settings(**settings)

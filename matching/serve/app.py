@@ -175,7 +175,7 @@ def read_settings(asked: Mapping[str, str]) -> dict[str, Any]:
     for name, text in asked.items():
         if name not in SETTINGS:
             raise Refusal(
-                400, f"{clean_name(name)}: no setting of that name; there are {', '.join(SETTINGS)}"
+                400, f"{clean_name(name)}: there is no such setting; the settings are {', '.join(SETTINGS)}"
             )
         declared = SETTINGS[name]
         if isinstance(declared.default, bool):

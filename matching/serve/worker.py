@@ -68,14 +68,14 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
     except MemoryError:
         raise
     except Image.DecompressionBombError:
-        return 413, f"{name}: {rule}, this one has far more"
+        return 413, f"{name}: {rule}; this one has far more"
     except FileNotFoundError:
         return 503, f"{name}: the server has lost this picture; try again"
     except (UnidentifiedImageError, OSError):
         return 415, f"{name}: is not a picture in a supported format ({kinds})"
     except Exception:  # a damaged header can make a reader raise nearly anything
         return 415, f"{name}: is a damaged picture"
-    return (413, f"{name}: {rule}, this one has {size / 1e6:.1f}") if size > pixels else None
+    return (413, f"{name}: {rule}; this one has {size / 1e6:.1f}") if size > pixels else None
 
 
 def _size(path: str, formats: tuple[str, ...]) -> tuple[int, int]:

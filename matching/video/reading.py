@@ -81,7 +81,7 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
             raise InputError(f"{path}: damaged video, or in a format that can't be read")
         if reader.width * reader.height > MAX_PIXELS:
             raise InputError(
-                f"{path}: a frame may have at most {MAX_PIXELS // 10**6} megapixels,"
+                f"{path}: a frame may have at most {MAX_PIXELS // 10**6} megapixels;"
                 f" the frames of this video have {reader.width * reader.height / 1e6:.1f}"
             )
         yield Video(path, reader.width, reader.height, claimed=reader.n_frames, reader=reader)

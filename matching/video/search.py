@@ -153,7 +153,7 @@ def find_in_video(
         The settings.
     every : float
         Seconds between the frames that are searched.
-    mask : as `thing`, of its size, optional
+    mask : like `thing`, of the same size, optional
         White where the picture shows the thing; by default, everywhere.
     progress : callable, optional
         Called as ``progress(seconds, claimed, n_seen)`` after each frame that was searched: its time, the
@@ -172,7 +172,7 @@ def find_in_video(
     InputError
         A ValueError: a file can't be used, is a stream that may not end, or no frame of it can be decoded.
     TypeError
-        `config` is not a MatchConfig, or there is no setting of that name.
+        `config` is not a MatchConfig, or a keyword is not the name of a setting.
     """
     check_config(config)
     config = config.with_settings(**settings)

@@ -1,4 +1,4 @@
-"""Are copies on synthetic shelves counted right? Three of eight fronts have one to forty copies each.
+"""Are copies on synthetic shelves counted correctly? Three of eight fronts have one to forty copies each.
 
 Each shelf also has siblings: other fronts that carry the upper part of one of the three, its logo. Copies
 differ in light and size, are turned a little, and a price tag hides a part of some. Each front is counted.

@@ -1,6 +1,6 @@
 """Key points found again in turned, scaled and noisy copies, beside OpenCV's: evaluate_keypoints.py FOLDER...
 
-Without a folder, photographs that scikit-image ships. Times are of one thread.
+Without a folder, photographs that scikit-image ships are used. Times are for one thread.
 """
 
 from eval.common import uncaught  # noqa: F401

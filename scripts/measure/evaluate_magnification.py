@@ -25,7 +25,7 @@ from matching.pipelines.pair import match_described
 
 LONGER_SIDE = 1400  # pixels of the larger picture
 TOLERANCE = 3.0  # pixels of the smaller one
-COLUMNS = ("times", "pictures", "objects", "matches", "true", "in the largest object")
+COLUMNS = ("times smaller", "pictures", "objects", "matches", "true", "in the largest object")
 
 
 def scale(rgb, longer_side):

@@ -1,11 +1,11 @@
-"""Are things that a picture shows several times counted right? On synthetic pages, with a box for each copy.
+"""Are things that a picture shows several times counted correctly? Synthetic pages, with a box for each copy.
 
-Panels of a comic with a face in three or five, boards of a shelf with one to four copies of each product, a
-wall of 36 tiles, a page with one icon 40 times. A thing is counted right if it has as many places as there
-are copies, and at least one place lies in the box of a copy, to within a tenth of the box; it is placed right
-if each place lies in the box of a different copy. (The unit of a wall may begin anywhere in a tile, so a wall
-is rarely placed right.) A page is exact if all things are placed right and nothing else is counted; textures
-are not counted.
+The pages are panels of a comic with a face in three or five of them, boards of a shelf with one to four
+copies of each product, a wall of 36 tiles, and a page with one icon 40 times. A thing is counted correctly if
+it has as many places as there are copies, and at least one place lies in the box of a copy, to within a tenth
+of the box; it is placed correctly if each place lies in the box of a different copy. (The unit of a wall may
+begin anywhere in a tile, so a wall is rarely placed correctly.) A page is exact if all things are placed
+correctly and nothing else is counted; textures are not counted.
 
 python scripts/measure/evaluate_repeats.py --models $GDL_DATA/models --tiles $GDL_DATA/tiles
 """
@@ -48,7 +48,7 @@ def evaluate(args: argparse.Namespace) -> None:
             placed = sum(n == counted == own for n, counted, own in counts)
             print(f"{name} {seed}: {counts}, {extra} others", flush=True)
             totals[name] += [1, placed == len(counts) and not extra, len(counts), right, placed, extra]
-    print("| page | exact | things counted right | placed right | others |\n|---|---|---|---|---|")
+    print("| page | exact | things counted correctly | placed correctly | others |\n|---|---|---|---|---|")
     for name, (pages, exact, things, right, placed, extra) in totals.items():
         print(f"| {name} | {exact} of {pages} | {right} of {things} | {placed} of {things} | {extra} |")
 

@@ -213,7 +213,7 @@ def test_no_affinity_left_with_samples_reaches_the_number_by_distance():
 def test_no_affinity_left_in_a_sparse_graph_leaves_its_parts():
     graph = kneighbors_graph(BLOBS, 20, mode="distance")
     with pytest.warns(
-        UserWarning, match="n_clusters=3: 6 clusters are left, parts of the graph that no edge joins"
+        UserWarning, match="n_clusters=3: 6 clusters are left: parts of the graph that no edge joins"
     ):
         model = fit(graph, n_clusters=3, metric="precomputed")
     assert model.n_clusters_ == 6
@@ -276,7 +276,9 @@ def test_number_of_clusters_found_beside_small_clumps(size):
 
 
 def test_min_cluster_size_that_no_cut_has():
-    with pytest.warns(UserWarning, match="no cut has that many clusters of min_cluster_size; used size"):
+    with pytest.warns(
+        UserWarning, match="no cut has that many clusters of at least min_cluster_size samples"
+    ):
         assert fit(SAMPLES, n_clusters=20, min_cluster_size=30).n_clusters_ == 20
 
 

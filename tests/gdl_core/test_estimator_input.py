@@ -36,12 +36,12 @@ def test_distances_a_rounding_below_zero(make):
     d[3, 4] = d[4, 3] = 0.0
     expected = fit(d, n_clusters=3, metric="precomputed").labels_
     d[3, 4] = d[4, 3] = -4e-16
-    with pytest.warns(UserWarning, match="distances below zero by rounding, -4e-16, are taken as 0"):
+    with pytest.warns(UserWarning, match="below zero because of rounding, down to -4e-16, are taken as 0"):
         np.testing.assert_array_equal(fit(make(d), n_clusters=3, metric="precomputed").labels_, expected)
     assert d[3, 4] == -4e-16
     indices = np.argsort(d, axis=1, kind="stable")
     pair = indices, np.take_along_axis(d, indices, 1)
-    with pytest.warns(UserWarning, match="distances below zero by rounding, -4e-16, are taken as 0"):
+    with pytest.warns(UserWarning, match="below zero because of rounding, down to -4e-16, are taken as 0"):
         np.testing.assert_array_equal(fit(pair, n_clusters=3, metric="precomputed").labels_, expected)
 
 

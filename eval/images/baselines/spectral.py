@@ -1,8 +1,8 @@
 """Spectral clustering of an undirected graph: NJW and multiclass normalised cuts, from the same eigenvectors.
 
 S is (n, n) symmetric, D the diagonal matrix of its row sums. Both methods start from the n_clusters
-eigenvectors of D^-1/2 S D^-1/2 with the largest eigenvalues, rows scaled to length 1 (for normalised cuts
-D^-1/2 times them, which rows of length 1 don't show).
+eigenvectors of D^-1/2 S D^-1/2 with the largest eigenvalues, rows scaled to length 1 (normalised cuts
+multiply them by D^-1/2, which makes no difference once rows have length 1).
 """
 
 import warnings

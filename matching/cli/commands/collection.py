@@ -40,7 +40,7 @@ DESCRIPTION = (
 )
 EPILOG = """\
 Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 the program failed on some pair
-(the database says where and how), 130 interrupted. Pictures that can't be used are recorded with their reason
+(the database says where and how), 130 interrupted. Pictures that can't be used are recorded with the reason
 and don't stop the run. Without pairs, --csv, --parquet, --html and the like export a database that exists."""
 
 
@@ -223,7 +223,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
         kinds = f"{n} kinds of processors or builds of OpenCV, whose features differ"
         print(f"{COMMAND}: the results come from {kinds}: {names}", file=sys.stderr)
     if (n := summary.internal_errors) > 0:
-        where = "the column error of images and pairs has the tracebacks"
+        where = "the tracebacks are in the column `error` of the tables `images` and `pairs`"
         message = f"{n} of the pictures or pairs failed because of an error in the program"
         print(f"{COMMAND}: {message}; {where}", file=sys.stderr)
     return summary

@@ -64,7 +64,7 @@ def make_parser() -> options.LineParser:
         text = "match each picture with the N that share the most descriptors with it"
         options.add_setting(each, "shortlist", options.count_setting(n, text))
         options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
-    text = "Add the pictures of a folder to an index, then each picture that arrives there, until Ctrl-C."
+    text = "Add the pictures of a folder to an index, then all that arrive there, until you press Ctrl-C."
     watch = commands.add_parser("watch", help="add pictures that arrive in a folder", description=text)
     watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="folder of pictures")
     options.add_path(watch, "query", "THING", "picture of a thing: report which pictures show it")
@@ -117,7 +117,7 @@ def _describe_added(added: Added) -> str:
     mended = f", {added.mended} of a damaged part added again" if added.mended else ""
     return (
         f"{count(added.indexed, 'picture')} added ({added.failed} failed), {added.removed} dropped{mended};"
-        f" the index has {count(counts.indexed, 'picture')} and {counts.bytes / 1e6:.1f} MB{size}"
+        f" the index has {count(counts.indexed, 'picture')} and takes {counts.bytes / 1e6:.1f} MB{size}"
     )
 
 

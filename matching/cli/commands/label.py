@@ -41,7 +41,7 @@ def make_parser() -> options.LineParser:
     parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     text = (
         "a picture of a thing (its file name is the class); a folder of pictures of one class; or labels: a"
-        " .json of COCO or LabelMe, a .txt of YOLO"
+        " COCO or LabelMe .json, or a YOLO .txt"
     )
     parser.add_argument("references", type=options.parse_path, nargs="+", metavar="REFERENCE", help=text)
     what = parser.add_argument_group("input and output")

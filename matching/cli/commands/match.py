@@ -129,7 +129,10 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
         tell(line)
     tell(f"written to {folder}")
     if not _is_single(arguments) and arguments.method in METHODS and words.may_look_harder(result):
-        tell("pictures from very different directions? Try --view-synthesis: it also matches simulated views")
+        tell(
+            "were the pictures taken from very different directions? Try --view-synthesis, which also matches"
+            " simulated views"
+        )
     if arguments.open:
         open_report(folder / "matches.html")
     return FOUND if result.objects else NONE_FOUND

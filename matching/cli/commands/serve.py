@@ -15,7 +15,7 @@ from matching.settings import Setting
 
 DESCRIPTION = """\
 Serve a web page on this machine: drop two pictures, see the objects that both show. Uploads are deleted as
-soon as they are read, results after a quarter of an hour. There is no log-in: give --host only in a network
+soon as they are read, results after a quarter of an hour. There is no log-in: use --host only on a network
 that you trust."""
 MEGA = 10**6
 BACKLOG = 128  # connections that the system holds until the server takes them
@@ -38,7 +38,9 @@ def _until_interrupted(argv: Sequence[str] | None) -> int:
 def make_parser() -> LineParser:
     """Make the parser of the command."""
     parser = LineParser(prog="gdl-match serve", description=DESCRIPTION)
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="HOST", help="address to listen on (default: 127.0.0.1)"
+    )
     add_setting(parser, "port", Setting(8765, 0, 65535, symbol="PORT", text="port, 0 for any free one"))
     for name, default, text in (
         ("max_upload", Limits.upload // MEGA, "largest size of both pictures together, megabytes"),

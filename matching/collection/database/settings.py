@@ -31,7 +31,8 @@ def check_schema(made_with: Mapping[str, str], path: Path) -> None:
     """Check that a database has the schema of this program."""
     if made_with.get("schema") != SCHEMA:
         raise InputError(
-            f"{path}: the database has schema {made_with.get('schema')}, this program's is {SCHEMA}; {REMEDY}"
+            f"{path}: the database has schema {made_with.get('schema')}, but this program's is {SCHEMA};"
+            f" {REMEDY}"
         )
 
 

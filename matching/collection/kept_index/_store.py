@@ -116,7 +116,7 @@ def _is_empty(connection: Connection) -> bool:
 def _describe_difference(name: str, made: str | None, wanted: str) -> str:
     if name == "features" and made is not None:
         return f"other settings ({describe_difference(json.loads(made), json.loads(wanted))})"
-    return f"{name} {made}, this is {wanted}"
+    return f"{name} {made}, but this program uses {wanted}"
 
 
 class KeptIndex:

@@ -60,7 +60,7 @@ def test_a_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path,
     where = ["--index", str(tmp_path / "i"), "--cache", str(cache.folder), "--quiet"]
     assert main(["add", str(pictures), "--jobs", "1", *where]) == 0
     told = capsys.readouterr()
-    assert "5 pictures added (1 failed), 0 dropped; the index has 5 pictures" in told.out
+    assert "5 pictures added (1 failed), 0 dropped; the index has 5 pictures and takes" in told.out
     assert "failed: " in told.err
     assert "text.png" in told.err
     query = str(pictures / "coffee.png")
@@ -130,8 +130,8 @@ def test_a_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("results", '{"features": 0}', 'the index was made with results ."features": 0., this is '),
-        ("format", "1", "made with format 1, this is 6; give another folder, or delete this one and add its"),
+        ("results", '{"features": 0}', 'made with results ."features": 0., but this program uses '),
+        ("format", "1", "made with format 1, but this program uses 6; give another folder, or delete this"),
     ],
 )
 def test_another_version_is_refused_by_name(tmp_path, name, value, told):

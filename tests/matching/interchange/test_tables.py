@@ -165,7 +165,9 @@ def test_decimal_commas_are_told(tmp_path, form, names):
     text = "\n".join(form.format(*row[:4]).replace(".", ",") for row in NUMBERS)
     head = form.format("x0", "y0", "x1", "y1") + "\n" if names else ""
     (tmp_path / "a.csv").write_text(head + text)
-    with pytest.raises(InputError, match=rf"a\.csv: line {1 + names}: has a decimal comma; write a point"):
+    with pytest.raises(
+        InputError, match=rf"a\.csv: line {1 + names}: has a decimal comma; use a decimal point"
+    ):
         read_matches(tmp_path / "a.csv")
 
 

@@ -280,7 +280,7 @@ def test_what_cannot_be_used(label, tmp_path):
         (["none.png"], "none.png: no such file"),
         (["flat.png"], "flat.png: flat has no features, so it can't be found"),
         (["empty.json"], "empty.json: has no boxes and no polygons"),
-        (["gone.json"], "gone.json: its picture no.png is neither beside it, nor in images"),
+        (["gone.json"], "gone.json: its picture no.png is neither beside it, nor in the folder above"),
         (["wrong.json"], "wrong.json: is not a label file of COCO, LabelMe or YOLO"),
         (["other.json"], "is not a label file of COCO, LabelMe or YOLO ('categories' is missing)"),
         (["cup.png", "astronaut.png", "--mask", "cup.png"], "astronaut.png: has no --mask"),

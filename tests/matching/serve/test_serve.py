@@ -171,7 +171,7 @@ def test_uploads_are_gone_after_the_match(server, pictures):
         (b"", 415, "p0.png: is not a picture"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", 415, "is not a picture in a supported format"),
         (b"<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>", 415, "is not a picture"),
-        (png(np.zeros((5001, 5000), np.uint8)), 413, "at most 25 megapixels, this one has 25.0"),
+        (png(np.zeros((5001, 5000), np.uint8)), 413, "at most 25 megapixels; this one has 25.0"),
     ],
     ids=["text", "empty", "eps", "svg", "large"],
 )
@@ -722,7 +722,7 @@ def test_labels_and_other_formats_are_downloaded(server, pictures):
         ("?max_pixels=1e6", "max_pixels must be a whole number"),
         ("?max_matches=", "max_matches must be a whole number from 1 to 1000000, got ''"),
         ("?mirrored=yes", "mirrored must be 0 or 1, got 'yes'"),
-        ("?bandwidth=3", "bandwidth: no setting of that name; there are max_pixels, max_matches,"),
+        ("?bandwidth=3", "bandwidth: there is no such setting; the settings are max_pixels, max_matches,"),
     ],
 )
 def test_wrong_settings_are_refused(server, pictures, settings, reason):

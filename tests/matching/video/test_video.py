@@ -196,7 +196,7 @@ def test_what_is_no_video_is_refused_by_name(thing, clip, tmp_path):
 def test_frames_have_the_decoders_limit(thing, clip, monkeypatch):
     monkeypatch.setattr("matching.video.reading.MAX_PIXELS", 100_000)
     assert re.search(
-        r"at most 0 megapixels, the frames of this video have 0\.1",
+        r"at most 0 megapixels; the frames of this video have 0\.1",
         refused(lambda: find_in_video(thing, clip)),
     )
 

@@ -474,7 +474,7 @@ def test_two_black_pictures(gdl_match):
 def test_unrelated_pictures_have_no_common_object(gdl_match, tmp_path):
     status, output, error = gdl_match("rocket.png", "chelsea.png", "--out", "out")
     assert (status, output) == (1, "no common object\n")
-    assert error.splitlines()[-1].endswith("Try --view-synthesis: it also matches simulated views")
+    assert error.splitlines()[-1].endswith("Try --view-synthesis, which also matches simulated views")
     assert listed(tmp_path / "out") == FILES
     data = arrays(tmp_path / "out")
     assert len(data["score"]) > 100
