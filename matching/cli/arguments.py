@@ -118,7 +118,8 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     add_setting(group, "max_pixels", settings.MAX_PIXELS, "no limit")
     add_clustering(group, rivals, "50 with --paper, else none: merging stops at a minimum affinity")
     add_setting(group, "bandwidth", settings.BANDWIDTH)
-    text = f"kinds of features: {','.join(settings.REGIONS)} (default), mser (default with --paper) or sift"
+    both = ",".join(settings.REGIONS)
+    text = f"kinds of features, separated by commas: mser, sift (default: {both}; with --paper: mser)"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
     text = "a Python file that registers a detector, which a later --regions can name"
     group.add_argument("--detector", type=_run_detector_file, action="append", metavar="FILE", help=text)
