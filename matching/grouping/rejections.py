@@ -24,14 +24,14 @@ _MORE = "try --max-matches 6000, or a larger picture"
 # Keyed by stage. The stages run in this order, and the last one that dropped a match counts, because the
 # others let it pass.
 REASONS = {
-    "stray": Reason("stray", "it lies far away from all others", "check the coordinates"),
+    "stray": Reason("stray", "far away from all others", "check the coordinates"),
     "candidates": Reason("too-few-candidates", "there are fewer matches than an object needs", _MORE),
     "evidence": Reason(
         "no-evidence", "too few mutual candidates agree, so nothing was clustered", "try evidence=0 in Python"
     ),
-    "graph": Reason("not-supported", "its neighbours move differently", _MORE),
-    "degree": Reason("loose", "few of its neighbours are in the same cluster", _MORE),
-    "clusters": Reason("too-small", "its cluster has fewer matches than an object needs", _MORE),
+    "graph": Reason("not-supported", "the neighbours move differently", _MORE),
+    "degree": Reason("loose", "few of the neighbours are in the same cluster", _MORE),
+    "clusters": Reason("too-small", "the cluster has fewer matches than an object needs", _MORE),
     "smooth map": Reason("not-smooth", "it follows no smooth map that enough matches share", _MORE),
     "width": Reason(
         "on-a-line",
@@ -65,7 +65,7 @@ REASONS = {
     "places": Reason(
         "no-second-place", "its two places overlap, or another object joins them already", "mask one of them"
     ),
-    "method": Reason("outlier-of-method", "the chosen method makes it an outlier", "try the default method"),
+    "method": Reason("outlier-of-method", "the chosen method assigns no cluster", "try the default method"),
     "details": Reason(
         "seen-closer", "the same object has more matches at the full size of the picture", "nothing to do"
     ),

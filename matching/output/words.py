@@ -227,7 +227,7 @@ def hint_at_rejected(
     best = result.rejected[0]
     x, y = best.centres[0]
     is_measured = best.measure is not None and best.bound is not None
-    measured = f" ({best.measure:.3g}, bound {best.bound:.3g})" if is_measured else ""
+    measured = f" (measured {best.measure:.3g}, bound {best.bound:.3g})" if is_measured else ""
     group = f"a group of {count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f}"
     told = f"{group} was rejected: {best.text}"
     return ["; ".join(filter(None, (f"{told}{measured}", word(best.hint), more)))]

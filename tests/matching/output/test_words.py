@@ -48,7 +48,7 @@ def test_where_nothing_is_found_the_best_group_is_named(stage):
     result = replace(EMPTY, rejected=(replace(REJECTED[0], stage=stage),))
     (line,) = hint_at_rejected(result)
     assert line.startswith("a group of 4 matches around 105, 105 was rejected: ")
-    assert f"{REASONS[stage].text} (-2.25, bound -4); {REASONS[stage].hint}" in line
+    assert f"{REASONS[stage].text} (measured -2.25, bound -4); {REASONS[stage].hint}" in line
     found = describe_object(0, SQUARE, SQUARE, 0.5)
     assert hint_at_rejected(replace(result, objects=(found,))) == []
     assert hint_at_rejected(EMPTY) == []
@@ -61,7 +61,7 @@ def test_what_is_suppressed_belongs_to_groups_that_need_not_be_objects():
 
 def test_the_hint_at_what_chance_explains_names_the_option_of_its_bound():
     (line,) = hint_at_rejected(replace(EMPTY, rejected=REJECTED))
-    assert "(-2.25, bound -4); to keep it anyway, raise --max-nfa, whose log10 is the bound" in line
+    assert "(measured -2.25, bound -4); to keep it anyway, raise --max-nfa, whose log10 is the bound" in line
 
 
 def test_the_table_says_where_a_transform_fits_only_some_matches():
