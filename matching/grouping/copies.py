@@ -236,12 +236,22 @@ def _join(scene: Scene, ends: Ints, profile: Bools, number: Ints, patches: list[
     for i, j in combinations(range(len(patches)), 2):
         common, either = (fold(shares[i], shares[j]).sum() for fold in (np.minimum, np.maximum))
         shared = np.minimum(shares[i], shares[j]) > 0.5
-        if 2 * common > either and shared.any():
-            distance, near = cKDTree(xy[patches[i]]).query(xy[patches[j]])
-            across = np.argsort(distance, kind="stable")[:NEIGHBORS]
-            strain, n = _measure_strain(xy, ends[shared], patches[i][near[across]], patches[j][across])
-            if strain.sum() <= n.sum() * AT:
-                alike[i, j] = common / either
+        both = sorted((patches[i], patches[j]), key=len)
+        if 2 * common > either and shared.any() and _moves_alike(xy, ends[shared], *both):
+            alike[i, j] = common / either
     pairs = sorted(alike, key=lambda pair: -alike[pair])
     label = _unite(len(patches), pairs, [set(number[own].tolist()) for own in patches])
     return [np.concatenate([patches[i] for i in np.flatnonzero(label == k)]) for k in np.unique(label)]
+
+
+def _moves_alike(xy: Floats, ends: Ints, patch: Ints, larger: Ints) -> bool:
+    """Whether the motions (k, n) of a larger patch, continued, predict those of the nearest of a patch."""
+    distance = cKDTree(xy[larger]).query(xy[patch])[0]
+    nearest = patch[np.argsort(distance, kind="stable")[:NEIGHBORS]]
+    errors = list[Floats]()
+    for to in ends:
+        own, near = (rows[to[rows] >= 0] for rows in (larger, nearest))
+        turn, shift = fit(xy[own], xy[to[own]])
+        errors.append(np.linalg.norm(xy[near] @ turn.T + shift - xy[to[near]], axis=1))
+    every = np.concatenate(errors)
+    return bool(len(every) and every.mean() <= AT)

@@ -94,6 +94,7 @@ class _Joined:
     score: float
     log_nfa: float
     n_of_group: int
+    parts: Ints  # (k,), the smaller group that the reverse of each is in, or -1: such are things of their own
     periodic: bool = False
 
     def rescore(self, measure_score: Callable[[Ints], float]) -> _Joined:
@@ -116,10 +117,10 @@ def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfi
         members = np.flatnonzero(groups.labels == k)
         back = groups.labels[(members + n) % (2 * n)]
         count = np.bincount(back[back >= 0], minlength=len(size))
+        twins = np.flatnonzero(2 * count > size)
         if 2 * count[k] > size[k]:
             members = _keep_one_way(correspondences, members)
         else:
-            twins = np.flatnonzero(2 * count > size)
             gone.update(twins.tolist())
             members = np.union1d(members, (np.flatnonzero(np.isin(groups.labels, twins)) + n) % (2 * n))
         # of a match in both directions the one that was there first, and none of earlier objects
@@ -127,8 +128,10 @@ def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfi
         members = members[free[members % n]]
         if is_object(correspondences, members, config):
             free[members % n] = False
+            reverse = groups.labels[(members + n) % (2 * n)]
+            parts = np.where(np.isin(reverse, twins) & (2 * count[reverse] <= size[k]), reverse, -1)
             members = _put_left_first(correspondences, members)
-            yield _Joined(members, float(score), float(log_nfa[k]), len(members))
+            yield _Joined(members, float(score), float(log_nfa[k]), len(members), parts)
 
 
 def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:
@@ -159,7 +162,7 @@ def _separate(
     for item in folded:
         is_even = is_texture(item.members)
         is_row = item.score >= row_score and not is_even
-        things = _split_things(correspondences, item.members, config)
+        things = _split_things(correspondences, item, config)
         for part in things if is_row else [item.members]:
             places = _get_places(correspondences, part)
             if textures and all(is_mostly_amid(place, np.concatenate(textures)) for place in places):
@@ -189,13 +192,18 @@ def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsCon
     return all(is_object(correspondences, members[own], config) for own in shared)
 
 
-def _split_things(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """Split an object into parts more than half the shift apart in the first place."""
-    first, second = _get_places(correspondences, members)
-    reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
-    label = find_components(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
-    parts = [members[label == k] for k in np.unique(label)]
-    return [part for part in parts if is_object(correspondences, part, config)] or [members]
+def _split_things(correspondences: Correspondences, item: _Joined, config: ObjectsConfig) -> list[Ints]:
+    """Split an object into its parts, and these where they are more than half the shift apart in the first
+    place.
+    """
+    things = []
+    for k in np.unique(item.parts):
+        members = item.members[item.parts == k]
+        first, second = _get_places(correspondences, members)
+        reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
+        label = find_components(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
+        things += [members[label == k] for k in np.unique(label)]
+    return [part for part in things if is_object(correspondences, part, config)] or [item.members]
 
 
 def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:

@@ -65,6 +65,19 @@ def test_parts_across_a_band_are_one_thing_where_they_move_alike(apart, n_things
     assert {len(places) for places in found.things} == {2}
 
 
+def test_a_small_part_that_moves_otherwise_is_not_of_a_thing_whose_motion_is_fitted_to_both():
+    """A shear, which no copy has, takes both to their copies."""
+    rng = np.random.default_rng(0)
+    upper, lower = copies_at(np.zeros((2, 2)), rng, 24), copies_at(np.array([(0.0, 0.0), (150.0, 0.0)]), rng)
+    upper.xy[:] = upper.xy / 2 + np.repeat([(20.0, -160.0), (178.0, -160.0)], 24, axis=0)
+    both = ([getattr(of, f.name) for f in fields(Features)] for of in (lower, upper))
+    features = Features(*(np.concatenate(pair) for pair in zip(*both, strict=True)))
+    first = np.concatenate([np.arange(N), 2 * N + np.arange(24)])
+    second = np.concatenate([N + np.arange(N), 2 * N + 24 + np.arange(24)])
+    found = find_copies(features, [Seed(first, second, 0.3)], ObjectsConfig())
+    assert len(found.things) == 2
+
+
 def test_a_wall_is_cut_into_its_tiles():
     """No motion joins the first tile with the one that is right of it and above."""
     found = find(

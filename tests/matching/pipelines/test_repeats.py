@@ -196,6 +196,20 @@ def test_things_side_by_side_twice_are_apart():
     assert repeats.groups.labels.tolist() in ([0] * 40 + [1] * 40, [1] * 40 + [0] * 40)
 
 
+def test_things_that_only_one_direction_tells_apart_are_apart():
+    """Three boxes of a shelf, one next to the other, whose copies move by almost the same."""
+    rng = np.random.default_rng(0)
+    starts = [(0, 0), (95, 0), (190, 0)]
+    xy = np.concatenate([rng.uniform(start, np.add(start, 90), (40, 2)) for start in starts])
+    there = direct_both_ways(xy, xy + np.array([400.0, 0.0]), np.tile(np.eye(2), (120, 1, 1)))
+    groups = Groups(
+        np.concatenate([np.zeros(120, int), np.repeat([1, 2, 3], 40)]), np.array([0.8, 0.7, 0.7, 0.7])
+    )
+    repeats = find_repeats_in_groups(there, groups, ObjectsConfig())
+    assert sorted(np.bincount(repeats.groups.labels).tolist()) == [40, 40, 40]
+    assert all(len(np.unique(own)) == 1 for own in np.split(repeats.groups.labels, 3))
+
+
 def test_a_thing_with_a_bay_in_which_nothing_of_it_lies_is_one():
     xy = np.random.default_rng(0).uniform(0, 200, (300, 2))
     xy = xy[~(xy > 100).all(axis=1)]
