@@ -127,7 +127,7 @@ def _is_amid(features: Features, rows: Ints, others: Ints) -> bool:
 def _find_things(
     scene: Scene, ends: Ints, rows: Ints, config: ObjectsConfig
 ) -> list[tuple[Ints, list[Ints]]]:
-    """Things that the rows (k,) belong to, the largest first: the place there, and all places."""
+    """Things that the rows (k,) belong to, those of most places first: the place there, and all places."""
     profile = _find_profiles(scene, ends >= 0)
     number = _number_prints(ends)
     label = _cut(scene, ends, profile, number, config)
@@ -136,7 +136,7 @@ def _find_things(
     patches = [own for own in patches if len(own) >= config.min_matches]
     patches = _join(scene, ends, profile, number, patches)
     things = []
-    for own in sorted(patches, key=len, reverse=True):
+    for own in patches:
         places = [own]
         for p in range(len(ends)):
             to = np.unique(ends[p, own[ends[p, own] >= 0]])
@@ -145,7 +145,7 @@ def _find_things(
                 places.append(to)
         if len(places) > 1 and _is_place(scene, own, config):
             things.append((own, places))
-    return things
+    return sorted(things, key=lambda found: (-len(found[1]), -sum(map(len, found[1]))))
 
 
 def _is_place(scene: Scene, rows: Ints, config: ObjectsConfig) -> bool:
