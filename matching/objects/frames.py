@@ -48,7 +48,7 @@ class Motion:
         degrees = round(abs(self.turn))
         if degrees:
             parts.append(f"turned {degrees}° {'anti' if self.turn < 0 and degrees < 180 else ''}clockwise")
-        parts.append(f"{self.scale:.2f} times as large" if abs(self.scale - 1) >= 0.005 else "as large")
+        parts.append(f"{self.scale:.2f} times as large" if abs(self.scale - 1) >= 0.005 else "same size")
         return ", ".join(parts)
 
 

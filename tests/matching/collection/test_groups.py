@@ -220,7 +220,7 @@ def test_table_csv_and_page(db, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "group 0: 3 pictures" in told
     assert "coffee crop.png  crop of coffee" in told
-    assert re.search(r"46% of it, (as large|1.00 times as large), \d+ matches", told)
+    assert re.search(r"46% of it, (same size|1.00 times as large), \d+ matches", told)
     with (tmp_path / "tables" / "groups.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == COLUMNS

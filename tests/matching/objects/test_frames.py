@@ -89,7 +89,7 @@ def test_motion_tells_turn_scale_and_mirroring(turn, mirrored):
 
 
 def test_words_leave_out_what_did_not_happen():
-    assert Motion(np.zeros(2), 0.2, 1.001, False, 1.0).words == "as large"
+    assert Motion(np.zeros(2), 0.2, 1.001, False, 1.0).words == "same size"
     assert Motion(np.zeros(2), 180.0, 2.0, False, 1.0).words == "turned 180° clockwise, 2.00 times as large"
 
 
