@@ -50,7 +50,7 @@ class GraphDegreeLinkage(
         other samples, all of them are used, with a warning.
     n_initial_neighbors : int, default=1
         K0 of the initial clusters, at most K; 0 starts from single samples. If this gives fewer initial
-        clusters than n_clusters, the largest smaller K0 that gives enough is used, with a warning.
+        clusters than n_clusters, K0 is lowered to the largest value that gives enough, with a warning.
     bandwidth : float, default=1.0
         The factor a of Eq. 1.
     n_neighbor_clusters : int, default=10
@@ -158,7 +158,7 @@ class GraphDegreeLinkage(
         Parameters
         ----------
         X : array, sparse matrix or pair of arrays
-            (n, d) samples. With metric="precomputed" distances, dense or sparse, or a pair of arrays
+            (n, d) samples. With metric="precomputed", distances, dense or sparse, or a pair of arrays
             (indices, distances) of neighbours found elsewhere (see `knn_graph`).
         y : ignored
 
@@ -208,7 +208,7 @@ class GraphDegreeLinkage(
         Parameters
         ----------
         X : array or sparse matrix
-            (m, d) samples. With metric="precomputed" (m, n) distances to the samples that were clustered,
+            (m, d) samples. With metric="precomputed", (m, n) distances to the samples that were clustered,
             dense or sparse.
 
         Returns
@@ -348,7 +348,8 @@ class GraphDegreeLinkage(
         if n_neighbors is None:
             n_neighbors = default_n_neighbors(X, self.metric)
         elif n_neighbors > n - 1:
-            warnings.warn(f"n_neighbors={n_neighbors} of {n} samples: using {n - 1}", stacklevel=3)
+            message = f"n_neighbors={n_neighbors} is too large for {n} samples: using {n - 1}"
+            warnings.warn(message, stacklevel=3)
         return knn_graph(
             X,
             min(n_neighbors, n - 1),

@@ -116,8 +116,8 @@ MAX_NFA = Setting(
 MIRRORED = Setting(False, text="also find objects that are mirrored in one picture")
 VIEW_SYNTHESIS = Setting(
     False,
-    text="if nothing sure is found, also match simulated views of both pictures, for surfaces seen from very"
-    " different directions (takes about 13 times as long)",
+    text="if plain features don't find enough, also match simulated views of both pictures, for surfaces seen"
+    " from very different directions (takes about 13 times as long)",
 )
 EVERY = Setting(
     1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between the frames of a video that are searched"

@@ -42,7 +42,7 @@ from .pairs import (
 LINE = 16  # numbers of four bytes in a line of the cache
 
 if getattr(numba.config, "DISABLE_JIT", False):
-    raise RuntimeError("NUMBA_DISABLE_JIT is set, and only compiled code merges clusters: unset it")
+    raise RuntimeError("NUMBA_DISABLE_JIT is set, but merging needs compiled code: unset it")
 
 cluster_type = np.dtype(
     [

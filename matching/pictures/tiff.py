@@ -162,7 +162,7 @@ def _read_samples(page: TiffPage, layout: Layout, chosen: Sequence[int | None]) 
     bands = np.full((layout.height, layout.width, len(chosen)), empty or 0, page.dtype)
     n_each = len(page.dataoffsets) // (layout.n_samples if layout.is_separate else 1)
     if page.imagedepth != 1 or not n_each:
-        raise ValueError("not a flat picture")
+        raise ValueError("not a two-dimensional picture")
     prepare = _plan_decompression(page)
     for index, (offset, size) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=False)):
         plane = index // n_each if layout.is_separate else 0

@@ -1,4 +1,6 @@
-"""Key points found again in turned, scaled and noisy copies, beside OpenCV's: evaluate_keypoints.py FOLDER...
+"""Key points found again in turned, scaled and noisy copies, compared with OpenCV's.
+
+evaluate_keypoints.py FOLDER...
 
 Without a folder, photographs that scikit-image ships are used. Times are for one thread.
 """

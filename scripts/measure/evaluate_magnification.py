@@ -1,7 +1,7 @@
 """Does an object stay whole if it is much larger in one picture? evaluate_magnification.py FOLDER...
 
-Matches each picture, at 1,400 px, with itself made several times smaller; a match is true within 3 px of the
-smaller picture.
+Matches each picture, at 1,400 px, with itself made several times smaller; a match is true if it is off by
+less than 3 px in the smaller picture.
 """
 
 from eval.common import uncaught  # noqa: F401

@@ -10,9 +10,9 @@ Objects of pairs whose truth is known, each with its number of false alarms and 
   mutual ones, and by a ratio test of 0.9; and pairs with nothing in common: products and photographs, foods
   and shelves of cereals
 
-On shelves with the product, objects outside it are not counted, because other boxes share its logos. Pairs
-belong to one half or the other, alternately. Rows that the file already has are kept, so a stopped run can
-continue; --only restricts the run to some kinds of pairs.
+On shelves with the product, objects outside it are not counted, because other boxes share its logos. The
+pairs are split alternately into two halves, which the table counts separately. Rows that the file already has
+are kept, so a stopped run can continue; --only restricts the run to some kinds of pairs.
 """
 
 from eval.common import uncaught  # noqa: F401

@@ -1,7 +1,7 @@
 """Pairs of extreme views solved by plain matching, by simulated views, and by OpenCV's ASIFT; CPU seconds.
 
 The folder holds evd_*/ (img1, img2, H1to2.txt) and graf/ (img1, img2, ..., H1to2p.txt, ...); --tiles is a
-folder of pictures that are tilted 1 to 8 times.
+folder of pictures that are foreshortened by factors of 1 to 8.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with evd_* and graf")
     parser.add_argument(
-        "--tiles", type=Path, required=True, metavar="DIR", help="folder of pictures to be tilted"
+        "--tiles", type=Path, required=True, metavar="DIR", help="folder of pictures to be foreshortened"
     )
     parser.add_argument("--pictures", type=int, default=10, help="number of these pictures (default: 10)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for views.csv")

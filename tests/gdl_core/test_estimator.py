@@ -109,7 +109,7 @@ def test_one_sample():
 
 
 def test_fewer_samples_than_neighbours():
-    with pytest.warns(UserWarning, match="n_neighbors=20 of 12 samples: using 11"):
+    with pytest.warns(UserWarning, match="n_neighbors=20 is too large for 12 samples: using 11"):
         model = fit(SAMPLES[:12], n_clusters=2, n_neighbors=20)
     assert model.n_clusters_ == 2
 

@@ -41,7 +41,8 @@ DESCRIPTION = (
 EPILOG = """\
 Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 the program failed on some pair
 (the database says where and how), 130 interrupted. Pictures that can't be used are recorded with the reason
-and don't stop the run. Without pairs, --csv, --parquet, --html and the like export a database that exists."""
+and don't stop the run. If no pairs are given, --csv, --parquet, --html and the like export an
+existing database."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -114,7 +114,7 @@ def _tell_errors(errors: Sequence[str]) -> None:
 def _describe_added(added: Added) -> str:
     counts = added.counts
     size = f", {counts.bytes / counts.indexed / 1000:.1f} kB a picture" if counts.indexed else ""
-    mended = f", {added.mended} of a damaged part added again" if added.mended else ""
+    mended = f", {added.mended} from damaged parts added again" if added.mended else ""
     return (
         f"{count(added.indexed, 'picture')} added ({added.failed} failed), {added.removed} dropped{mended};"
         f" the index has {count(counts.indexed, 'picture')} and takes {counts.bytes / 1e6:.1f} MB{size}"

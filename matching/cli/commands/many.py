@@ -51,8 +51,8 @@ class Outcome:
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
     """Match the first picture with each usable other one, and print a line for each when it is done."""
     with guard():
-        refuse(arguments, ("mask1",), "takes two pictures, not many")
-        refuse(arguments, ("explain",), "takes one or two pictures, not many")
+        refuse(arguments, ("mask1",), "is only for two pictures, not for many")
+        refuse(arguments, ("explain",), "is only for one or two pictures, not for many")
         thing, *others = arguments.images
         paths = _find_pictures(others, thing)
         base = arguments.out if arguments.out is not None else Path()

@@ -111,4 +111,4 @@ def _choose_folder(arguments: argparse.Namespace) -> Path:
 
 def _check_usage(arguments: argparse.Namespace, rivals: Collection[str]) -> None:
     names = ("mask1", "export", "warp", "crops", "html", "open", "explain")
-    refuse(arguments, names, f"takes pictures, got the video {arguments.images[1]}", rivals)
+    refuse(arguments, names, f"is only for pictures, got the video {arguments.images[1]}", rivals)

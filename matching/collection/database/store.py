@@ -65,8 +65,8 @@ def _prepare(connection: Connection, path: Path, config: MatchConfig | None, res
         check_schema(dict(connection.execute(SETTINGS)), path)
         if damage := checksums.find_damage(connection, path, KEYS, checksums.RESULTS):
             raise InputError(
-                f"{path}: the database is damaged: its contents have changed ({damage}); take a"
-                " copy of it, or start a new one with gdl-match collection --restart"
+                f"{path}: the database is damaged: its contents have changed ({damage}); use a"
+                " backup of it, or start a new one with gdl-match collection --restart"
             )
         check_settings(dict(connection.execute(SETTINGS)), config, path)
     if config is not None:

@@ -104,7 +104,7 @@ def _prepare(connection: Connection, folder: Path, config: MatchConfig, create: 
         if damage := checksums.find_damage(connection, folder / DATABASE, KEYS):
             raise InputError(
                 f"{folder / DATABASE}: the index is damaged: its contents are not what was written"
-                f" ({damage}); take a copy of it, or delete the folder and add the pictures again"
+                f" ({damage}); use a backup of it, or delete the folder and add the pictures again"
             )
     checksums.seal_rows(connection, KEYS)
 

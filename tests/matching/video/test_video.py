@@ -208,7 +208,7 @@ def test_usage(thing, clip, tmp_path, monkeypatch, capsys):
         ((str(clip), "thing.png"), "the video must come second and last"),
         (("thing.png", str(clip), "thing.png"), "the video must come second and last"),
         (("thing.png", "thing.png", "--every", "1"), "--every requires a video"),
-        (("thing.png", str(clip), "--html"), "--html takes pictures, got the video"),
+        (("thing.png", str(clip), "--html"), "--html is only for pictures, got the video"),
         (("thing.png", str(clip), "--every", "0"), "must be a number of seconds from 0.001 to 86400"),
         (("thing.png", "rtsp://127.0.0.1/live.mp4"), "is a URL"),
     ):
