@@ -49,7 +49,7 @@ def knn_graph(
     ----------
     x : array, sparse matrix or pair of arrays
         (n, d) samples, sparse ones with the euclidean or the cosine distance, which are searched exactly.
-        With ``metric="precomputed"`` one of: an (n, n) array of distances (row i: from i; the array need not
+        With ``metric="precomputed"``, one of: an (n, n) array of distances (row i: from i; the array need not
         be symmetric, and its diagonal is not used); a sparse (n, n) matrix with the distances of at least K
         others in each row, stored zeros included; a pair of arrays (indices, distances), each (n, m), with
         the neighbours of each sample, nearest first, as faiss and cuML return them. Of such a pair only the

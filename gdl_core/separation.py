@@ -21,8 +21,8 @@ def count_separate_clusters(
     these are light. If it runs through a cluster, it always cuts the neighbourhoods of samples, even if it is
     short. How deep the shallowest valley is depends on the data. So the merges are sorted by these weights,
     and those below the largest gap between two successive weights join separate clusters. Merges up to 0.015
-    always do, and merges of 0.15 or more never do. The gap below the first merge counts only if that merge
-    has at least 0.05.
+    always do, and merges of 0.15 or more never do. The gap below the first merge counts only if the
+    weight of that merge is at least 0.05.
 
     Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): at most as much of
     the weight of their edges leads out as stays inside. In many dimensions the pieces of one cluster are not
@@ -89,9 +89,9 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
 
     Samples beside the boundary are those with an edge to the other side. The mean weight of these edges per
     such sample is divided by the weight of a sample within the clusters: the mean of the samples' degrees,
-    each weighted by itself, in the cluster where this is smaller. With b samples the result is multiplied by
-    1 + 2 / sqrt(b), which adds two standard errors if the weights of single samples are distributed
-    exponentially.
+    weighted by the degrees themselves, in the cluster where this mean is smaller. With b samples the result
+    is multiplied by 1 + 2 / sqrt(b), which adds two standard errors if the weights of single samples are
+    distributed exponentially.
 
     Parameters
     ----------

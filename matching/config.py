@@ -40,8 +40,9 @@ class MatchConfig:
         Whether to find objects that are mirrored in one of the pictures, too. This doubles the number of
         candidates, because the mirrored features are matched as well.
     view_synthesis : bool
-        Whether to match simulated views of both pictures, too, if nothing sure or likely is found without
-        them (`matching.pipelines.view_synthesis`). The result of the views is used if it has more matches.
+        Whether to match simulated views of both pictures, too, unless an object is sure or likely
+        without them and objects have matches at 100 places or more (`matching.pipelines.view_synthesis`). The
+        result of the views is used if it has more matches.
     features : FeatureConfig
         Detection and description.
     candidates : CandidateConfig

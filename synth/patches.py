@@ -24,8 +24,8 @@ def copy_patch(
 ) -> Page:
     """Copy a square patch of a photograph to another place.
 
-    The patch shows something: its grey levels vary by at least `LIVELY`. If those of none of `TRIES` random
-    patches do, the liveliest of these is copied.
+    The patch shows something: its grey levels vary by at least `LIVELY`. If none of `TRIES` random patches
+    shows that much, the liveliest of them is copied.
 
     Parameters
     ----------

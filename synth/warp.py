@@ -20,7 +20,7 @@ _NODES = 240  # exact values per side that a rendered warp interpolates: 24 betw
 class ThinPlateWarp:
     """G, the thin-plate spline with G(controls[i]) = sources[i].
 
-    Calling it takes (n, 2) positions in the warped image to (n, 2) float64 positions in the source image.
+    Call it with (n, 2) positions in the warped image to get (n, 2) float64 positions in the source image.
 
     Parameters
     ----------

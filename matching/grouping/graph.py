@@ -46,8 +46,9 @@ class GraphConfig:
     slope : float
         Pixels added to the scale for each pixel of separation.
     coarseness : float
-        How many times less accurate the maps of single features are. Fitted maps are drawn towards these by
-        a ridge of (scale / (slope coarseness))^2, the variance of points over that of the features' maps.
+        How many times less accurate the maps of single features are than fitted ones. Fitted maps are drawn
+        towards those of the features by a ridge of (scale / (slope coarseness))^2, the variance of points
+        over that of the features' maps.
     nearness : float
         Pixels added to d_ij per pixel of separation when neighbours are chosen: on a rigid object all d_ij
         are about 0, and the nearest matches are the most informative.

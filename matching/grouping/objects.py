@@ -33,8 +33,8 @@ class ObjectsConfig:
     reach : float
         Distance in pixels: matches this close to those of an object in both images are not grouped again.
     gap : float
-        Largest gap between two parts of one object, and longest edge of the graph, pixels of the image where
-        it is smaller.
+        Largest gap between two parts of one object, and longest edge of the graph, in pixels of the image
+        where the object is smaller.
     max_log_nfa : float
         Log10 of the largest number of false alarms that an object may have, see
         `matching.grouping.significance`. If all objects have more, the pictures have nothing in common.

@@ -122,8 +122,8 @@ def measure_significance(
 
 
 def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences:
-    """The correspondences after image 0 is mapped as an object (n,) is at its median, so that a plane seen
-    from the side moves by nearly a similarity.
+    """The correspondences after image 0 is mapped by the median of the maps of an object (n,): then a plane
+    seen from the side moves by nearly a similarity.
     """
     a = np.median(correspondences.maps[members], axis=0)
     maps = correspondences.maps @ np.linalg.inv(a)

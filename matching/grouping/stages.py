@@ -279,7 +279,7 @@ def drop_below_gap(state: Round, context: Context) -> Round:
 
 def keep_significant(by_maps: bool, from_the_side: bool = False) -> Callable[[Round, Context], Round]:
     """The stage "significance"; by_maps: the maps of correspondences are those that the features predict;
-    from_the_side: objects are measured as if each were seen from the same side in both images.
+    from_the_side: objects are measured as if each were seen from the same direction in both images.
     """
 
     def measure(correspondences: Correspondences, new: list[Ints], n_threads: int) -> Iterable[float]:

@@ -8,8 +8,8 @@ unknown, so candidates are matched and grouped for one band of relative scales a
 A detail has few matches, so its significance decides whether chance explains it. It is measured outwards from
 a match in the large picture, where few other matches are nearby. Each band counts as one more test.
 
-If one picture is small, details of the other are always searched for; if both are large, only if no sure
-object is found without them.
+If one picture is small, details of the other are always searched for; if both are large, only if no
+object is sure or likely without them.
 """
 
 from __future__ import annotations

@@ -289,7 +289,7 @@ def label_by(find_clusters: FindClusters) -> Stages:
 
 
 def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int]:
-    """Choose the pictures to match at their full size: the reduced one, or both if no object is sure."""
+    """Choose the pictures to match at their full size: the reduced one, or both if none is sure or likely."""
     larger = [k for k in (0, 1) if is_larger(pair[k], config)]
     if len(larger) == 1 or is_solved(found):
         return larger[: len(larger) % 2]

@@ -96,7 +96,7 @@ class VideoResult:
     n_features : int
         Number of features of the picture of the thing; if it is 0, the thing can't be found.
     n_frames : int
-        Length of the video, as far as it can be read.
+        Length of the video in frames, as far as it can be read.
     seconds : float
         Length of the video, as far as it can be read.
     n_looked_at : int
