@@ -104,9 +104,10 @@ def test_things_corner_to_corner_that_move_alike_are_apart(c):
     assert list_places(found) == [[(0, 0), (1, 0)], [(1, 1), (2, 1)]]
 
 
-def test_a_wall_of_tiles_has_as_many_places_as_tiles(c):
-    (thing,) = find_repeats(draw_wallpaper(c["astronaut"], 4, 4, 96).picture).things
-    assert len(thing.places) == 16
+@pytest.mark.parametrize(("name", "side"), [("astronaut", 4), ("chelsea", 6)])
+def test_a_wall_of_tiles_has_as_many_places_as_tiles(c, name, side):
+    (thing,) = find_repeats(draw_wallpaper(c[name], side, side, 96).picture).things
+    assert len(thing.places) == side**2
 
 
 def test_an_icon_on_a_page_of_text_has_as_many_places_as_it_is_shown(c):
