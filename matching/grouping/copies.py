@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from scipy.spatial import ConvexHull, cKDTree
@@ -229,19 +228,25 @@ def _unite(n: int, pairs: Iterable[tuple[int, int]], prints: list[set[int]]) -> 
 
 
 def _join(scene: Scene, ends: Ints, profile: Bools, number: Ints, patches: list[Ints]) -> list[Ints]:
-    """Patches of one profile that move as one thing across a blank band, joined."""
-    xy = scene.features.xy
-    shares = [profile[own].mean(axis=0) for own in patches]
-    alike: dict[tuple[int, int], float] = {}
-    for i, j in combinations(range(len(patches)), 2):
-        common, either = (fold(shares[i], shares[j]).sum() for fold in (np.minimum, np.maximum))
-        shared = np.minimum(shares[i], shares[j]) > 0.5
-        both = sorted((patches[i], patches[j]), key=len)
-        if 2 * common > either and shared.any() and _moves_alike(xy, ends[shared], *both):
-            alike[i, j] = common / either
-    pairs = sorted(alike, key=lambda pair: -alike[pair])
-    label = _unite(len(patches), pairs, [set(number[own].tolist()) for own in patches])
-    return [np.concatenate([patches[i] for i in np.flatnonzero(label == k)]) for k in np.unique(label)]
+    """Patches of one profile that move as one thing across a blank band, joined, the largest first."""
+    xy, joined = scene.features.xy, list[Ints]()
+
+    def measure_likeness(larger: Ints, patch: Ints) -> float:
+        shares = profile[larger].mean(axis=0), profile[patch].mean(axis=0)
+        common, either = np.minimum(*shares), np.maximum(*shares)
+        prints = np.unique(number[patch])
+        shown = np.count_nonzero(np.isin(prints, number[larger])) > VOTE * len(prints)
+        alike = not shown and (common > 0.5).any() and _moves_alike(xy, ends[common > 0.5], patch, larger)
+        return float(common.sum() / either.sum()) if alike else 0.0
+
+    for patch in sorted(patches, key=len, reverse=True):
+        likeness = [measure_likeness(larger, patch) for larger in joined]
+        if max(likeness, default=0.0) > 0.5:
+            k = int(np.argmax(likeness))
+            joined[k] = np.concatenate([joined[k], patch])
+        else:
+            joined.append(patch)
+    return joined
 
 
 def _moves_alike(xy: Floats, ends: Ints, patch: Ints, larger: Ints) -> bool:
