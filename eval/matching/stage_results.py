@@ -70,7 +70,8 @@ def make_input() -> list[bytes]:
     made = []
     for k in (0, 1):
         file = io.BytesIO()
-        with Image.open(files("matching.serve").joinpath(f"static/sample{k}.jpg").open("rb")) as image:
+        sample = files("matching.serve").joinpath(f"static/sample{k}.jpg")
+        with sample.open("rb") as stored, Image.open(stored) as image:
             image.resize(SIZE).save(file, "PNG")
         made.append(file.getvalue())
     return made
