@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--pairs", type=int, default=16, help="composite pairs of each kind (default: 16)")
     parser.add_argument(
-        "--variants", nargs="+", metavar="NAME", help=f"default: all: {', '.join(variants())}"
+        "--variants", nargs="+", metavar="NAME", help=f"some of these (default: all): {', '.join(variants())}"
     )
     parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
     parser.add_argument(

@@ -46,7 +46,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--out", type=Path, default=Path("clustering"), help="folder of the results (default: clustering)"
     )
-    parser.add_argument("--datasets", nargs="+", metavar="SET", help="default: all that the folder has")
+    parser.add_argument(
+        "--datasets",
+        nargs="+",
+        metavar="SET",
+        help="image sets to cluster (default: all that the folder has)",
+    )
     parser.add_argument(
         "--fetch",
         nargs="+",
@@ -54,7 +59,9 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="SET",
         help=f"download as well: {', '.join(datasets.FETCHED)}",
     )
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="default: all that are installed")
+    parser.add_argument(
+        "--methods", nargs="+", metavar="NAME", help="methods to run (default: all that are installed)"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes, each with one thread (default 2)")
     parser.add_argument(
         "--budget", type=float, default=300, help="CPU seconds for one method on one set (default 300)"

@@ -30,7 +30,11 @@ def main(argv: list[str] | None = None) -> int:
         "--out", type=Path, default=Path("pairs"), help="folder of the results (default: pairs)"
     )
     parser.add_argument(
-        "--methods", nargs="+", default=list(methods.NAMES), metavar="NAME", help="default: all"
+        "--methods",
+        nargs="+",
+        default=list(methods.NAMES),
+        metavar="NAME",
+        help=f"some of {', '.join(methods.NAMES)} (default: all)",
     )
     parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")

@@ -56,7 +56,11 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
     parser.add_argument(
-        "--methods", nargs="+", default=list(methods.NAMES), metavar="NAME", help="default: all"
+        "--methods",
+        nargs="+",
+        default=list(methods.NAMES),
+        metavar="NAME",
+        help=f"some of {', '.join(methods.NAMES)} (default: all)",
     )
     parser.add_argument("--copies", type=int, default=1, help="how often each object is in the second image")
     parser.add_argument(

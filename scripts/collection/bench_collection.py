@@ -36,15 +36,24 @@ PARTS = ("speed", "killed", "cluster")
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("parts", nargs="+", choices=PARTS)
+    parser.add_argument("data", type=Path, help="folder that holds models and scenes")
+    parser.add_argument(
+        "parts",
+        nargs="+",
+        choices=PARTS,
+        metavar="PART",
+        help="speed: time and processor time; killed: a run that is killed and continued; "
+        "cluster: a Dask cluster that loses a worker",
+    )
     parser.add_argument("--pairs", type=int, default=513, help="pairs for speed (default: 513, all)")
     parser.add_argument(
         "--single", type=int, default=16, help="how many of these are also matched one by one (default: 16)"
     )
     parser.add_argument("--rounds", type=int, default=1, help="rounds of speed (default: 1)")
-    parser.add_argument("--kills", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=3, help="how often the run is killed (default: 3)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the choice of pairs and of the moments (default: 0)"
+    )
     arguments = parser.parse_args(argv)
     return exit_status(lambda: measure(arguments))
 

@@ -58,9 +58,13 @@ TEXT = (
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path)
+    parser.add_argument(
+        "data", type=Path, help="folder of the data sets, from whose photographs pictures are made"
+    )
     parser.add_argument("--folder", type=Path, required=True, help="folder for the pictures and the index")
-    parser.add_argument("--sizes", default="1000", help="numbers of pictures in the index, ascending")
+    parser.add_argument(
+        "--sizes", default="1000", help="numbers of pictures in the index, ascending, separated by commas"
+    )
     parser.add_argument("--drawn", type=int, default=0, help="number of pictures including synthetic ones")
     parser.add_argument(
         "--queries", type=int, default=20, help="queries of each kind; a quarter as many of near-duplicates"

@@ -18,7 +18,7 @@ from matching.collection.reports.export_sfm import export_for_sfm
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("images", type=Path)
+    parser.add_argument("images", type=Path, help="folder of photographs of one scene")
     parser.add_argument("--static", action="store_true", help="leave out what moved")
     return exit_status(lambda: measure(parser.parse_args(argv)))
 

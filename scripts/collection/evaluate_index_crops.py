@@ -45,7 +45,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, help="folder that holds logos and retrieval")
     parser.add_argument("--folder", type=Path, required=True, help="the folder of bench_index.py")
     parser.add_argument("--mosaics", type=int, default=6, help="number of mosaics (default: 6)")
     parser.add_argument(

@@ -50,8 +50,8 @@ NEAR = 10  # bits of 64
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument("--photographs", type=int, default=40)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help="folders of photographs")
+    parser.add_argument("--photographs", type=int, default=40, help="how many are used (default: 40)")
     return exit_status(lambda: measure(parser.parse_args(argv)))
 
 

@@ -34,7 +34,7 @@ LENGTHS = (1, 3, 5, 10, 20)
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, help="folder that holds models, tiles, pairs and scenes")
     return exit_status(lambda: measure(parser.parse_args(argv).data))
 
 

@@ -25,7 +25,7 @@ def main(argv: list[str] | None = None) -> int:
         "--out", type=Path, default=Path("pair"), help="folder of the results (default: pair)"
     )
     add_photograph_options(parser)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="seed of the pair (default: 0)")
     parser.add_argument("--sigma", type=float, default=15.0, help="deformation in pixels (default 15)")
     parser.add_argument("--n-common", type=int, default=3, help="M, common objects (default 3)")
     parser.add_argument("--n-outliers", type=int, default=1200, help="false candidates (default 1200)")
@@ -34,7 +34,13 @@ def main(argv: list[str] | None = None) -> int:
         "--hard", action="store_true", help="turn, scale, relight and cover the objects as well"
     )
     choices = [name for name in NAMES if name != SIFT_RANSAC]
-    parser.add_argument("--method", choices=choices, default="agdl")
+    parser.add_argument(
+        "--method",
+        choices=choices,
+        default="agdl",
+        metavar="NAME",
+        help=f"the method whose result is drawn: {', '.join(choices)} (default: agdl)",
+    )
     args = parser.parse_args(argv)
     return exit_status(lambda: draw(args))
 

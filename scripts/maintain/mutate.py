@@ -141,11 +141,13 @@ timeout_constant = 2
 
 def get_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("part", choices=PARTS, help="the modules that are changed")
     parser.add_argument("--modules", nargs="+", metavar="FILE", help="only these modules of the part")
-    parser.add_argument("--mutants", type=int, default=40, help="mutants drawn from each module")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--mutants", type=int, default=40, help="mutants drawn from each module (default: 40)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draws (default: 0)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     return parser.parse_args(arguments)
 
 

@@ -26,7 +26,14 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     names = [*METHODS, *WITH_STAGES]
-    parser.add_argument("--methods", nargs="+", choices=names, default=names)
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        choices=names,
+        default=names,
+        metavar="NAME",
+        help=f"some of {', '.join(names)} (default: all)",
+    )
     args = parser.parse_args(argv)
     return exit_status(lambda: measure(args))
 

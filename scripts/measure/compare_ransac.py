@@ -18,7 +18,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--pairs", type=int, default=8, help="composite pairs for each number of copies (default: 8)"
     )
-    parser.add_argument("--first-seed", type=int, default=200)
+    parser.add_argument("--first-seed", type=int, default=200, help="seed of the first pair (default: 200)")
     parser.add_argument(
         "--copies",
         type=int,

@@ -37,13 +37,15 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="photographs")
-    parser.add_argument("--half", choices=tuple(HALVES), default="reporting")
+    parser.add_argument(
+        "--half", choices=tuple(HALVES), default="reporting", help="photographs used (default: reporting)"
+    )
     parser.add_argument("--photographs", type=int, help="only this many photographs of the half")
     parser.add_argument(
         "--sides", type=int, nargs="+", default=list(SIDES), help="sides of the patches, pixels"
     )
     parser.add_argument("--quality", type=int, default=90, help="JPEG quality")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="seed of the patches (default: 0)")
     return exit_status(lambda: evaluate(parser.parse_args(argv)))
 
 

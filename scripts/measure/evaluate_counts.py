@@ -29,7 +29,9 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--models", type=Path, required=True, help="folder of eight or more fronts")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds of the shelves (default: 0 1 2)"
+    )
     return exit_status(lambda: evaluate(parser.parse_args(argv)))
 
 

@@ -102,7 +102,7 @@ def main(argv=None):
     parser.add_argument(
         "--megapixels", type=float, default=12.2, help="size of the photographs (default: 12.2)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="(default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the mosaics and prints (default: 0)")
     options = parser.parse_args(argv)
     return exit_status(lambda: measure(options))
 

@@ -31,7 +31,9 @@ TURN = 40.0  # degrees at most
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path)
+    parser.add_argument(
+        "data", type=Path, help="folder that holds models and scenes, and perhaps sfm, pairs and retrieval"
+    )
     return exit_status(lambda: measure(parser.parse_args(argv).data))
 
 

@@ -33,7 +33,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="folders of pictures")
     options = parser.parse_args(argv)
     with limit_threads(1):
         return exit_status(lambda: evaluate(options.folders))

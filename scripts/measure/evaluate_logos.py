@@ -34,7 +34,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, help="folder that holds logos")
     parser.add_argument(
         "--every", type=int, default=1, help="use only every nth photograph of a logo (default: 1)"
     )

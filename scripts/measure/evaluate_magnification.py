@@ -55,7 +55,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folders of pictures")
     parser.add_argument(
         "--times",
         type=float,

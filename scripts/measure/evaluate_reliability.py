@@ -56,7 +56,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, help="folder that holds models, tiles, scenes and retrieval")
     parser.add_argument("--out", type=Path, required=True, help="CSV table of objects")
     parser.add_argument(
         "--only",

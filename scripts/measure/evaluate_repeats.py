@@ -32,7 +32,9 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--models", type=Path, help="folder of objects; by default, photographs of packages")
     parser.add_argument("--tiles", type=Path, help="folder of other photographs")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds of the pages (default: 0 1 2)"
+    )
     return exit_status(lambda: evaluate(parser.parse_args(argv)))
 
 

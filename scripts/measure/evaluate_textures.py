@@ -26,12 +26,22 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--kinds", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help="default: all"
+        "--kinds",
+        nargs="+",
+        choices=KINDS,
+        default=list(KINDS),
+        metavar="KIND",
+        help=f"some of {', '.join(KINDS)} (default: all)",
     )
     parser.add_argument("--pairs", type=int, default=4, help="pairs of each kind (default: 4)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first pair (default: 0)")
     parser.add_argument(
-        "--size", type=int, nargs=2, default=[1200, 1600], metavar=("H", "W"), help="default: 1200 1600"
+        "--size",
+        type=int,
+        nargs=2,
+        default=[1200, 1600],
+        metavar=("H", "W"),
+        help="size of a picture, pixels (default: 1200 1600)",
     )
     parser.add_argument("--photographs", type=Path, metavar="DIR", help="photographs to print as halftones")
     parser.add_argument(

@@ -44,9 +44,9 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folders", nargs=2, type=Path, metavar="FOLDER")
+    parser.add_argument("folders", nargs=2, type=Path, metavar="FOLDER", help="folders of pictures")
     parser.add_argument("--pairs", type=int, default=200, help="pairs (default: 200)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of pairs (default: 0)")
     parser.add_argument("--view-synthesis", action="store_true", help="also match simulated views")
     options = parser.parse_args(argv)
     return exit_status(lambda: measure(options))

@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--files", type=int, default=300, help="damaged files (default: 300)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="seed of the damage (default: 0)")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write the files that failed to this folder")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")

@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
     add_photograph_options(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="also write paper_example.csv there")
     parser.add_argument("--pairs", type=int, default=10, help="composite pairs (default: 10)")
-    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--first-seed", type=int, default=0, help="seed of the first pair (default: 0)")
     parser.add_argument("--side", type=int, default=320, help="side of a tile, pixels (default: 320)")
     parser.add_argument(
         "--outliers", type=int, default=OUTLIERS, help=f"false candidates (default: {OUTLIERS})"
