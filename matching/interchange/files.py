@@ -110,9 +110,10 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     Parameters
     ----------
     path : str or Path
-        An .npz with arrays that have the names in `matches_from`, OpenCV's .yml, .xml or .json with such
-        matrices, or the .pt of `torch.save` with such tensors; .csv or .txt with x0 y0 x1 y1 [score] on each
-        line; hloc's matches (.h5); COLMAP's database (.db).
+        An .npz with arrays that have the names in `matches_from`, OpenCV's .yml, .yaml, .xml or .json with
+        such matrices, or the .pt or .pth of `torch.save` with such tensors; an .npy with rows x0, y0, x1, y1
+        [, score]; .csv, .txt or .tsv with x0 y0 x1 y1 [score] on each line; hloc's matches (.h5, .hdf5);
+        COLMAP's database (.db, .sqlite, .sqlite3).
     features : str or Path, optional
         hloc's features (.h5), which are needed unless the matches are those of a dense matcher.
 

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Group the matches that another program found between two pictures into the objects that both show.
 
-FILE  .npz               arrays with the names of LightGlue, LoFTR or vismatch, or xy0, xy1
-      .npy               an array of rows x0 y0 x1 y1 [score]; a smaller score is better
-      .csv, .txt, .tsv   the same, one row on each line
-      .yml, .xml, .json  matrices with the names of .npz, as OpenCV's FileStorage writes them
-      .pt, .pth          tensors with the names of .npz, as torch.save writes them
-      .h5                matches of hloc, with --features; all pairs of the file
-      .db                database of COLMAP; all pairs of the file"""
+FILE  .npz                      arrays with the names of LightGlue, LoFTR or vismatch, or xy0, xy1
+      .npy                      an array of rows x0 y0 x1 y1 [score]; a smaller score is better
+      .csv, .txt, .tsv          the same, one row on each line
+      .yml, .yaml, .xml, .json  matrices with the names of .npz, as OpenCV's FileStorage writes them
+      .pt, .pth                 tensors with the names of .npz, as torch.save writes them
+      .h5, .hdf5                matches of hloc, with --features; all pairs of the file
+      .db, .sqlite, .sqlite3    database of COLMAP; all pairs of the file"""
 EPILOG = """\
 Exit status: 0 objects found (in some pair), 1 no objects, 2 bad input or usage, 3 an error of the program
 itself, 130 interrupted.

@@ -16,6 +16,7 @@ from eval.matching import command
 from matching import __version__, group_matches
 from matching.cli import main as cli
 from matching.cli.subcommands import SUBCOMMANDS
+from matching.interchange.files import KINDS
 from matching.output.exchange import SCHEMA
 from matching.pictures.decoding import TURNS
 
@@ -384,6 +385,10 @@ def test_a_subcommand_has_its_own_help(gdl_match, name):
     assert status == 0
     assert output.startswith("usage: gdl-match")
     assert "IMAGE0" not in output
+
+
+def test_the_help_of_group_names_all_suffixes(gdl_match):
+    assert {word.strip(",") for word in gdl_match("group", "--help")[1].split()} >= set(KINDS)
 
 
 def test_a_picture_named_as_a_subcommand(gdl_match):
