@@ -1,4 +1,4 @@
-"""Match many pairs of pictures into one database; the same as gdl-match collection."""
+"""Match many pairs of pictures, with the results in one database; the same as gdl-match collection."""
 
 from matching.cli.start import run_collection
 

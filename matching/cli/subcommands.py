@@ -4,7 +4,11 @@ from difflib import get_close_matches
 
 SUBCOMMANDS = {  # name: the module with main, arguments, what it does
     "group": ("matching.cli.commands.group", "FILE", "group the matches of another program into objects"),
-    "collection": ("matching.cli.commands.collection", "...", "match many pictures into one database"),
+    "collection": (
+        "matching.cli.commands.collection",
+        "...",
+        "match many pictures, with the results in one database",
+    ),
     "index": ("matching.cli.commands.index", "...", "keep an index of many pictures, and query it"),
     "label": ("matching.cli.commands.label", "...", "label things once, find them in many pictures"),
     "serve": ("matching.cli.commands.serve", "", "run a web page on this machine"),

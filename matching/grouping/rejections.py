@@ -65,7 +65,9 @@ REASONS = {
     "places": Reason(
         "no-second-place", "its two places overlap, or another object joins them already", "mask one of them"
     ),
-    "method": Reason("outlier-of-method", "the chosen method assigns no cluster", "try the default method"),
+    "method": Reason(
+        "outlier-of-method", "the chosen method puts it into no cluster", "try the default method"
+    ),
     "details": Reason(
         "seen-closer", "the same object has more matches at the full size of the picture", "nothing to do"
     ),

@@ -2,9 +2,9 @@
 
 The photographs are mosaics of the pictures in $GDL_DATA/logos/scenes and $GDL_DATA/retrieval/queries, each
 of which is in one mosaic. A query is a part of one, a twentieth, a tenth or a fifth as wide: as it is, or
-turned by up to 30 degrees, 0.6 to 1.2 times as large and relit; both are compressed. The index also
-has the pictures, synthetic ones included, that bench_index.py has left in its folder F. Each query is looked
-up with as many entries per mosaic as an index keeps, and with other numbers.
+turned by up to 30 degrees, 0.6 to 1.2 times as large and relit; it is compressed in either case. The index
+also has the pictures, synthetic ones included, that bench_index.py has left in its folder F. Each query is
+looked up with as many entries per mosaic as an index keeps, and with other numbers.
 """
 
 from eval.common import uncaught  # noqa: F401

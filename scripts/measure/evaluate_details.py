@@ -1,6 +1,6 @@
 """Is a small print found in a large photograph? evaluate_details.py --data DIR.
 
-A mosaic of the pictures in DIR/tiles, some of them turned over, shows one picture of DIR/models somewhere,
+A mosaic of the pictures in DIR/tiles, some of them mirrored, shows one picture of DIR/models somewhere,
 turned, a few pixels wide. A print is found if most matches of some object are right within 5 px. Each match
 runs in a separate process that reads two files; the table gives the CPU seconds of the whole process, and the
 peak of its memory.

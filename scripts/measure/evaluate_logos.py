@@ -1,4 +1,4 @@
-"""Are logos found in photographs taken by strangers? evaluate_logos.py $GDL_DATA.
+"""Are logos found in photographs from Flickr? evaluate_logos.py $GDL_DATA.
 
 Each of $GDL_DATA/logos/references is matched with photographs that show the logo, and with others. It is
 found if half of the matches of an object are in a labelled box, enlarged by a tenth; an object

@@ -7,8 +7,8 @@ Objects of pairs whose truth is known, each with its number of false alarms and 
 * covers: photographed film covers with their own cover, where all objects are right, and with another one
 * shelves: products on shelves, where objects inside a labelled instance are right, and other shelves
 * SIFT, ORB, AKAZE: the same with `group_matches` on matches of OpenCV's detectors, by nearest neighbours, by
-  mutual ones, and by a ratio test of 0.9; and pairs with nothing in common: products and photographs, foods
-  and shelves of cereals
+  mutual ones, and by a ratio test of 0.9; and pairs with nothing in common: products and photographs,
+  packets of food and shelves of cereals
 
 On shelves with the product, objects outside it are not counted, because other boxes share its logos. The
 pairs are split alternately into two halves, which the table counts separately. Rows that the file already has
@@ -129,7 +129,7 @@ def list_pairs(data):
 
 
 def list_unrelated(data):
-    """Pairs of a product and a photograph, and of a food and a shelf of cereals."""
+    """Pairs of a product and a photograph, and of a packet of food and a shelf of cereals."""
     tiles, models, scenes = (sorted((data / f).glob("*.jpg")) for f in ("tiles", "models", "scenes"))
     foods = [path for path in models if path.stem.startswith("food")]
     rng = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 """Pairs of extreme views solved by plain matching, by simulated views, and by OpenCV's ASIFT; CPU seconds.
 
-The folder holds evd_*/ (img1, img2, H1to2.txt) and graf/ (img1, img2, ..., H1to2p.txt, ...); --tiles is a
-folder of pictures that are foreshortened by factors of 1 to 8.
+--data is a folder that holds evd_*/ (img1, img2, H1to2.txt) and graf/ (img1, img2, ..., H1to2p.txt, ...);
+--tiles is a folder of pictures that are foreshortened by factors of 1 to 8.
 """
 
 from eval.common import uncaught  # noqa: F401

@@ -1,4 +1,4 @@
-"""`gdl-match collection`: many pictures, matched into one database."""
+"""`gdl-match collection`: many pictures are matched, with the results in one database."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 
 DESCRIPTION = (
-    "Match many pairs of pictures into one SQLite database. A run that was stopped continues when started"
-    " again."
+    "Match many pairs of pictures, with the results in one SQLite database. A run that was stopped continues"
+    " when started again."
 )
 EPILOG = """\
 Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 the program failed on some pair

@@ -32,7 +32,8 @@ COMMAND = "gdl-match index"
 DESCRIPTION = "Keep an index of pictures on disk, and find those that share objects with a picture."
 EPILOG = """\
 Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed, 130
-interrupted. Each add adds new pictures, drops those whose files are gone, and updates those that changed."""
+interrupted. Each run of add adds new pictures, drops those whose files are gone, and updates those that
+changed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

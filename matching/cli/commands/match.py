@@ -163,7 +163,9 @@ def _check_videos(arguments: argparse.Namespace) -> None:
     """Check that a video comes second, after the picture of one thing."""
     images = arguments.images
     for path in (path for k, path in enumerate(images) if (k != 1 or len(images) > 2) and is_video(path)):
-        raise InputError(f"{path}: the video must come second and last, after the picture of what to find")
+        raise InputError(
+            f"{path}: the video must come second and last, after the picture of the thing to find"
+        )
     if arguments.every is not None and not (len(images) == 2 and is_video(images[1])):
         raise InputError("--every requires a video")
 
