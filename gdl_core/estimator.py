@@ -46,8 +46,8 @@ class GraphDegreeLinkage(
         "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
     n_neighbors : int or None, default=None
         K, not counting the sample itself. None: 30, or a tenth of the samples if that is less, but at least
-        5; from a given graph, at most that many per row, and a row may have fewer or none. If there are fewer
-        other samples, all of them are used, with a warning.
+        5; of a given graph, at most that many neighbours of each row are used, and a row may have fewer or
+        none. If there are fewer other samples, all of them are used, with a warning.
     n_initial_neighbors : int, default=1
         K0 of the initial clusters, at most K; 0 starts from single samples. If this gives fewer initial
         clusters than n_clusters, K0 is lowered to the largest value that gives enough, with a warning.

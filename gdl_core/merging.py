@@ -74,9 +74,9 @@ def agdl(
     """Accelerated graph degree linkage (AGDL, Algorithm 3): only pairs in the neighbour sets may merge.
 
     Each cluster starts with the K^c clusters that have the largest affinity to it (fewer if fewer are
-    positive). When the neighbour sets of an unconnected part of the graph no longer hold a pair with a
-    positive affinity of at least ``min_affinity``, those of this part are built again in the same way, so
-    that merging ends only when no such affinity is left.
+    positive). When the neighbour sets of a connected part of the graph no longer hold a pair with a positive
+    affinity of at least ``min_affinity``, those of this part are built again in the same way, so that merging
+    ends only when no such affinity is left.
 
     Parameters
     ----------

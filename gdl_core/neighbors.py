@@ -74,8 +74,8 @@ def knn_graph(
     verbose : int
         1 shows a progress bar.
     allow_fewer : bool
-        Accept rows of a given graph, sparse or a pair, with fewer than K neighbours or none. In a pair the
-        index -1 means no neighbour.
+        Accept rows of a given graph (a sparse matrix or a pair of arrays) with fewer than K neighbours or
+        none. In a pair the index -1 means no neighbour.
 
     Returns
     -------

@@ -24,10 +24,10 @@ def count_separate_clusters(
     always do, and merges of 0.15 or more never do. The gap below the first merge counts only if the
     weight of that merge is at least 0.05.
 
-    Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): at most as much of
-    the weight of their edges leads out as stays inside. In many dimensions the pieces of one cluster are not
-    communities: little of their weight leads to each of the other pieces, but most of it leads to all of them
-    together.
+    Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): the edges that
+    lead out of each have at most as much weight as those that stay inside. In many dimensions the pieces of
+    one cluster are not communities: little of their weight leads to each of the other pieces, but most of it
+    leads to all of them together.
 
     Parameters
     ----------

@@ -44,7 +44,8 @@ class MergeTree:
             At least 1. With more than ``n_initial``, the result is the partition into initial clusters; with
             fewer than ``n_initial - m``, it is the partition after the last merge.
         min_affinity : float
-            If the partition before the first merge with a smaller affinity has more clusters, it is returned.
+            The first merge with an affinity below this, and all later ones, are left out, even if more than
+            ``n_clusters`` clusters are left then.
 
         Returns
         -------

@@ -91,7 +91,7 @@ class MatchResult(Matches):
         Parameters
         ----------
         frame : bool
-            Whether to outline an object that covers a quarter of picture 0 or more by the frame of that
+            Whether the polygon of an object that covers at least a quarter of picture 0 is the frame of that
             picture (or of what its mask shows), cut at the edges of picture 1. Use it if picture 0 shows a
             single thing.
 

@@ -32,7 +32,7 @@ def compare_searches(data: Path, jobs: int) -> Iterator[list[str]]:
 
 
 def shifted_pictures(data: Path) -> tuple[NDArray[np.float32], NDArray]:
-    """The MNIST test set and its shifts by a pixel, (70000, 784), and the digits."""
+    """The MNIST test set and copies of it shifted by a pixel, (70000, 784), and the digits."""
     rows, y = images(data, "mnist_test")
     pictures = rows.reshape(-1, 28, 28)
     shifted = [np.roll(pictures, shift, (1, 2)).reshape(-1, 784) for shift in SHIFTS]

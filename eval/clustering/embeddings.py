@@ -16,7 +16,7 @@ HEAD = ("method", "clusters", "labelled", "NMI", "NMI of those", "CPU s")
 
 
 def embed_pictures(data: Path) -> tuple[NDArray[np.float32], NDArray]:
-    """The leading components (70000, 50) of the MNIST test set and its shifts, with noise; the digits."""
+    """Leading components (70000, 50) of the MNIST test set and its shifted copies, with noise; the digits."""
     from sklearn.decomposition import PCA
 
     x, y = shifted_pictures(data)

@@ -32,7 +32,8 @@ from synth.surfaces import moving_surfaces
 
 Labels = NDArray[np.int64]
 
-# the best thresholds of 0.5 to 20 px, and least sizes of 10 to 30, on the seven scenes of docs/groups.md
+# the best thresholds of 0.5 to 20 px, and minimum sizes of 10 to 30, on the seven scenes of
+# docs/benchmarks/groups.md
 FUNDAMENTAL = RansacParams(threshold=1.0, min_inliers=20, sampler="uniform", max_models=8)
 WIDE = RansacParams(threshold=20.0, min_inliers=14, sampler="uniform", max_models=30)
 ORDERS = 5  # random orders of a scene's matches

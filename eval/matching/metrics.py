@@ -49,7 +49,7 @@ def f_score(n_true_kept: int, n_kept: int, n_true: int) -> float:
     >>> round(f_score(532, 552, 533), 3)
     0.981
 
-    Raises ValueError if the counts are impossible (more true ones kept than kept, or than there are).
+    Raises ValueError if the counts are impossible (n_true_kept is above n_kept or n_true).
     """
     most = min(n_kept, n_true)
     if not 0 <= n_true_kept <= most:

@@ -68,7 +68,7 @@ def match_collection(
     restart: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
-    """Match all pairs of a plan into a database; results that it already holds are not computed again.
+    """Match all pairs of a plan; results that the database already holds are not computed again.
 
     Parameters
     ----------

@@ -46,11 +46,11 @@ class ClusteringConfig:
     n_neighbor_clusters : int
         Kc, the number of clusters among which AGDL looks for the best partner of a cluster.
     min_affinity : float
-        Clusters with an affinity (Eq. 4) below this share of K^2 are not joined. Where two halves of an
-        object with n matches each meet, about sqrt(n) matches have a degree of K / 4 across the seam. So
-        their affinity is n^(-3/2) (K / 4)^2, or half of that if only half of the seam agrees: 5.5e-7 K^2 for
-        the largest object that 3,000 candidates can hold. Parts that are still separate are merged later
-        (`matching.grouping.merging`).
+        Clusters with an affinity (Eq. 4) below this share of K^2 are not joined. If an object consists of two
+        halves of n matches each, about sqrt(n) matches along the seam have a degree of K / 4 across it. So
+        the affinity of the halves is n^(-3/2) (K / 4)^2, or half of that if only half of the seam agrees:
+        5.5e-7 K^2 for the largest object that 3,000 candidates can hold. Parts that are still separate are
+        merged later (`matching.grouping.merging`).
     min_degree : float
         A member is an outlier if the geometric mean of its indegree and outdegree within its cluster is
         smaller than this share of K. A correspondence is not clustered at all if its outdegree in the first,

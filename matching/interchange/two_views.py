@@ -128,11 +128,11 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     """Find the matches of the static scene: the largest set of objects that one fundamental matrix explains.
 
     A set grows from one object by adding others, those with the most matches first. An object joins if the
-    common matrix is nearly as accurate for each object as its own matrix: two small objects that moved nearly
-    share a matrix, but it is off by a pixel. The largest set is the one that covers most of both images,
-    because near or finely textured objects have more matches, and may have moved. An object of the scene
-    contributes all its matches or, if the matrix does not explain a part, those around which it explains
-    most; unassigned matches count if it explains them.
+    common matrix is nearly as accurate for each object as its own matrix: one matrix nearly fits two
+    small objects that moved, but is off by a pixel. The largest set is the one that covers most of both
+    images, because near or finely textured objects have more matches, and may have moved. An object of the
+    scene contributes all its matches or, if the matrix does not explain a part, those around which it
+    explains most; unassigned matches count if it explains them.
 
     At wide baselines, near and far objects do not move smoothly together, and there may be no such set. Then
     `verified` is the scene, or, without it, the matches that one matrix explains, if they are significant.

@@ -31,8 +31,8 @@ class Completeness:
     value : float
         In [0, 1]: of the part of picture 0 that should be visible, the share whose print and colours agree.
     visible : float
-        In [0, 1]: the share of picture 0 (of what its mask shows, or without plain margins) that should be
-        visible because it lies inside picture 1.
+        In [0, 1]: the share of picture 0 that should be visible because it lies inside picture 1. Only what
+        the mask of picture 0 shows counts or, without a mask, all but plain margins.
     print_share, colour_share : float
         The share of that part whose print agrees, and the share whose colours agree.
     """

@@ -90,9 +90,9 @@ def group_matches(
         Whether to split each object into planes; matches that are on none of them become outliers.
     config : MatchConfig
         The settings, of which only `graph`, `clustering`, `smooth_map`, `suppression`, `objects` and
-        `max_matches` are used. `max_matches` is the number of matches that are clustered at a time, and
-        sampled for the maps around each match; all others may join objects. Lengths are working pixels, see
-        `matching.pipelines.given`.
+        `max_matches` are used. `max_matches` is the number of matches that are clustered at a time;
+        all others may join objects. The map around each match is found from a random sample of as many
+        matches. Lengths are working pixels, see `matching.pipelines.given`.
 
     Returns
     -------

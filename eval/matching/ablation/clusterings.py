@@ -35,8 +35,8 @@ def one_cluster(correspondences, knn, graph, initial, config) -> Labels:
 
 
 def components(correspondences, knn: KnnGraph, graph: AffinityGraph, initial, config) -> Labels:
-    """Single linkage with the least affinity of graph degree linkage: connected components of the links whose
-    affinity, 2 w_ij w_ji of two single vertices (Eq. 4), is not below it.
+    """Single linkage with the minimum affinity of graph degree linkage: connected components of the links
+    whose affinity, 2 w_ij w_ji of two single vertices (Eq. 4), is not below it.
     """
     least = config.min_affinity * knn.n_neighbors**2
     return _components(correspondences, graph, np.sqrt(least / 2))

@@ -2,7 +2,7 @@
 
 Five kinds of data: composites, composites that show every object twice, strongly bent composites, scenes of
 one bent or two rigid prints (`synth.tabletop`), and photographs of tabletops with labelled points, each with
-lists of five sizes.
+five lengths of the list of candidates.
 """
 
 from __future__ import annotations
