@@ -74,9 +74,7 @@ def count_places(things, truth):
         best, thing = (0, 0), None  # of things at as many copies, the one with the fewest other places
         for found in things:
             at = {k for place in found.places for k, box in enumerate(boxes) if is_within(place, box)}
-            best, thing = max(
-                (best, thing), ((len(at), -len(found.places)), found), key=lambda item: item[0]
-            )
+            best, thing = max((best, thing), ((len(at), -len(found.places)), found), key=lambda item: item[0])
         counts.append((len(boxes), -best[1], best[0]))
         used.add(id(thing))
     return counts, sum(not found.periodic and id(found) not in used for found in things)
