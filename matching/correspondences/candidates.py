@@ -16,6 +16,7 @@ import numpy as np
 from matching._common.arrays import invert_matrices, order_by, select_rows
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences import _candidate_kernels
+from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
 from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds, mirrored_features
 from matching.settings import MAX_MATCHES, check_settings, setting
@@ -73,6 +74,11 @@ class Candidates:
         """(m, 2, 2) float64: the linear part of T_i = T1_i T0_i^-1, from image 0 to image 1."""
         maps: Floats = self.frames1 @ invert_matrices(self.frames0)
         return maps
+
+    @property
+    def correspondences(self) -> Correspondences:
+        """How they move, without their descriptors' scores."""
+        return Correspondences(self.xy0, self.xy1, self.maps)
 
     def __getitem__(self, index: Any) -> Candidates:
         return select_rows(self, index)

@@ -8,7 +8,6 @@ from matching._common.arrays import determinants
 from matching._common.threads import default_threads
 from matching.config import MatchConfig
 from matching.correspondences.candidates import match_features
-from matching.correspondences.correspondences import Correspondences
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping.evidence import find_supported
 from matching.grouping.graph import CONFIRMED
@@ -25,7 +24,7 @@ def may_be_mirrored(features0: Features, features1: Features, config: MatchConfi
     found = match_features(large0, mirrored_features(large1), how, default_threads())
     least = config.objects.evidence * config.clustering.min_degree
     supported = find_supported(
-        Correspondences(found.xy0, found.xy1, found.maps),
+        found.correspondences,
         config.clustering.n_neighbors,
         least,
         config.graph,

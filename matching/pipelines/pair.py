@@ -11,7 +11,7 @@ from matching._common.types import Floats
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import Features, mirrored_features, negative_features
-from matching.grouping import GROUPINGS, Correspondences, Groups, group
+from matching.grouping import GROUPINGS, Groups, group
 from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
 from matching.objects.copies import add_completeness
@@ -194,7 +194,7 @@ def look_at_views(state: PairState, context: PairContext) -> PairState:
     if context.views is None:
         return state
     config, known, candidates = context.config, state.located, state.candidates
-    plain = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)[state.groups.labels >= 0]
+    plain = candidates.correspondences[state.groups.labels >= 0]
     if is_solved(known) and has_enough(plain, config):
         return state
     found = find_in_views(context.features, [view() for view in context.views], config)
@@ -353,7 +353,7 @@ def find_objects(
 ) -> tuple[Candidates, Groups]:
     """Group the candidates into objects, which may take further matches from a pool."""
     candidates = join_candidates([candidates, pool[np.argsort(pool.score, kind="stable")]])
-    correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
+    correspondences = candidates.correspondences
     n_listed = len(candidates) - len(pool)
     stages = config.way.stages if stages is None else stages
     return candidates, group(correspondences, n_listed, config, default_threads(), stages)

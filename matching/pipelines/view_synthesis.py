@@ -46,7 +46,7 @@ def find_in_views(
         candidates, n_listed = match_views(
             features0, features1, config.candidates, config.view_candidates, n_threads
         )
-        correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
+        correspondences = candidates.correspondences
         groups = group(correspondences, n_listed, narrow, n_threads, VIEWS)
         share = config.suppression.share  # as of other objects that share matches with stronger ones
         planes = find_planes(correspondences, groups, config.planes, config.graph.scale, share)

@@ -23,7 +23,6 @@ from matching import MatchConfig
 from matching.cli.demo import make_demo_pair
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, Features
-from matching.grouping import Correspondences
 from matching.grouping.rounds import Round
 from matching.grouping.stages import find_clusters
 from matching.output.figures.drawing import colour
@@ -67,7 +66,7 @@ def draw(images: list[Path], out: Path) -> None:
     config = MatchConfig()
     described = describe_picture(pair[0], config), describe_picture(pair[1], config)
     candidates, _ = match_with_reserve(described[0].features, described[1].features, config.candidates)
-    found = find_clusters(Correspondences(candidates.xy0, candidates.xy1, candidates.maps), config)
+    found = find_clusters(candidates.correspondences, config)
     if found is None:
         raise ValueError("the pictures must have something in common: no candidates support each other")
     out.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from eval.matching.synthetic.methods import label_candidates
 from eval.matching.synthetic.trials import Trial
 from gdl_core import AffinityGraph
 from matching import MatchConfig
-from matching.grouping import Correspondences, clustering
+from matching.grouping import clustering
 from matching.grouping.stages import find_clusters
 from synth.composite import CompositePair
 
@@ -49,7 +49,7 @@ def stages(trial: Trial) -> Stages:
     """Run the stages without the smooth map and suppression, which change only objects."""
     config = MatchConfig()
     c = trial.candidates
-    correspondences = Correspondences(c.xy0, c.xy1, c.maps)
+    correspondences = c.correspondences
     found = find_clusters(correspondences, config)
     assert found is not None, "a trial has enough true matches"
     clusters = np.full(len(correspondences), -1, np.int64)

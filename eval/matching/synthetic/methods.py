@@ -14,7 +14,7 @@ from eval.matching.baselines.registry import METHODS, PARAMS, PARAMS_WITH_STAGES
 from eval.matching.synthetic.stages import SUFFIX, rival_clustering
 from matching import MatchConfig
 from matching.correspondences.candidates import Candidates
-from matching.grouping import Correspondences, Groups, replace_clustering
+from matching.grouping import Groups, replace_clustering
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.graph import build_graph
 from matching.pipelines.pair import find_objects
@@ -85,7 +85,7 @@ def find_rival_clusters(name: str, candidates: Candidates, config: MatchConfig) 
     if m < 2:
         return Groups(np.full(m, -1, np.int64), np.empty(0))
     labels = METHODS[name](distance_matrix(candidates), candidates)
-    correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
+    correspondences = candidates.correspondences
     knn, graph = build_graph(correspondences, config.clustering.n_neighbors, config.graph)
     clusters = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
     scores = cluster_scores(graph, clusters, knn.n_neighbors)
