@@ -17,6 +17,7 @@ from scipy.spatial import cKDTree
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.copies import Copies
+from matching.grouping.motions import AT, fit
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 from matching.grouping.repeats import Repeats
@@ -67,6 +68,7 @@ def place_objects(
     """
     groups, n = repeats.groups, len(ends)
     copies = _join_parts(correspondences, ends, repeats, copies, xy, config, moves_apart)
+    copies = _absorb_parts(ends, repeats, copies, xy, config.reach)
     thing_of = np.repeat(np.arange(len(copies.things)), [len(places) for places in copies.things])
     place = _find_place(xy, [rows for places in copies.things for rows in places], config.reach)[ends]
     is_known: Bools = np.asarray((place >= 0).all(axis=1))
@@ -160,6 +162,59 @@ def _unite(
     if (gap[rows, columns] > reach).any():
         return []
     return [np.union1d(things[a], others[b]) for a, b in zip(rows, columns, strict=True)]
+
+
+def _absorb_parts(ends: Ints, repeats: Repeats, copies: Copies, xy: Floats, reach: float) -> Copies:
+    """The copies without things and objects that are parts of larger things, which gain their features."""
+    labels, periodic = repeats.groups.labels, np.append(repeats.periodic, True)  # the last for label -1
+    turned = np.where(repeats.reversed[:, None], ends[:, ::-1], ends)
+    matches, things = turned[~periodic[labels]], list[list[Ints]]()
+    known = np.unique(
+        np.concatenate([ends[:0].ravel(), *(rows for places in copies.things for rows in places)])
+    )
+    objects = [turned[rows] for k, rows in enumerate(repeats.groups.members) if not periodic[k]]
+    loose = [list(map(np.unique, own.T)) for own in objects if not np.isin(own, known).any()]
+    for places in [*sorted(copies.things, key=lambda own: -sum(map(len, own))), *loose]:
+        for larger in things:
+            at = _find_whole(xy, matches, places, larger, reach)
+            if at:
+                for k, rows in zip(at, places, strict=True):
+                    larger[k] = np.union1d(larger[k], rows)
+                break
+        else:
+            things.append(list(places))
+    return replace(copies, things=[places for places in things if np.isin(places[0], known).any()])
+
+
+def _find_whole(xy: Floats, matches: Ints, places: list[Ints], larger: list[Ints], reach: float) -> list[int]:
+    """The place of a larger thing that each place of a thing is near to, if all move as these do; or none."""
+    tree, near = cKDTree(xy[np.concatenate(larger)]), list[int]()
+    of = np.repeat(np.arange(len(larger)), list(map(len, larger)))
+    for rows in places:
+        distance, k = tree.query(xy[rows])
+        if distance.min() > reach or of[k[distance.argmin()]] in near:
+            return []
+        near.append(int(of[k[distance.argmin()]]))
+    own, theirs = (_number(len(xy), thing)[matches] for thing in (places, larger))
+    joins = (own >= 0).all(axis=1) & (own[:, 0] != own[:, 1])
+    for p, q in np.unique(own[joins], axis=0).tolist():
+        there, back = ((theirs == [near[i], near[j]]).all(axis=1) for i, j in ((p, q), (q, p)))
+        known = np.concatenate([matches[there], matches[back][:, ::-1]])
+        if len(known) < 3:
+            return []
+        turn, shift = fit(*xy[known.T])
+        x, y = xy[matches[(own == [p, q]).all(axis=1)].T]
+        if np.median(np.linalg.norm(x @ turn.T + shift - y, axis=1)) > AT:
+            return []
+    return near if joins.any() else []
+
+
+def _number(n: int, places: list[Ints]) -> Ints:
+    """(n,) the place that each feature is in, or -1."""
+    number = np.full(n, -1)
+    for k, rows in enumerate(places):
+        number[rows] = k
+    return number
 
 
 def _most(pairs: Ints) -> list[int]:
