@@ -23,7 +23,8 @@ class Thing:
     objects : tuple of int
         The ids of its objects.
     places : tuple of (k, 2) float64
-        Outlines, pixels: of the copies in picture 1 or, for repeats in one picture, of all places.
+        Outlines, pixels: of the copies in picture 1 or, for repeats in one picture, of all places, row by row
+        and from left to right.
     periodic : bool
         Whether it is a fine periodic texture (bricks, cloth, text), whose place is shifted onto itself.
     joined : tuple of (int, int)
@@ -128,10 +129,28 @@ def find_things_of_repeats(
         objects = np.flatnonzero(number == k)
         places = np.flatnonzero(label == own_label[objects[0]])
         largest = [max((outlines[i] for i in np.flatnonzero(place == p)), key=polygon_area) for p in places]
+        order = list_in_rows(largest)
+        position = np.argsort(order)[np.searchsorted(places, place[ends[objects]])]
         is_periodic = 2 * sum(periodic[int(i)] for i in objects) > len(objects)
-        joined = tuple((a, b) for a, b in np.searchsorted(places, place[ends[objects]]).tolist())
-        things.append(Thing(k, tuple(objects.tolist()), tuple(largest), bool(is_periodic), joined))
+        joined = tuple((a, b) for a, b in position.tolist())
+        shown = tuple(largest[i] for i in order)
+        things.append(Thing(k, tuple(objects.tolist()), shown, bool(is_periodic), joined))
     return tuple(things)
+
+
+def list_in_rows(outlines: Sequence[Array]) -> list[int]:
+    """The order in which outlines (k, 2) are read: row by row, and from left to right.
+
+    A row is the highest outline with all whose middles are no more than half its height below its middle.
+    """
+    low, high = (np.array([of(outline, axis=0) for outline in outlines]) for of in (np.min, np.max))
+    middle, height = (low + high) / 2, (high - low)[:, 1]
+    order, left = list[int](), np.argsort(middle[:, 1], kind="stable")
+    while len(left):
+        in_row = middle[left, 1] <= middle[left[0], 1] + height[left[0]] / 2
+        row, left = left[in_row], left[~in_row]
+        order += row[np.argsort(middle[row, 0], kind="stable")].tolist()
+    return order
 
 
 def renumber(labels: Array) -> Ints:

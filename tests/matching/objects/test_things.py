@@ -4,7 +4,13 @@ import numpy as np
 from planting import object_pair
 
 from matching import match
-from matching.objects.things import Thing, find_things_of_pair, find_things_of_repeats, number_places
+from matching.objects.things import (
+    Thing,
+    find_things_of_pair,
+    find_things_of_repeats,
+    list_in_rows,
+    number_places,
+)
 from matching.pictures.images import add_mask, make_picture_of_array
 
 
@@ -106,3 +112,9 @@ def test_known_places_are_of_the_thing_even_if_no_object_joins_them():
     assert [(thing.objects, len(thing.places)) for thing in things] == [((0,), 3), ((1,), 2)]
     first, other = things[0].joined[0]
     assert np.array_equal(things[0].places[first], c) and np.array_equal(things[0].places[other], a)
+
+
+def test_places_are_read_row_by_row_from_left_to_right():
+    """The copies of a row stand a little higher or lower."""
+    rows = [square(200, 4, 50), square(0, 10, 50), square(100, 0, 50), square(90, 80, 50), square(10, 84, 50)]
+    assert list_in_rows(rows) == [1, 2, 0, 4, 3]
