@@ -23,7 +23,7 @@ from eval.common.options import (
 )
 from eval.common.tables import write_csv
 from eval.matching.ablation import runs as ablation
-from eval.matching.ablation.variants import variants
+from eval.matching.ablation.variants import changed_settings, variants
 from eval.matching.photographs.pairs import find_pairs
 
 
@@ -39,6 +39,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--variants", nargs="+", metavar="NAME", help=f"some of these (default: all): {', '.join(variants())}"
     )
+    parser.add_argument(
+        "--settings",
+        action="store_true",
+        help="other variants: each number of the settings behind the candidates, halved and doubled",
+    )
     parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
     parser.add_argument(
         "--out", type=Path, default=Path("ablation"), help="folder of the results (default: ablation)"
@@ -52,7 +57,7 @@ def measure(args: argparse.Namespace) -> None:
     check_least(args, pairs=1)
     check_jobs(args)
     check_folder(args.out)
-    known = variants()
+    known = changed_settings() if args.settings else variants()
     for name in args.variants or ():
         if name not in known:
             raise ValueError(f"--variants must be of {', '.join(known)}, got {name}")

@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from eval.common.tables import format_markdown
-from eval.matching.ablation.variants import DEFAULT, Variant, variants
+from eval.matching.ablation.variants import DEFAULT, Variant
 from eval.matching.metrics import MIN_MATCHES, count_objects, score_matches
 from eval.matching.photographs.pairs import MIN_LABELLED, LabelledPair, read_pair, score_pair
 from eval.matching.synthetic.tabletops import make_scene
@@ -147,13 +147,12 @@ def cases(photographs: Photographs, folders: list[Path], n_pairs: int) -> list[C
 def ablate(chosen: list[Case], compared: dict[str, Variant], n_jobs: int) -> Iterator[list[dict]]:
     """Yield the rows of each pair: data, variant, and what became of the objects."""
     run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    names = tuple(compared)
-    yield from run(delayed(_rows_of_pair)(case, names) for case in chosen)
+    yield from run(delayed(_rows_of_pair)(case, compared) for case in chosen)
 
 
-def _rows_of_pair(case: Case, names: tuple[str, ...]) -> list[dict]:
+def _rows_of_pair(case: Case, compared: dict[str, Variant]) -> list[dict]:
     with limit_threads(1):
-        return list(measure(case, {name: variants()[name] for name in names}))
+        return list(measure(case, compared))
 
 
 def measure(case: Case, compared: dict[str, Variant]) -> Iterator[dict]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from eval.matching.ablation.clusterings import CLUSTERINGS
 from matching import MatchConfig
 from matching.grouping import DEFAULT as STAGES
 from matching.grouping import replace_clustering
 from matching.grouping.rounds import Context, Round
+from matching.settings import DECLARED
 from matching.stages import Stage, Stages, leave_out, replace_stage
 
 DEFAULT = MatchConfig()
+BEHIND_CANDIDATES = ("graph", "clustering", "smooth_map", "merging", "suppression", "objects")
 
 
 @dataclass(frozen=True)
@@ -88,3 +90,20 @@ def settings() -> dict[str, MatchConfig]:
         "MSER only": changed("features", regions=("mser",)),
         "SIFT only": changed("features", regions=("sift",)),
     }
+
+
+def changed_settings() -> dict[str, Variant]:
+    """The default, and each number of the settings behind the candidates, halved and doubled."""
+    found = {"default": Variant()}
+    for part in BEHIND_CANDIDATES:
+        own = getattr(DEFAULT, part)
+        for field in fields(own):
+            value, declared = getattr(own, field.name), field.metadata[DECLARED]
+            if field.name == "bandwidth" or not isinstance(value, int | float):  # that is for the paper's way
+                continue
+            for factor in (0.5, 2.0):
+                other = type(value)(min(max(factor * value, declared.least), declared.most))
+                if other != value:
+                    config = replace(DEFAULT, **{part: replace(own, **{field.name: other})})
+                    found[f"{part}.{field.name} = {other:g}"] = Variant(config)
+    return found

@@ -8,7 +8,8 @@ import pytest
 
 from eval.common.tables import read_csv
 from eval.matching.ablation import runs as ablation
-from eval.matching.ablation.variants import settings, variants
+from eval.matching.ablation.variants import DEFAULT as CONFIG
+from eval.matching.ablation.variants import changed_settings, settings, variants
 from matching import MatchConfig
 from matching.features.extraction import extract_features
 from matching.grouping import DEFAULT
@@ -42,6 +43,18 @@ def test_every_variant_changes_something():
     assert known.keys() >= REQUIRED and next(iter(known)) == "default"
     assert len(set(known.values())) == len(known)
     assert set(settings()) <= known.keys()
+
+
+def test_each_number_of_the_settings_is_halved_and_doubled():
+    known = changed_settings()
+    configs = {name: variant.config for name, variant in known.items()}
+    assert configs.pop("default") == CONFIG and len(set(configs.values())) == len(configs)
+    assert configs["graph.scale = 3"].graph == replace(CONFIG.graph, scale=3.0)
+    assert configs["merging.n_landmarks = 48"].merging == replace(CONFIG.merging, n_landmarks=48)
+    assert configs["objects.evidence = 1"].objects == replace(CONFIG.objects, evidence=1.0)
+    names = {name.split(" = ")[0] for name in configs}
+    assert len(names) >= 25 and len(configs) <= 2 * len(names)
+    assert not any("bandwidth" in name or "method" in name for name in names)
 
 
 def test_variants_of_a_pair_share_its_features(monkeypatch):
