@@ -37,7 +37,7 @@ def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
 def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, list[Any]]:
     """List the properties of objects, column by column: boxes (n, 4)."""
     own = (
-        *("id", "thing", "n_matches", "score", "confidence"),
+        *("id", "thing", "n_matches", "score", "log_nfa", "confidence"),
         *("transform_kind", "transform_error", "inlier_share"),
     )
     of_motion = ("turn", "scale", "mirrored", "share", "share1")

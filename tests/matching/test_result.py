@@ -209,6 +209,7 @@ def test_objects_as_a_data_frame(found, monkeypatch):
     assert len(table) == 2
     assert table.n_matches.tolist() == [one.n_matches for one in found.objects]
     assert table.confidence.tolist() == ["sure", "sure"]
+    assert table.log_nfa.tolist() == [one.log_nfa for one in found.objects]
     assert np.array_equal(table[["left", "top", "right", "bottom"]], found.boxes())
     assert table.scale.round(2).tolist() == [1.0, 1.0]
     unmoved = replace(found, objects=(replace(found.objects[0], motion=None),)).to_dataframe()
