@@ -16,15 +16,17 @@ import numpy as np
 from scipy.spatial import Delaunay, cKDTree
 
 from matching._common.types import Float32s, Floats, Ints
+from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.points import NEIGHBORS
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.grouping import _vote_kernels
 from matching.grouping.objects import ObjectsConfig
+from matching.grouping.significance import ELSEWHERE
 
 VOTE = 0.1  # of the extent of a place, by which votes for one motion may differ
 GROWTH = 1.6  # greatest ratio of the scales of two copies
-BENT = 8.0  # pixels by which an affine map may be off, because things bend
-AT = 3.0  # largest distance of a feature from the place that its neighbours predict, pixels
+BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
+AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere
 BLOCK = 512  # features that are compared with all others at once
 # Features with more equal ones are of a fine texture and have none, which bounds the work; those of pages
 # with 40 copies had up to 166.

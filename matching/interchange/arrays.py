@@ -22,8 +22,8 @@ from matching.interchange.records import (
     join_keypoints,
     score_from_confidence,
 )
+from matching.settings import MAX_PIXELS
 
-MOST_SIDE = 1e9  # of an image, pixels
 # Names of the matched points of both images, row by row; the first pair that is there counts.
 POINTS = (
     ("matched_kpts0", "matched_kpts1"),  # vismatch
@@ -170,8 +170,8 @@ def _sizes(found: Mapping[str, Any]) -> Sizes | None:
     sizes = to_array(found["sizes"], "sizes")
     if sizes.shape != (2, 2):
         raise InputError(f"sizes: must be ((height0, width0), (height1, width1)), got shape {sizes.shape}")
-    if not ((sizes >= 1) & (sizes <= MOST_SIDE)).all():
-        raise InputError(f"sizes: must be from 1 to {MOST_SIDE:.0e} pixels, got {sizes.tolist()}")
+    if not ((sizes >= 1) & (sizes <= MAX_PIXELS.most)).all():
+        raise InputError(f"sizes: must be from 1 to {MAX_PIXELS.most:.0e} pixels, got {sizes.tolist()}")
     (height0, width0), (height1, width1) = ((int(n) for n in size) for size in sizes)
     return (height0, width0), (height1, width1)
 

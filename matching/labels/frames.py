@@ -10,11 +10,10 @@ from matching.collection.cache import compute_digest
 from matching.errors import InputError
 from matching.output.files import make_folder
 from matching.output.folders import write_whole
-from matching.pictures.encoding import encode_jpeg
+from matching.pictures.encoding import FOR_TRAINING, encode_jpeg
 from matching.video.reading import open_video
 
 FOLDER = "frames"  # in the folder for the labels
-QUALITY = 95  # of JPEG: high, because models learn from frames
 DONE = "frames.json"  # written last: says from which video the frames come
 NAME = re.compile(r"frame\d{6,}\.jpg|" + re.escape(DONE))
 
@@ -32,7 +31,7 @@ def save_frames(video: Path, out: Path, every: float) -> Path:
     with open_video(video) as opened:
         make_folder(folder)
         for frame in opened.frames(every):
-            jpeg = encode_jpeg(Image.fromarray(frame.rgb), QUALITY)
+            jpeg = encode_jpeg(Image.fromarray(frame.rgb), FOR_TRAINING)
             write_whole(folder / f"frame{frame.number:06d}.jpg", jpeg)
         if not opened.n_frames:
             raise InputError(f"{video}: damaged video, or in a format that can't be read")

@@ -8,7 +8,6 @@ import scipy
 
 from matching.labels.places import Place
 
-REACH = 1.0  # how far a thing may move between frames, in sizes of the thing
 GAP = 5  # frames in which a thing may be missed
 
 
@@ -22,7 +21,10 @@ def sort_frames(names: Sequence[str]) -> list[int]:
 
 
 def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
-    """Number things in consecutive frames by the assignment with the least sum of relative distances."""
+    """Number things in consecutive frames by the assignment with the least sum of relative distances.
+
+    A thing moves by at most its own size from one frame to the next.
+    """
     last: dict[int, tuple[int, Place]] = {}  # for each track, the last frame and the place there
     numbers, n = [], 0
     for k, places in enumerate(frames):
@@ -30,8 +32,8 @@ def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
         distance = np.array([[_distance(last[t][1], place) for place in places] for t in tracks])
         distance = distance.reshape(len(tracks), len(places))
         own = [0] * len(places)
-        for i, j in zip(*scipy.optimize.linear_sum_assignment(np.minimum(distance, 2 * REACH)), strict=True):
-            if distance[i, j] <= REACH:
+        for i, j in zip(*scipy.optimize.linear_sum_assignment(np.minimum(distance, 2)), strict=True):
+            if distance[i, j] <= 1:
                 own[j] = tracks[i]
         for j, place in enumerate(places):
             if not own[j]:
@@ -43,6 +45,7 @@ def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
 
 
 def _distance(a: Place, b: Place) -> float:
+    """The distance of two places in sizes of the thing; infinite if they show different things."""
     if a.name != b.name:
         return np.inf
     low, high = np.array([a.box, b.box]).reshape(2, 2, 2).swapaxes(0, 1)

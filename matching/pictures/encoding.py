@@ -5,6 +5,7 @@ import io
 from PIL import Image
 
 QUALITY = 88  # high enough that nobody sees a difference on a screen
+FOR_TRAINING = 95  # quality of frames that models learn from
 
 
 def encode_jpeg(image: Image.Image, quality: int = QUALITY) -> bytes:

@@ -28,7 +28,6 @@ from matching.settings import MAX_MATCHES
 PROPOSALS = 400  # at most, for an object
 FELLOWS = SmoothMapConfig().n_neighbors  # they propose a homography, and guide the choice of a match
 OUTLIER = SmoothMapConfig().tolerance ** 2 / 2  # the cost of a match on no plane
-STEPS = 12
 
 
 def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
@@ -57,16 +56,14 @@ def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
     sample = np.sort(np.random.default_rng(0).permutation(n)[: MAX_MATCHES.default])
     planes, variance = _choose(xy0[sample], xy1[sample])
     near = _find_near(xy0, xy1)
-    labels = np.full(n, -1, np.int64)
-    for _ in range(STEPS):
+    labels, seen = np.full(n, -1, np.int64), set[bytes]()
+    while labels.tobytes() not in seen:  # until nothing changes, or a choice comes back
         if not planes:
             return whole
-        before = labels
+        seen.add(labels.tobytes())
         labels = _assign(_measure_costs(planes, xy0, xy1, variance), near, labels)
         planes, labels = _refit(xy0, xy1, planes, labels)
         planes, labels = _merge(xy0, xy1, planes, near, labels, variance)
-        if np.array_equal(labels, before):
-            break
     return labels
 
 
