@@ -127,7 +127,8 @@ class MatchResult(Matches):
         Returns
         -------
         pandas.DataFrame
-            The numbers, scores, false alarms (log10) and confidences of the objects, and their boxes in picture 1.
+            The numbers, scores, false alarms (log10) and confidences of the objects, and their boxes in
+            picture 1.
 
         Raises
         ------

@@ -28,6 +28,13 @@ def make_printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
+def print_manifest(folder: Path) -> None:
+    """Print the result that was written to a folder, as JSON."""
+    from matching.output.folders import MANIFEST
+
+    print((folder / MANIFEST).read_text(encoding="utf-8"))
+
+
 def open_report(report: Path) -> None:
     """Open a report in the browser; if there is no browser, print where it is."""
     import webbrowser

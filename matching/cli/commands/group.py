@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
-from matching.cli.console import make_printable, make_teller, print_short_warnings, read_pictures
+from matching.cli.console import (
+    make_printable,
+    make_teller,
+    print_manifest,
+    print_short_warnings,
+    read_pictures,
+)
 from matching.cli.destination import check_not_over
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
@@ -77,6 +83,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(group, "no_figure", "don't draw matches.png")
     text = "for one pair: also print and draw which groups were rejected, by which stage, and why"
     options.add_flag(group, "explain", text)
+    options.add_flag(group, "json", "print only matches.json, on standard output")
     options.add_quiet(group)
     settings = parser.add_argument_group("settings")
     options.add_clustering(settings)
@@ -172,9 +179,12 @@ def _group_one(job: Job) -> int:
     _write_pair(job, job.folder, shown, result, pictures, groups)
     from matching.output.words import format_table, hint_at_rejected
 
-    print(format_table(result))
-    if job.arguments.explain:
-        print(result.explain())
+    if job.arguments.json:
+        print_manifest(job.folder)
+    else:
+        print(format_table(result))
+        if job.arguments.explain:
+            print(result.explain())
     for line in hint_at_rejected(result):
         job.tell(line)
     job.tell(f"written to {job.folder}")
@@ -204,10 +214,13 @@ def _group_many(job: Job) -> int:
     write_pairs(job.folder, groups, summaries, job.config, job.inputs)
     if job.arguments.masks is not None:
         write_masks(job.arguments.masks, labels.values())
-    print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
-    for found in summaries:
-        names = "  ".join(map(make_printable, found["images"]))
-        print(f"{len(found['objects']):>7}  {found['kept']:>7}  {found['matches']:>7}  {names}")
+    if job.arguments.json:
+        print_manifest(job.folder)
+    else:
+        print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
+        for found in summaries:
+            names = "  ".join(map(make_printable, found["images"]))
+            print(f"{len(found['objects']):>7}  {found['kept']:>7}  {found['matches']:>7}  {names}")
     job.tell(f"written to {job.folder}")
     return FOUND if any(pair["objects"] for pair in summaries) else NONE_FOUND
 

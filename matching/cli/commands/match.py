@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING
 
 from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes, refuse
 from matching.cli.compiling import report_compiling
-from matching.cli.console import make_teller, open_report, print_short_warnings, read_pictures
+from matching.cli.console import (
+    make_teller,
+    open_report,
+    print_manifest,
+    print_short_warnings,
+    read_pictures,
+)
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
 from matching.errors import InputError
 from matching.output import words
-from matching.output.folders import MANIFEST
 from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
@@ -110,7 +115,7 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
         **output_options(arguments),
     )
     if arguments.json:
-        print((folder / MANIFEST).read_text(encoding="utf-8"))
+        print_manifest(folder)
     else:
         print(
             words.format_repeats(result)

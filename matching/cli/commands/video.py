@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from matching.cli.arguments import make_config, refuse
 from matching.cli.compiling import report_compiling
-from matching.cli.console import make_teller, print_short_warnings
+from matching.cli.console import make_teller, print_manifest, print_short_warnings
 from matching.cli.destination import check_not_over, name_pair_folder
 from matching.cli.exits import FOUND, NONE_FOUND, Guard
-from matching.output.folders import MANIFEST, choose_folder
+from matching.output.folders import choose_folder
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import make_absolute
 from matching.settings import EVERY
@@ -50,7 +50,7 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str], guard: G
     names = make_absolute(thing), make_absolute(video)
     write_video_results(folder, result, names, sheet=not arguments.no_figure)
     if arguments.json:
-        print((folder / MANIFEST).read_text(encoding="utf-8"))
+        print_manifest(folder)
     else:
         print(format_appearances(result))
     if not result.n_features:

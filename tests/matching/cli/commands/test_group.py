@@ -98,6 +98,12 @@ def test_a_table(gdl_match):
         assert figure.width > 1000
 
 
+def test_json_is_the_only_output(gdl_match):
+    status, output, error = gdl_match("group", "m.csv", "--json", "--explain", "--quiet")
+    assert (status, error) == (0, "")
+    assert json.loads(output) == json.loads(Path("m-groups", "matches.json").read_text())
+
+
 def test_the_same_command_gives_the_same_bytes_in_the_same_folder(gdl_match):
     gdl_match("group", "m.csv", "--quiet")
     before = {name: Path("m-groups", name).read_bytes() for name in ("matches.npz", "matches.png")}
@@ -295,7 +301,7 @@ def test_a_picture_of_another_size(gdl_match):
         (["m.csv", "--all-objects"], "--all-objects requires a COLMAP database, got m.csv"),
         (["m.csv", "--out", "m.csv"], "m.csv: the folder can't be written"),
         (["m.csv", "--htlm"], "unrecognized arguments: --htlm (did you mean --html?)"),
-        (["m.csv", "--json"], "unrecognized arguments: --json\n"),
+        (["m.csv", "--megapixels"], "unrecognized arguments: --megapixels\n"),
         (["m.csv", "--n-neighbors", "0"], "must be a whole number from 1"),
         (["m.csv", "--max-nfa", "0"], "argument --max-nfa: must be a number from 1e-15"),
         ([], "the following arguments are required: FILE"),
