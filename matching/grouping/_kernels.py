@@ -7,8 +7,8 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-# Variance of a plane's level and slopes, in units of the bends: practically free. The level cancels; slopes
-# are undetermined across a line of points.
+# Variance of a plane's level and slopes, in units of the bends or the smoothing, whichever is larger:
+# practically free. The level cancels; slopes are undetermined across a line of points.
 FREE = 1e6
 ROUNDED = 1e-14 * FREE  # least smoothing, as large as rounding errors of FREE, which would merge near points
 
@@ -207,17 +207,17 @@ def spline_residuals(
 def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, shares: Array) -> Scalar:
     """shares (k,), with sum 1, of the values at u (k, 2) in the value at 0; returns the variance at 0.
 
-    The covariance is that of any plane with bends: C_ij = phi(|u_i - u_j|) + FREE (1 + u_i u_j) + smoothing
-    [i = j] and c_i = phi(|u_i|) + FREE; C shares = c + multiplier. With the plane C is positive definite: C =
+    The covariance is that of any plane with bends: C_ij = phi(|u_i - u_j|) + free (1 + u_i u_j) + smoothing
+    [i = j] and c_i = phi(|u_i|) + free; C shares = c + multiplier. With the plane C is positive definite: C =
     L L^T.
     """
-    k = len(u)
+    k, free = len(u), FREE * max(1.0, smoothing)
     for i in range(k):
         for j in range(i):
-            plane = FREE * (1.0 + u[i, 0] * u[j, 0] + u[i, 1] * u[j, 1])
+            plane = free * (1.0 + u[i, 0] * u[j, 0] + u[i, 1] * u[j, 1])
             matrix[i, j] = _bend(u[i, 0] - u[j, 0], u[i, 1] - u[j, 1]) + plane
         square = u[i, 0] * u[i, 0] + u[i, 1] * u[i, 1]
-        matrix[i, i] = FREE * (1.0 + square) + smoothing
+        matrix[i, i] = free * (1.0 + square) + smoothing
         shares[i] = right[0, i] = _bend(u[i, 0], u[i, 1])
         right[1, i] = 1.0
     _whiten(matrix, right)
@@ -226,7 +226,7 @@ def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, sh
         both += right[0, n] * right[1, n]
         ones += right[1, n] * right[1, n]
     multiplier = (1.0 - both) / ones
-    variance = multiplier - FREE
+    variance = multiplier - free
     for i in range(k - 1, -1, -1):
         bend, total = shares[i], right[0, i] + multiplier * right[1, i]
         for n in range(i + 1, k):

@@ -90,9 +90,12 @@ def find_landmarks(
 
 
 def measure_roughness(correspondences: Correspondences, landmarks: Array, accuracy: float) -> Roughness:
-    """Estimate how strongly an object bends, by restricted maximum likelihood: landmarks (k,)."""
+    """Estimate how strongly an object bends, by restricted maximum likelihood: landmarks (k,).
+
+    With too few landmarks, it counts as rigid.
+    """
     if len(landmarks) < LEAST:
-        return Roughness(0.0, accuracy)
+        return Roughness(accuracy * math.sqrt(RATIOS[-1]), accuracy)
     x, y = _points(correspondences, landmarks, magnification(correspondences, landmarks))
     spectrum = _decompose(x, y, _phi(x), np.ones(len(x)))
     ratio, variance = _fit_variances(spectrum, accuracy)
@@ -154,7 +157,7 @@ def measure_part(
 ) -> MeasuredPart:
     """Measure how strongly a part bends and how accurate it is: members (n,); marks (k,), its landmarks."""
     found = measure_roughness(correspondences, marks, how.accuracy)
-    logs = 2 * np.log([max(found.bend, how.least_bend), found.accuracy])
+    logs = 2 * np.log([found.bend, found.accuracy])
     turned = 2 * np.count_nonzero(correspondences.mirrored[members]) > len(members)
     members, marks = np.asarray(members), np.asarray(marks)
     return MeasuredPart(members, marks, logs, _is_smooth(found, how), bool(turned))

@@ -38,9 +38,8 @@ class SmoothMapConfig:
         Number of matches used for a prediction.
     accuracy : float
         Standard deviation of the points, pixels.
-    least_bend, largest_bend : float
-        Bounds of the standard deviation of an object's bends: even a rigid object is seen in perspective, and
-        stronger bends would let outliers join.
+    largest_bend : float
+        Largest standard deviation of an object's bends: stronger ones would let outliers join.
     tolerance : float
         Largest residual of a match, in standard deviations of its prediction. Among many matches, where only
         the point itself is uncertain, this is 2.4 pixels.
@@ -53,7 +52,6 @@ class SmoothMapConfig:
 
     n_neighbors: int = setting(12, CONFIRMED, 1000)
     accuracy: float = setting(0.6, 1e-3, 10_000)
-    least_bend: float = setting(0.003, 1e-4, 1000)
     largest_bend: float = setting(0.1, 1e-4, 1000)
     tolerance: float = setting(4.0, 0, 1e9)
     reach: float = setting(45.0, 0, 1e6)
@@ -84,8 +82,7 @@ def refine_objects(
     refined, mirrored = [], correspondences.mirrored
     for members, bend in zip(objects, bends, strict=True):
         alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
-        bend = min(max(bend, config.least_bend), config.largest_bend)
-        maps = _make_maps(correspondences, members, config, bend, n_threads)
+        maps = _make_maps(correspondences, members, config, min(bend, config.largest_bend), n_threads)
         joining = _Joining(correspondences, tuple(way.make_fresh() for way in maps), graph)
         before: set[bytes] = set()
         while members.tobytes() not in before:

@@ -82,10 +82,10 @@ def test_roughness_tells_what_bends():
     assert 0.2 < found[0].accuracy < 0.7
 
 
-def test_few_landmarks_tell_nothing():
+def test_few_landmarks_count_as_rigid():
     c = moving(np.random.default_rng(3), LEAST - 1, np.eye(2))
     found = measure_roughness(geometry(c), np.arange(LEAST - 1), ACCURACY)
-    assert (found.bend, found.accuracy) == (0.0, ACCURACY)
+    assert found.accuracy == ACCURACY and 0 < found.bend < 1e-3 * ACCURACY
 
 
 def test_landmarks_are_supported_spread_out_and_no_outliers():
