@@ -47,7 +47,7 @@ def complete_by_distance(
 def complete_tree(
     tree: MergeTree, n_neighbors: int, graph: AffinityGraph, distances_among: DistancesAmong | None
 ) -> MergeTree:
-    """Continue like `complete_by_distance`, after all samples' distances have been dropped to save memory.
+    """Continue as `complete_by_distance` does, when the distances of all samples were dropped to save memory.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def complete_tree(
 
 
 def make_distances_among(x: Array, metric: Metric) -> DistancesAmong:
-    """Make the function that `complete_by_distance` needs from samples or a dense array of distances.
+    """Make the function that `complete_by_distance` needs, for samples or a dense array of distances.
 
     Parameters
     ----------
-    x : (n, d) array, or (n, n) distances
-        The samples.
+    x : (n, d) or (n, n) array
+        The samples, or the distances between them.
     metric : str or callable
         As for `knn_graph`; "precomputed" for distances.
 
@@ -108,23 +108,22 @@ def _join_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
 
 
 class _LinkageByWeight:
-    """Graph-based average linkage: first the pair with the largest weight between, over the product of sizes.
+    """Graph-based average linkage: the pair with the largest weight between its clusters, divided by the
+    product of their sizes, comes first.
 
-    A cluster is named by its slot, the number of its first node; when two merge, the one with more neighbours
-    keeps its slot. Each pair is queued at one end, the larger cluster. While that cluster grows, the order of
-    the pairs queued there does not change. So if a hub absorbs many neighbours, not all its pairs have to be
-    queued again each time. All keys, of pairs and of clusters, are bounds: they are corrected when they come
-    to the top, because sizes and node numbers only grow.
+    A cluster is named by its slot, the number of its first node; when two clusters merge, the one with more
+    neighbours keeps its slot. Each pair is queued at one end, the larger cluster. While that cluster grows,
+    the order of the pairs queued there does not change. So if a hub absorbs many neighbours, not all its
+    pairs have to be queued again each time. All keys, of pairs and of clusters, are bounds, because sizes and
+    node numbers only grow; they are corrected when they come to the top.
     """
 
     def __init__(self, nodes: Ints, graph: AffinityGraph) -> None:
         self.near = _weights_between(nodes, graph)
         self.size = dict(zip(*(a.tolist() for a in np.unique(nodes, return_counts=True)), strict=True))
         self.node = {a: a for a in self.near}
-        # pairs, at their larger end: (-weight / size, node, slot)
-        self.queue: dict[int, list[tuple[float, int, int]]] = {
-            a: [] for a in self.near
-        }  # pairs, at their larger end: (-weight / size, node, slot)
+        # the pairs queued at each cluster, their larger end: (-weight / size, node, slot)
+        self.queue: dict[int, list[tuple[float, int, int]]] = {a: [] for a in self.near}
         self.first: dict[int, tuple[float, int, int, int]] = {}  # the best pair of each cluster,
         self.heap: list[tuple[float, int, int, int]] = []  # the entries of all clusters
         for a in self.near:

@@ -43,11 +43,11 @@ class GraphDegreeLinkage(
     n_clusters : int or None, default=None
         n_T. None: the number of clusters with valleys between them (`count_separate_clusters`).
     algorithm : {"agdl", "gdl-u", "gdl"}, default="agdl"
-        "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
+        "gdl-u" is exact, and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1, for checking.
     n_neighbors : int or None, default=None
         K, not counting the sample itself. None: 30, or a tenth of the samples if that is less, but at least
-        5; of a given graph, at most that many neighbours of each row are used, and a row may have fewer or
-        none. If there are fewer other samples, all of them are used, with a warning.
+        5; in a given graph, at most that many neighbours of each row are used, and a row may have fewer or
+        none. If K is larger than the number of other samples, all of these are used, with a warning.
     n_initial_neighbors : int, default=1
         K0 of the initial clusters, at most K; 0 starts from single samples. If this gives fewer initial
         clusters than n_clusters, K0 is lowered to the largest value that gives enough, with a warning.
@@ -75,12 +75,13 @@ class GraphDegreeLinkage(
     min_nearest_weight : float, default=0.0
         See `affinity_graph`.
     small_clusters : {"absorb", "noise"}, default="absorb"
-        What happens to samples of clusters that do not count: "noise" labels them -1.
+        What happens to the samples of clusters that do not count: "absorb" puts them into clusters that do,
+        and "noise" labels them -1.
     drop_outliers : bool, default=False
         Whether clusters with connectivity scores below the largest gap are labelled -1
         (`split_at_largest_gap`).
     random_state : int, default=0
-        Seed of the approximate search.
+        Seed of pynndescent, as in `knn_graph`; nothing else is random.
     verbose : int, default=0
         1 shows progress bars.
 
@@ -169,8 +170,8 @@ class GraphDegreeLinkage(
         Raises
         ------
         ValueError
-            For a parameter out of range; nan, infinite or negative distances; a sparse row with fewer than K
-            entries.
+            If a parameter is out of range, a distance is nan, infinite or negative, or a sparse row has fewer
+            than K entries.
         """
         self._check_parameters()
         X = self._check_input(X)
@@ -200,10 +201,10 @@ class GraphDegreeLinkage(
         return self
 
     def predict(self, X: Any) -> Ints:
-        """The clusters of new samples, by the weights of their edges to those that were clustered.
+        """Find the clusters of new samples by the weights of their edges to the clustered samples.
 
-        Nothing is merged again. Here a sample that was clustered is its own nearest neighbour, so its label
-        may differ from labels_.
+        Nothing is merged again. If X holds a sample that was clustered, this sample is its own nearest
+        neighbour, so its label may differ from that in labels_.
 
         Parameters
         ----------
@@ -222,7 +223,7 @@ class GraphDegreeLinkage(
         return np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
 
     def predict_memberships(self, X: Any) -> Floats:
-        """How strongly new samples belong to each cluster.
+        """Compute how strongly new samples belong to each cluster.
 
         Parameters
         ----------
@@ -232,8 +233,8 @@ class GraphDegreeLinkage(
         Returns
         -------
         (m, n_clusters_) float64
-            The share of each cluster in the weights (Eq. 1) of the edges to the K nearest samples. Rows add
-            up to 1, or are 0 if all neighbours are outliers.
+            The share of each cluster in the weights (Eq. 1) of the edges to the K nearest samples. Each row
+            adds up to 1, or is 0 if all neighbours are outliers.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32], reset=False)
@@ -262,7 +263,7 @@ class GraphDegreeLinkage(
         return self.n_clusters_
 
     def memberships(self) -> Floats:
-        """How strongly the samples that were clustered belong to each cluster, see `graph_memberships`.
+        """Compute how strongly the clustered samples belong to each cluster, see `graph_memberships`.
 
         Returns
         -------
@@ -272,7 +273,7 @@ class GraphDegreeLinkage(
         return graph_memberships(self.graph_, self.labels_)
 
     def persistences(self) -> Floats:
-        """How long each cluster lasts in the hierarchy, see `gdl_core.prediction.persistences`.
+        """Compute how long each cluster lasts in the hierarchy, see `gdl_core.prediction.persistences`.
 
         Returns
         -------
@@ -301,7 +302,7 @@ class GraphDegreeLinkage(
         return self._labels(check_integer_at_least("n_clusters", n_clusters, 1), warn=True)
 
     def linkage(self) -> Floats:
-        """The hierarchy as SciPy's linkage matrix, see `MergeTree.linkage`.
+        """Return the hierarchy as SciPy's linkage matrix, see `MergeTree.linkage`.
 
         Returns
         -------

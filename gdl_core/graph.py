@@ -37,8 +37,8 @@ class KnnGraph:
     Raises
     ------
     ValueError
-        If shapes differ; an index is not an integer, is out of range, repeated, or that of the sample itself;
-        a distance is negative or not finite; or a row is not sorted.
+        If the shapes differ; an index is not an integer, is out of range, is repeated, or is that of the
+        sample itself; a distance is negative or not finite; or a row is not sorted.
     """
 
     indices: Int32s
@@ -62,7 +62,8 @@ class KnnGraph:
             return
         indptr, found, distances = self.edges()
         if distances.size and not (np.isfinite(distances).all() and distances.min() >= 0):
-            raise ValueError("distances must be finite and not negative")
+            outside = distances[~(np.isfinite(distances) & (distances >= 0))]
+            raise ValueError(f"distances must be finite and not negative, got {outside[0]:g}")
         wrong = _find_wrong_edge(indptr, found)
         if wrong is not None and wrong[0] == wrong[1]:
             raise ValueError(f"indices of row {wrong[0]} must not hold the sample itself")
@@ -71,11 +72,13 @@ class KnnGraph:
         before, after = d[:, :-1], d[:, 1:]
         wrong_order = (after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))
         if len(found) < i.size:
-            if (np.isinf(d) != (i < 0)).any():
-                raise ValueError("if an index is -1, the distance must be infinite")
+            if (wrong_fill := np.isinf(d) != (i < 0)).any():
+                row = wrong_fill.any(axis=1).argmax()
+                raise ValueError(f"if an index is -1, the distance must be infinite; in row {row} it is not")
             wrong_order &= i[:, 1:] >= 0
         if wrong_order.any():
-            raise ValueError("each row must be sorted by (distance, index)")
+            row = wrong_order.any(axis=1).argmax()
+            raise ValueError(f"each row must be sorted by (distance, index); row {row} is not")
 
     @property
     def n_samples(self) -> int:
@@ -140,9 +143,9 @@ class AffinityGraph:
     Raises
     ------
     ValueError
-        If the lengths don't fit together; an index is not an integer, is out of range, repeated in a row, or
-        that of the vertex itself; or a weight is not in [0, 1e100]. `from_csr` takes matrices with repeated
-        entries and a diagonal.
+        If the lengths don't fit together; an index is not an integer, is out of range, is repeated in a row,
+        or is that of the vertex itself; or a weight is not in [0, 1e100]. `from_csr` takes matrices with
+        repeated entries and a diagonal.
     """
 
     indptr: Ints
@@ -305,7 +308,7 @@ def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: boo
     n_initial_neighbors : int
         K0, at most K.
     mutual : bool
-        Use only links i - j between samples that are each among the K0 nearest of the other.
+        Use only links i - j between samples each of which is among the K0 nearest of the other.
 
     Returns
     -------
@@ -341,7 +344,7 @@ def enough_initial_clusters(
     *,
     stacklevel: int = 1,
 ) -> Ints:
-    """Find the `initial_clusters` of the largest K0 up to ``n_initial_neighbors`` that leaves ``n_clusters``.
+    """Find the `initial_clusters` of the largest K0 up to ``n_initial_neighbors`` that leaves enough of them.
 
     If K0 is smaller than requested, a warning is given; with K0 = 0 every sample is a separate cluster.
 
@@ -351,7 +354,7 @@ def enough_initial_clusters(
     n_initial_neighbors : int
         K0; values above K count as K.
     n_clusters : int
-        n_T; values above the number of samples count as that number.
+        n_T, the number of clusters to leave; values above the number of samples count as that number.
     stacklevel : int
         The level of the warning: 1 is the caller.
 

@@ -45,10 +45,10 @@ def gdl_u(
     n_clusters : int
         n_T; merging stops at this number, or earlier if no pair of clusters has a positive affinity.
     min_affinity : float
-        Merging also stops before a merge of a smaller affinity. These are the merges that ``cut`` needs with
-        this ``min_affinity``, in less time.
+        Merging also stops before the first merge with a smaller affinity. This gives all the merges that
+        ``cut`` needs with the same ``min_affinity``, in less time.
     n_jobs : int, optional
-        Threads, useful only if the graph has unconnected parts: 1 by default, -1 for all.
+        Threads, useful only if the graph has unconnected parts: 1 by default, -1 for one on each processor.
         The result is the same for any number.
     verbose : int
         1 shows a progress bar.

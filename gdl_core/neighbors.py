@@ -48,13 +48,14 @@ def knn_graph(
     Parameters
     ----------
     x : array, sparse matrix or pair of arrays
-        (n, d) samples, sparse ones with the euclidean or the cosine distance, which are searched exactly.
-        With ``metric="precomputed"``, one of: an (n, n) array of distances (row i: from i; the array need not
-        be symmetric, and its diagonal is not used); a sparse (n, n) matrix with the distances of at least K
-        others in each row, stored zeros included; a pair of arrays (indices, distances), each (n, m), with
-        the neighbours of each sample, nearest first, as faiss and cuML return them. Of such a pair only the
-        first K columns are read, or K + 1 if rows hold the sample itself, one block of rows at a time, so the
-        arrays may be mapped from files that are larger than the memory.
+        (n, d) samples. Sparse samples need the euclidean or the cosine distance, and are searched exactly.
+        With ``metric="precomputed"``, one of: an (n, n) array of distances (row i holds those from sample i;
+        the array need not be symmetric, and its diagonal is not used); a sparse (n, n) matrix with the
+        distances of at least K others in each row, stored zeros included; a pair of arrays (indices,
+        distances), each (n, m), with the neighbours of each sample, nearest first, as faiss and cuML return
+        them. Only the first K columns of such a pair are read, or K + 1 if rows hold the sample itself. They
+        are read one block of rows at a time, so the arrays may be mapped from files that are larger than the
+        memory.
     n_neighbors : int
         K, in [1, n - 1]. A sample is never its own neighbour.
     metric : str or callable
@@ -65,8 +66,8 @@ def knn_graph(
         "exact" uses scikit-learn. "approximate" compares each sample with those in the nearest cells of a
         partition and with the neighbours of its neighbours; for Manhattan, Chebyshev, Canberra, Bray-Curtis
         and Hamming distances it uses pynndescent (``pip install gdl-match[ann]``). "auto" is exact if an
-        exact search takes at most a few seconds on one processor, if there are at most 8 features, or if the
-        approximate search doesn't support the metric or needs pynndescent, which is missing.
+        exact search takes at most about three seconds on one processor, if there are at most 8 features, or
+        if the approximate search doesn't support the metric or needs pynndescent, which is missing.
     n_jobs : int, optional
         Threads, as in scikit-learn; the result is the same for any number. pynndescent uses one.
     random_state : int
@@ -201,7 +202,7 @@ def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
         return False
     if not (by_cells or by_descent):
         known = ", ".join((*BY_CELLS, *BY_DESCENT))
-        raise ValueError(f'search="approximate" takes metric {known}, got {metric!r}')
+        raise ValueError(f'search="approximate" takes the metrics {known}, got {metric!r}')
     if by_cells or find_spec("pynndescent") is not None:
         return True
     if search == "approximate":

@@ -1,4 +1,4 @@
-"""Tests which clusters are outliers, by the largest gap of connectivity scores (supplement, "Outlier
+"""Tells outlier clusters from others by the largest gap between connectivity scores (supplement, "Outlier
 Elimination").
 """
 
@@ -18,7 +18,7 @@ def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:
     graph : AffinityGraph
         n vertices.
     labels : (n,) array of int
-        Clusters 0, 1, ...; -1 belongs to none.
+        Clusters 0, 1, ...; -1 for samples in no cluster.
 
     Returns
     -------
@@ -54,8 +54,10 @@ def split_at_largest_gap(scores: ArrayLike) -> Bools:
     array([False,  True, False,  True])
     """
     scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim != 1 or not np.isfinite(scores).all():
-        raise ValueError("scores must be a flat array of finite numbers")
+    if scores.ndim != 1:
+        raise ValueError(f"scores must have shape (n_clusters,), got {scores.shape}")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"scores must be finite, got {scores[~np.isfinite(scores)][0]}")
     falling = np.sort(scores)[::-1]
     gaps = falling[:-1] - falling[1:]
     if gaps.size == 0 or gaps.max() == 0:

@@ -55,13 +55,13 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
     ax : matplotlib Axes, optional
         A new one by default.
     min_size : int, optional
-        Smallest number of samples of a large branch; by default K, or a tenth of all samples if that is less.
+        The smallest number of samples of a large branch; by default as in `count_separate_clusters`.
 
     Returns
     -------
     matplotlib Axes
-        Branches with nine tenths of their samples in one cluster have its colour, others are grey. The
-        height is that of `plot_dendrogram`.
+        Branches with at least nine tenths of their samples in one cluster have the colour of this cluster;
+        others are grey. The height is that of `plot_dendrogram`.
     """
     ax = _axes(ax)
     tree, sizes = model.tree_, model.tree_.node_sizes()
@@ -92,7 +92,9 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
 
 
 def _places(tree: MergeTree, sizes: Ints) -> Ints:
-    """(n_initial + m,) the first place of each node's samples in a row; the larger of two comes first."""
+    """(n_initial + m,) the first place on the axis of each node's samples; the larger of two nodes comes
+    first.
+    """
     first = np.zeros(len(sizes), np.int64)
     roots = tree.roots()
     first[roots] = np.cumsum(sizes[roots]) - sizes[roots]

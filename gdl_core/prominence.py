@@ -10,7 +10,7 @@ from .separation import weights_of_branches
 from .tree import MergeTree
 
 SMALLEST_SHARE = 0.05  # share of an average cluster: smaller branches are not clusters
-LARGE_SHARE = 0.25  # share of an average cluster: smaller branches that join others are crumbs
+LARGE_SHARE = 0.25  # share of an average cluster: a merge with a smaller branch only adds a tiny cluster
 
 
 def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters: int) -> Selection:
@@ -88,7 +88,9 @@ def _count_leaves(tree: MergeTree, large: Array) -> int:
 
 
 class _Row:
-    """The best choices within a branch: ``best[j]`` is the sum for j nodes; the single node is ``node``."""
+    """The best choices within a branch: ``best[j]`` is the largest sum for j nodes; ``node`` is the choice
+    for one.
+    """
 
     def __init__(self, best: Floats, node: int, parts: "tuple[_Row, _Row] | None" = None) -> None:
         self.best, self.node, self.parts = best, node, parts
@@ -129,7 +131,7 @@ def _choose(tree: MergeTree, large: Array, worth: Floats, n_clusters: int) -> In
 
 
 def _join(a: _Row, b: _Row, n_clusters: int) -> _Row:
-    """The row of two branches together; of equal choices, the one with the fewest nodes in ``a``."""
+    """The row of two branches together; of equally good choices, the one with the fewest nodes in ``a``."""
     if len(a.best) < len(b.best):
         a, b = b, a
     length = min(len(a.best) + len(b.best) - 2, n_clusters) + 1

@@ -120,7 +120,7 @@ def gdl(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int = 1) ->
     """Run graph degree linkage by the plain Algorithm 1, to check `gdl_u`.
 
     Affinities are computed in exact integers (a float64 is an integer times a power of two) and rounded once.
-    That takes seconds for a few thousand samples, and is only useful for checking.
+    This takes seconds for a few thousand samples.
 
     Parameters
     ----------

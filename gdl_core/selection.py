@@ -1,4 +1,4 @@
-"""Cuts the hierarchy when only clusters above some size count."""
+"""Cuts the hierarchy if only clusters of at least some size count."""
 
 from dataclasses import dataclass
 
@@ -23,8 +23,8 @@ class Selection:
     n_merges : int
         Merges before the cut.
     min_cluster_size : int
-        The size that was used; it is smaller than the requested one if no cut has enough clusters of that
-        size.
+        The size that was used. It is smaller than the requested one if no cut has enough clusters of the
+        requested size.
     """
 
     labels: Ints
@@ -50,7 +50,7 @@ def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1)
     tree : MergeTree
     n_clusters : int
     min_cluster_size : int
-        1 is the paper's rule: every cluster counts, single samples too.
+        1 is the paper's rule: every cluster counts, even a single sample.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def _drop_small(labels: Ints, min_cluster_size: int) -> Ints:
 
 
 def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: int | None) -> str:
-    """Explain to a user who asked for ``n_clusters`` what is special about the choice.
+    """Explain to a user who asked for ``n_clusters`` how the choice differs from the request.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: i
     Returns
     -------
     str
-        The message; empty if all is as requested.
+        The message; empty if everything is as requested.
     """
     if chosen.n_clusters < n_clusters:
         few = f"the number of initial clusters is only {chosen.n_clusters}"

@@ -1,4 +1,4 @@
-"""Counts the clusters that are separate: the graph has valleys between them."""
+"""Counts separate clusters, those with valleys of the graph between them."""
 
 import numpy as np
 
@@ -18,16 +18,16 @@ def count_separate_clusters(
 
     Two clusters are separate if little weight crosses from one to the other, compared with the weights of the
     samples within them (`crossing_weights`). If the boundary runs through a valley, few edges cross it, and
-    these are light. If it runs through a cluster, it always cuts the neighbourhoods of samples, even if it is
-    short. How deep the shallowest valley is depends on the data. So the merges are sorted by these weights,
-    and those below the largest gap between two successive weights join separate clusters. Merges up to 0.015
-    always do, and merges of 0.15 or more never do. The gap below the first merge counts only if the
-    weight of that merge is at least 0.05.
+    these are light. If it runs through a cluster, it cuts the neighbourhoods of samples, however short it is.
+    How deep the shallowest valley is depends on the data. So the merges are sorted by these weights, and
+    those below the largest gap between two successive weights join separate clusters. Merges up to 0.015
+    always do, and merges of 0.15 or more never do. The gap below the first merge counts only if the weight of
+    that merge is at least 0.05.
 
-    Merges count only between communities in the weak sense (Radicchi et al., PNAS 2004): the edges that
-    lead out of each have at most as much weight as those that stay inside. In many dimensions the pieces of
-    one cluster are not communities: little of their weight leads to each of the other pieces, but most of it
-    leads to all of them together.
+    A merge counts only if both of its clusters are communities in the weak sense (Radicchi et al., PNAS
+    2004): the edges that lead out of each have at most as much weight as those that stay inside. In many
+    dimensions the pieces of one cluster are not communities: little of their weight leads to each of the
+    other pieces, but most of it leads to all of them together.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def count_separate_clusters(
 
 
 def smallest_judged(graph: AffinityGraph) -> int:
-    """Find the smallest size at which a cluster is counted by default.
+    """Find the smallest size of a cluster whose merges are counted by default.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def smallest_judged(graph: AffinityGraph) -> int:
 
 
 def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
-    """Find an upper estimate, for each merge, of the weight that crosses from a sample beside the boundary.
+    """Estimate from above, for each merge, the weight that crosses from a sample beside the boundary.
 
     Samples beside the boundary are those with an edge to the other side. The mean weight of these edges per
     such sample is divided by the weight of a sample within the clusters: the mean of the samples' degrees,

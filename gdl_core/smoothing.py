@@ -17,12 +17,12 @@ MOST_ROUNDS = 50
 def smooth_labels(
     graph: AffinityGraph, labels: ArrayLike, n_steps: int = N_STEPS, *, n_jobs: int | None = None
 ) -> Ints:
-    """Give each sample to the cluster in which random walks from it end; repeat until none changes.
+    """Give each sample to the cluster in which random walks from it end, until no label changes.
 
     A walk takes ``n_steps`` steps along the edges, in either direction, with probabilities in proportion to
-    w_ij + w_ji. Its sample goes to the cluster C with the largest P(it ends in C) / sqrt(vol C), where vol is
-    the sum of the weights of all edges from and to C (ties: the smaller label). This is a power
-    iteration towards the smallest normalized cut: P^t is applied to the normalized indicators of the
+    w_ij + w_ji. The sample where it began goes to the cluster C with the largest P(it ends in C) / sqrt(vol
+    C), where vol is the sum of the weights of all edges from and to C (ties: the smaller label). This is a
+    power iteration towards the smallest normalized cut: P^t is applied to the normalized indicators of the
     clusters, followed by the nearest partition. If a cluster would lose all of its samples, they stay for
     that round. There are at most 50 rounds. For each sample, only the eight likeliest clusters that walks
     reach are followed.

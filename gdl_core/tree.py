@@ -36,7 +36,7 @@ class MergeTree:
         return int(self.initial_labels.max()) + 1 if len(self.initial_labels) else 0
 
     def cut(self, n_clusters: int, *, min_affinity: float = 0.0) -> Ints:
-        """The partition into ``n_clusters`` clusters, or into the nearest number that the merges reach.
+        """Return the partition into ``n_clusters`` clusters, or the nearest number that the merges reach.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class MergeTree:
         return self.after(self.count_merges(n_clusters, min_affinity=min_affinity))
 
     def count_merges(self, n_clusters: int, *, min_affinity: float = 0.0) -> int:
-        """The number of merges that make the partition of `cut`.
+        """Count the merges that make the partition of `cut`.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class MergeTree:
         return int(small[0]) if len(small) else n_merges
 
     def after(self, n_merges: int) -> Ints:
-        """The partition after the first merges.
+        """Return the partition after the first merges.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class MergeTree:
         return number_by_first(self.nodes_after(n_merges))
 
     def nodes_after(self, n_merges: int) -> Ints:
-        """The node of each sample after the first merges.
+        """Find the node of each sample after the first merges.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class MergeTree:
         return root[self.initial_labels]
 
     def node_sizes(self) -> Ints:
-        """The number of samples in each node.
+        """Count the samples in each node.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class MergeTree:
         return sum_below(self, sizes)
 
     def roots(self) -> Ints:
-        """The nodes that no merge has joined.
+        """Find the nodes that no merge has joined to another one.
 
         Returns
         -------
@@ -152,7 +152,7 @@ class MergeTree:
         return heights
 
     def linkage(self) -> Floats:
-        """The hierarchy as SciPy's linkage matrix over the samples.
+        """Return the hierarchy as SciPy's linkage matrix over the samples.
 
         Members of an initial cluster are joined first, one after the other at height 0. Then come the merges
         at their `heights`. Clusters that are left after the last merge are joined one unit above it. The
@@ -164,7 +164,7 @@ class MergeTree:
         """
         n, heights = len(self.initial_labels), self.heights()
         rows: list[tuple[int, int, float, int]] = []
-        node: dict[int, int] = {}  # of each node of the tree its number in the linkage
+        node: dict[int, int] = {}  # the number in the linkage of each node of the tree
         size = np.ones(max(2 * n - 1, 0), np.int64)
 
         def join(a: int, b: int, height: float) -> int:
@@ -184,7 +184,7 @@ class MergeTree:
 
 
 def sum_below(tree: MergeTree, values: Array) -> Array:
-    """Add to the value of each node of a tree those of all nodes below it.
+    """Compute, for each node of a tree, the sum of its value and those of all nodes below it.
 
     Parameters
     ----------

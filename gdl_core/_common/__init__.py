@@ -1,1 +1,1 @@
-"""What the modules of the package share: types, checks, threads, compiling."""
+"""Code that the modules of the package share: types, checks, threads, compilation."""

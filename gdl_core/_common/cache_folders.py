@@ -39,12 +39,12 @@ def list_cache_folders(source: str, chosen: str) -> list[Path]:
             folders.append(Path(platformdirs.user_cache_dir("gdl-match", appauthor=False)) / "kernels")
     with suppress(OSError):
         folders.append(_make_own_temporary_folder())
-    return [folder for folder in folders if folder.is_absolute()]  # "~" without a home folder is not
+    return [folder for folder in folders if folder.is_absolute()]  # drops a "~" that could not be expanded
 
 
 def _make_own_temporary_folder() -> Path:
-    """Make a folder, if it is missing, to which no other user can write, because unpickling a cache can run
-    code. Raises OSError if something else is in its place.
+    """Make the private temporary folder if it is missing. No other user may write to this folder, because
+    unpickling a cache entry can run code. Raises OSError if something else is in its place.
     """
     user = os.getuid() if hasattr(os, "getuid") else None  # elsewhere each user has separate temporary files
     folder = Path(tempfile.gettempdir()) / ("gdl-numba-cache" if user is None else f"gdl-numba-cache-{user}")
@@ -57,7 +57,7 @@ def _make_own_temporary_folder() -> Path:
 
 
 def read_entry(folders: Sequence[Path], stem: str, key: bytes) -> bytes | None:
-    """Read an entry; one with changed bytes is removed.
+    """Read an entry, or remove it if its bytes have changed.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def read_entry(folders: Sequence[Path], stem: str, key: bytes) -> bytes | None:
     Returns
     -------
     bytes or None
-        Its content; None if no folder has it.
+        The content of the entry; None if no folder has a valid one.
     """
     for folder in folders:
         path = _path(folder, stem, key)
@@ -85,7 +85,7 @@ def read_entry(folders: Sequence[Path], stem: str, key: bytes) -> bytes | None:
 
 
 def write_entry(folders: Sequence[Path], stem: str, key: bytes, content: bytes) -> Path | None:
-    """Write an entry into the first folder that takes it.
+    """Write an entry into the first folder that can be written.
 
     If a kernel has more than VERSIONS entries, the oldest are removed.
 
@@ -103,7 +103,7 @@ def write_entry(folders: Sequence[Path], stem: str, key: bytes, content: bytes) 
     Returns
     -------
     Path or None
-        The folder; None if none takes it.
+        The folder; None if no folder can be written.
     """
     for folder in folders:
         path = _path(folder, stem, key)
@@ -148,5 +148,5 @@ def _path(folder: Path, stem: str, key: bytes) -> Path:
 
 
 def _check(key: bytes, content: bytes) -> bytes:
-    """The SHA-256 at the start of an entry; it covers the key, so that no other entry can replace it."""
+    """The SHA-256 at the start of an entry; it covers the key, so that no other entry can take its place."""
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()

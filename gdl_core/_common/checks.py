@@ -1,4 +1,4 @@
-"""Checks of arguments: an error is one line that names the parameter, the rule and the value."""
+"""Checks of arguments. Each error message is one line that names the parameter, the rule and the value."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -11,7 +11,7 @@ from .types import Array, Ints
 
 
 def check_integer(name: str, value: Any) -> int:
-    """Return the value as an int, or raise ValueError: 2.5 is not truncated to 2."""
+    """Return an integer as an int, or raise ValueError for any other value: 2.5 is not truncated to 2."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer, got {value!r}")
     return int(value)
@@ -37,7 +37,7 @@ def check_weighting(bandwidth: Any, min_nearest_weight: Any) -> None:
 
 
 def check_integers(name: str, values: ArrayLike) -> Array:
-    """Return an array of whole numbers, of any integer type or float; otherwise raise ValueError."""
+    """Return whole numbers, of any integer type or float, as an array, or raise ValueError."""
     values = np.asarray(values)
     if values.dtype.kind == "f":
         broken = ~(np.abs(values) < 2**53) | (values != np.trunc(values))  # also nan and infinity

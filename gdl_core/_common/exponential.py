@@ -1,8 +1,9 @@
 """The exponential function, with bitwise equal results on any processor.
 
 NumPy's rounding depends on the processor's vector instructions. This function consists of products, sums and
-quotients, which are rounded in the same way everywhere: x = k log 2 + r, and exp(r) by a rational
-approximation, as in fdlibm's e_exp.c (Sun Microsystems 1993), to one unit in the last place.
+quotients, which are rounded in the same way everywhere. As in fdlibm's e_exp.c (Sun Microsystems 1993), x is
+written as k log 2 + r, and exp(r) is computed by a rational approximation, to within one unit in the last
+place.
 """
 
 import numpy as np

@@ -12,6 +12,6 @@ def effective_jobs(n_jobs: Any) -> int:
         return 1
     n_jobs = check_integer("n_jobs", n_jobs)
     if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0")
+        raise ValueError("n_jobs must not be 0: give a number of threads, or -1 for all processors")
     n_threads: int = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
     return n_threads

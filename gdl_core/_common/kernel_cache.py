@@ -1,11 +1,11 @@
 """A cache of compiled kernels that loads them without setting up the compiler.
 
 Numba's cache also keeps the bitcode of a kernel, for linking with other kernels, and sets up the compiler
-before it loads anything. Here no kernel calls another one. So this cache keeps only the machine code, and
-sets up the compiler only if a kernel has to be compiled.
+before it loads anything. In this project no kernel calls another one. So this cache keeps only the machine
+code, and sets up the compiler only if a kernel has to be compiled.
 
-This uses private parts of Numba. If they are not as expected, Numba's cache is used instead; if anything is
-wrong with an entry, it is dropped and the kernel is compiled.
+This cache uses private parts of Numba. If they are not as expected, Numba's cache is used instead. If
+anything is wrong with an entry, the entry is dropped and the kernel is compiled again.
 """
 
 import pickle
@@ -55,8 +55,8 @@ def keep_compiled(compiled: Any, options: dict[str, Any]) -> Any:
 
 
 def _keep_by_numba(own: "KernelCache", options: dict[str, Any]) -> Any:
-    """A kernel in Numba's cache, in a folder named by the digest, because Numba compares only one file. The
-    digest is known only at the first call.
+    """A kernel that Numba's cache keeps in a folder named by the digest, because Numba itself checks only one
+    file for changes. The digest is known only at the first call.
     """
     function = own.function
 
@@ -91,7 +91,7 @@ class KernelCache:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.is_fit = True  # the private parts of Numba are as expected
+        self.is_fit = True  # whether the private parts of Numba are as expected
 
     @cached_property
     def folders(self) -> list[Path]:
@@ -101,7 +101,9 @@ class KernelCache:
 
     @cached_property
     def digest(self) -> str | None:
-        """The digest of everything in the kernel; None if it is unknown, so that nothing can be kept."""
+        """The digest of everything in the kernel; None if some content is unknown, so that nothing can be
+        kept.
+        """
         try:
             return digest_parts(self.function)
         except CallsKernelError:
@@ -210,7 +212,7 @@ class KernelCache:
 
     @property
     def _numba_folders(self) -> Iterator[Path]:
-        """The folders of Numba's cache for this digest, because Numba compares only one file."""
+        """The folders of Numba's cache for this digest, because Numba checks only one file for changes."""
         return (folder / str(self.digest)[:16] for folder in self.folders)
 
 
@@ -233,13 +235,13 @@ def _numba_folder(folder: Path) -> Iterator[None]:
 
 
 def _is_lasting(compiled: Any) -> bool:
-    """Whether another process may run the machine code: not if it contains addresses."""
+    """Whether another process may run the machine code, that is, whether the code contains no addresses."""
     return not compiled.library.has_dynamic_globals and all(part.can_cache for part in compiled.lifted)
 
 
 def _reduce(compiled: Any) -> bytes:
-    """What Numba keeps of a compiled kernel, but with the names of symbols instead of the bitcode, and
-    without empty environments, which only name modules to be imported.
+    """The parts of a compiled kernel that Numba keeps, but with the names of symbols instead of the bitcode,
+    and without empty environments, which only name modules to be imported.
     """
     from numba.core.serialize import dumps
 
@@ -266,7 +268,7 @@ def _rebuild(content: bytes, target_context: Any) -> Any:
 
 
 def _name_symbols(symbols: list[str], target_context: Any) -> None:
-    """Let machine code find the functions that it calls, because LLVM ends the process if one is missing."""
+    """Make the functions that machine code calls known to LLVM, which ends the process if one is missing."""
     if any(binding.address_of_symbol(name) is None for name in symbols):
         with suppress(Exception):  # the functions that allocate arrays, as in Numba
             from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]

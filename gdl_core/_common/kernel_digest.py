@@ -1,8 +1,8 @@
 """One digest of everything that the machine code of a kernel depends on.
 
-A kernel is compiled from its code, the `inner` functions that it calls, and the values that these name:
+A kernel is compiled from its code, the `inner` functions that it calls, and the values that this code names:
 constants, default arguments, variables of an enclosing function, attributes of modules. The digest covers all
-of them. If the content of one is unknown, there is no digest.
+of them. If the content of any of these is unknown, there is no digest.
 """
 
 import hashlib
@@ -67,7 +67,7 @@ def digest_parts(kernel: Any) -> str:
 
 
 def _list_contents(function: Any, todo: list[Any], seen: set[Any]) -> Iterator[bytes]:
-    """Encode a function; the functions that it calls are appended to those to do."""
+    """Encode a function, and append the functions that it calls to ``todo``."""
     codes = [*_list_codes(function.__code__)]
     looked_up = frozenset(name for code in codes for name in code.co_names)
     encode = partial(_encode, known=_Known(partial(_note, function, todo, seen), looked_up))
@@ -80,7 +80,7 @@ def _list_contents(function: Any, todo: list[Any], seen: set[Any]) -> Iterator[b
         names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
         numbers = code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount, code.co_flags
         yield encode((code.co_code, code.co_exceptiontable, names, numbers, constants))
-        # a superset: it includes names of attributes
+        # more than the globals that are used: co_names also holds names of attributes
         for name in (name for name in code.co_names if name in function.__globals__):
             yield encode((name, function.__globals__[name]))
 
@@ -113,7 +113,7 @@ class _Known(NamedTuple):
 
 
 def _encode(value: Any, known: _Known) -> bytes:
-    """Encode a value so that no other value gives the same bytes; functions are noted, too."""
+    """Encode a value so that no other value gives the same bytes, and note the functions in it."""
     kind = type(value).__name__
     if value is None or value is ... or isinstance(value, NUMBERS):
         return _frame(kind, repr(value).encode())

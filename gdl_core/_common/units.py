@@ -14,7 +14,8 @@ INHOMOGENEOUS = ("haversine",)  # metrics whose neighbours change with the unit
 def find_unit(x: Any, metric: Any) -> float:
     """A power of two near the largest magnitude in x (n, d), dense or CSR; 1 if squares are safe anyway.
 
-    Division by it is exact. If the metric is a function, it gets the samples unchanged.
+    Division by the unit is exact. The unit is also 1 if the metric is a function or depends on the unit, so
+    that such a metric gets the samples unchanged.
     """
     values: Array = x.data if scipy.sparse.issparse(x) else x
     if values.size == 0 or callable(metric) or metric in INHOMOGENEOUS:

@@ -13,9 +13,9 @@ def sum_weights_between(
     """(m, 2) float64, for each merge: the sum of the weights of the edges between its two nodes, and the
     number of samples beside the boundary, those with an edge to the other side.
 
-    The graph, compressed rows of n vertices, is symmetric; an edge between counts once. labels (n,) are the
-    initial clusters, children (m, 2) the merges. At each merge the loop visits the vertices of the smaller
-    node, and they join the slot of the larger one.
+    The graph, in compressed rows of n vertices, is symmetric; each edge between the two nodes counts once.
+    labels (n,) are the initial clusters, children (m, 2) the merges. At each merge the loop visits the
+    vertices of the smaller node, and they join the slot of the larger one.
     """
     n_vertices, n_merges = len(indptr) - 1, len(children)
     n_initial = labels.max() + 1 if n_vertices else 0
@@ -32,7 +32,7 @@ def sum_weights_between(
             following[last[c]] = i
         last[c] = i
         size[c] += 1
-    met = np.full(n_vertices, -1, np.int64)  # the last merge at which a vertex was beside the other side
+    met = np.full(n_vertices, -1, np.int64)  # the last merge at which a vertex was beside the boundary
     sums = np.zeros((n_merges, 2))
     for t in range(n_merges):
         a, b = slot_of_node[children[t, 0]], slot_of_node[children[t, 1]]

@@ -1,11 +1,11 @@
-"""A compiled step of a random walk, for the probabilities of clusters."""
+"""A compiled step of random walks: the probabilities of the clusters in which the walks end."""
 
 import numpy as np
 
 from .._common.jit import njit
 from .._common.types import Array
 
-MOST_CLUSTERS = 8  # the likeliest clusters are kept for each sample
+MOST_CLUSTERS = 8  # how many of the likeliest clusters are kept for each sample
 
 
 @njit
@@ -24,7 +24,7 @@ def walk_step(
     """Fill rows first .. end - 1 of ``new_clusters`` and ``new_shares``: the weighted mean of the neighbours'
     shares, with only the `MOST_CLUSTERS` largest (ties: the smaller cluster).
 
-    clusters (n, MOST_CLUSTERS) are labels, -1 beyond the last, shares their probabilities. The graph is
+    clusters (n, MOST_CLUSTERS) are labels, padded with -1, and shares are their probabilities. The graph is
     symmetric, in compressed rows.
     """
     total = np.zeros(n_clusters)

@@ -1,4 +1,5 @@
-"""Unconnected parts of a graph: each is merged on its own, and their merges are put into one order.
+"""The unconnected parts of a graph: each part is merged separately, and the merges of all parts are put into
+one order.
 
 Two clusters of different components never have a positive affinity, so the merges of a component do not
 depend on the others.
@@ -25,11 +26,11 @@ class Components:
     vertex_start, cluster_start : (p + 1,) int64
         The vertices and the clusters of component q are ``start[q] : start[q + 1]``.
     clusters : (n_initial,) int64
-        The number of each of these in the whole graph; ascending within a component.
+        The number of each cluster in the whole graph; ascending within a component.
     labels : (n,) int32
         Cluster of each vertex, counted within its component.
     vertices : (n,) int64
-        The number of each of these vertices in the whole graph; ascending within a component.
+        The number of each vertex in the whole graph; ascending within a component.
     rank : (n,) int32
         The number of each vertex of the whole graph, counted within its component.
     edge_start : (p + 1,) int64
@@ -81,7 +82,7 @@ def _drop_zero_weights(graph: AffinityGraph) -> AffinityGraph:
 
 
 def _group(part: Ints, n_parts: int) -> tuple[Ints, Ints, Ints]:
-    """Where each part starts, the items sorted by part, and the rank of each item in its part."""
+    """The start of each part, the items sorted by part, and the rank of each item in its part."""
     start = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=n_parts))])
     order = np.argsort(part, kind="stable")
     rank = np.empty(len(part), np.int64)
@@ -97,19 +98,22 @@ def interleave(
     n_initial: int,
     n_clusters: int,
 ) -> tuple[Ints, Floats]:
-    """The merges of all components in the order of one run: at each step the best next merge of any.
+    """The merges of all components in the order of one run: at each step, the best next merge of any
+    component.
 
     Parameters
     ----------
     n_merges : (p,) int64
     children : (n_initial, 2) int64
-        Those of component q begin at row ``cluster_start[q]``; node numbers are counted within it.
+        The merges of component q begin at row ``cluster_start[q]``; node numbers are counted within the
+        component.
     affinities : (n_initial,) float64
 
     Returns
     -------
     children (m, 2) int64, affinities (m,) float64
-        Node numbers of the whole hierarchy; no more merges than lead to ``n_clusters``.
+        Node numbers are those of the whole hierarchy. There are no more merges than are needed to reach
+        ``n_clusters``.
     """
     limit = max(min(int(n_merges.sum()), n_initial - n_clusters), 0)
     if len(n_merges) == 1:

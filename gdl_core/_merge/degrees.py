@@ -2,7 +2,8 @@
 
 For every vertex i and every cluster a beside it (joined to i by an edge, i not in a) one entry holds in_a[i]
 = sum_{j in a} w_ji and out_a[i] = sum_{j in a} w_ij: by Definition 2, |a| deg^-_i(a) and |a| deg^+_i(a). The
-entries of a vertex are contiguous and are searched one by one, because they are few and become fewer.
+entries of a vertex are contiguous and are searched one by one, because there are few of them, and fewer after
+each merge.
 
 start (n + 1,), count (n,): the entries of vertex i are start[i] : start[i] + count[i]. beside (E,): the
 cluster a of each entry. sums (E, 4): in_a[i] (high, low), out_a[i] (high, low). link (E, 2): (vertex, next)
@@ -36,7 +37,7 @@ def build_degrees(
     """
     vertices, rank, indptr, indices, weights = w
     tptr, tindices, tweights = _transpose(vertices, rank, indptr, indices, weights)
-    at = np.full(len(clusters), -1, np.int64)  # the current vertex's entry for each cluster
+    at = np.full(len(clusters), -1, np.int64)  # for each cluster, the entry of the current vertex
     end = np.int64(0)
     for i in range(len(vertex)):
         vertex[i].start, vertex[i].count = end, 0

@@ -1,7 +1,7 @@
 """Faster access to memory: prefetching rows of arrays, and large pages.
 
-On graphs of millions of vertices the merging loop waits for memory most of the time, because lists of
-vertices lead all over it. Nothing here changes a result.
+On graphs of millions of vertices, the merging loop waits for memory most of the time, because the vertices of
+a list are scattered all over the memory. Nothing here changes a result.
 """
 
 import sys
@@ -16,9 +16,9 @@ from numba.extending import intrinsic
 from .._common.jit import inner
 from .._common.types import Array
 
-AHEAD = 16  # edges, which take about as long as memory takes to answer
+AHEAD = 16  # edges; visiting that many takes about as long as one access to memory
 READ, KEEP, DATA = 0, 3, 1  # arguments of llvm.prefetch
-LARGE = 2**22  # bytes above which a call pays off
+LARGE = 2**22  # bytes from which on the call is worth its cost
 IS_LINUX, PAGE, LARGE_PAGES = sys.platform == "linux", 4096, 14  # arguments of madvise
 _madvise: Any = types.ExternalFunction("madvise", types.int32(types.uintp, types.uintp, types.int32))
 

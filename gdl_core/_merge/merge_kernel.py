@@ -1,12 +1,12 @@
 """The merging loop of GDL-U (Algorithm 2) and AGDL (Algorithm 3) on a sparse graph, compiled.
 
-Clusters live in slots 0 .. n_initial - 1; ``label[i]`` is the slot of vertex i. ``degrees`` holds in_a[i]
-and out_a[i], ``pairs`` S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c -> a}.
+Clusters have slots 0 .. n_initial - 1; ``label[i]`` is the slot of vertex i. ``degrees`` holds in_a[i] and
+out_a[i], and ``pairs`` holds S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c -> a}.
 
-When b is merged into a, S[c][ab] = S[c][a] + S[c][b] (Eq. 9) and S[ab][c] = S[a][c] + S[b][c] + sum_{i in
-c} (in_a[i] out_b[i] + in_b[i] out_a[i]), so only b's pairs and entries are visited. b is the smaller of the
-two, so each entry moves O(log n) times. Affinities of pairs that b does not touch can only fall, because
-|ab| grew: the heap keeps their old keys as upper bounds, and corrects one when it comes to the top.
+When b is merged into a, S[c][ab] = S[c][a] + S[c][b] (Eq. 9) and S[ab][c] = S[a][c] + S[b][c] + sum_{i in c}
+(in_a[i] out_b[i] + in_b[i] out_a[i]), so only b's pairs and entries are visited. b is the smaller of the two,
+so each entry moves O(log n) times. Affinities of pairs that b does not touch can only fall, because |ab|
+grew: the heap keeps their old keys as upper bounds, and a key is corrected when its pair comes to the top.
 
 All sums are carried in double-double, so that affinities do not depend on the order of merging.
 """
@@ -39,7 +39,7 @@ from .pairs import (
     sift,
 )
 
-LINE = 16  # numbers of four bytes in a line of the cache
+LINE = 16  # numbers of four bytes in a cache line
 
 if getattr(numba.config, "DISABLE_JIT", False):
     raise RuntimeError("NUMBA_DISABLE_JIT is set, but merging needs compiled code: unset it")
@@ -47,14 +47,14 @@ if getattr(numba.config, "DISABLE_JIT", False):
 cluster_type = np.dtype(
     [
         ("size", np.int64),
-        ("work", np.int64),  # cost of moving it: members and entries
+        ("work", np.int64),  # cost of moving the cluster: its members and entries
         ("node", np.int32),  # its number in the hierarchy
         ("first", np.int32),  # first of its members, a list that continues in ``following``
         ("last", np.int32),
         ("entry", np.int32),  # first of its entries, see degrees
         ("pair", np.int32),  # first of its pairs, see pairs
         ("near", np.int32),  # size of its neighbour set
-        ("stamp", np.int32),  # the last merge that changed a sum of its pair with the new cluster,
+        ("stamp", np.int32),  # the last merge that changed a sum of the pair with the new cluster,
         ("touched", np.int32),  # and that new cluster
     ],
     align=True,
@@ -84,8 +84,8 @@ def merge_components(
     positive and at least ``min_affinity``.
 
     parts (p, 5) int64, one component per row: first vertex, end; first cluster, end; the number of edges,
-    which the number of merges replaces. Vertices of a component are consecutive, and so are its clusters.
-    k_nearest: 0 for GDL-U, else K^c of AGDL. label (n,) int32: initial clusters, counted within the
+    which is overwritten with the number of merges. Vertices of a component are consecutive, and so are its
+    clusters. k_nearest: 0 for GDL-U, else K^c of AGDL. label (n,) int32: initial clusters, counted within the
     component. vertices (n,) int64: the row of W of each vertex. rank (n,) int32: the number of each row's
     vertex, counted within its component. indptr (n + 1,) int64, indices int32, weights float64: W. sums (E,
     4) float64, beside (E,) and link (E, 2) int32: space for the entries of the largest component. children
@@ -139,8 +139,8 @@ def _merge(
     queue = pairs, table, heap, counts
     near = sets, union, found
     touched = np.empty(n_initial, np.int32), np.zeros(1, np.int64)
-    t = np.int64(0)  # a plain 0 would have another type, for which all would be compiled again
-    is_new = False  # whether there was no merge since all neighbour sets were built
+    t = np.int64(0)  # a plain 0 would have another type, and all would be compiled twice
+    is_new = False  # whether there has been no merge since all neighbour sets were built
     while n_initial - t > n_target and progress[1] == 0:
         top = np.int64(heap[0]) if counts[HEAPED] else -1
         if top < 0 or not pairs[top].key > 0 or pairs[top].key < min_affinity:
@@ -158,7 +158,7 @@ def _merge(
         children[t, 0], children[t, 1], affinities[t] = low, high, pairs[top].key
         if clusters[a].work < clusters[b].work:
             a, b = b, a
-        if needs_larger_table(table, counts, clusters[b].work):  # at most one for each entry of b
+        if needs_larger_table(table, counts, clusters[b].work):  # at most one new pair for each entry of b
             table = make_table(pairs, counts, clusters[b].work)
             queue = pairs, table, heap, counts
         touched[1][0] = 0

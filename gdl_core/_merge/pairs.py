@@ -107,7 +107,7 @@ def make_table(pairs: Array, counts: Array, more: int) -> Array:
 
 @inner
 def find_side(pairs: Array, p: int, c: int) -> Scalar:
-    """The end of p at which cluster c is."""
+    """The number of the end of p that is cluster c."""
     return 0 if pairs[p].end[0] == c else 1
 
 
@@ -164,7 +164,7 @@ def delete_pair(clusters: Array, pairs: Array, table: Array, heap: Array, counts
 
 @inner
 def rename_end(clusters: Array, pairs: Array, table: Array, p: int, side: int, a: int) -> None:
-    """Replace that end of p by cluster a."""
+    """Replace the end ``side`` of p by cluster a."""
     _leave(pairs, table, p)
     _unlink(clusters, pairs, p, side)
     pairs[p].end[side] = a

@@ -43,7 +43,7 @@ def nearest_centroids(
     """Set label[i] to the nearest of the cells ``near[c]``, for the points i of the cells c from first to
     last.
 
-    near (n_cells, w) int32: cells near each cell, itself first; ties: the first one.
+    near (n_cells, w) int32: the cells near each cell, with the cell itself first; ties: the first one.
     """
     for c in range(first, last):
         for i in range(start[c], start[c + 1]):
@@ -110,8 +110,9 @@ def rank_again(x: Array, candidates: Array, first: int, last: int, found: Array,
 
 @njit
 def reverse_neighbours(found: Array, most: int) -> Array:
-    """Up to ``most`` points that have each point among their neighbours, (n, most) int32, padded with -1:
-    first those whose nearest neighbour it is, then those whose second it is, and so on.
+    """For each point, up to ``most`` points that have it among their neighbours, (n, most) int32, padded with
+    -1: first those of which it is the nearest neighbour, then those of which it is the second nearest, and so
+    on.
     """
     n, m = found.shape
     reverse, count = np.full((n, most), -1, np.int32), np.zeros(n, np.int32)
@@ -137,13 +138,13 @@ def refine(
     value: Array,
     changed: Array,
 ) -> Scalar:
-    """Offer the neighbours of their neighbours to the points first, first + step, ... before last; returns
-    how many were taken.
+    """Offer to each of the points first, first + step, ... before last the neighbours of its neighbours;
+    returns how many were taken.
 
     old (n, m) int32: the previous neighbours, not changed; found and value also hold them at the start.
     fresh, changed (n, m) bool: which of ``old``, and finally of ``found``, the last round added; a
     neighbour's neighbour is offered only if one of the two links is fresh. reverse (n, r), from
-    `reverse_neighbours`: those of a point and of its neighbours are offered, too.
+    `reverse_neighbours`: the reverse neighbours of a point and of its neighbours are offered, too.
     """
     n, m = old.shape
     seen = np.full(n, -1, np.int32)
@@ -197,7 +198,7 @@ def _offers(i: int, old: Array, fresh: Array, reverse: Array, seen: Array, offer
 
 @inner
 def _insert(j: int, s: float, found: Array, value: Array) -> Scalar:
-    """Insert j by its squared distance s; the last one drops out. Returns its place."""
+    """Insert j by its squared distance s; the last point drops out. Returns the place of j."""
     k = len(value) - 1
     while k > 0 and s < value[k - 1]:
         found[k], value[k] = found[k - 1], value[k - 1]
@@ -310,7 +311,7 @@ def _principal_direction(x: Array, order: Array, points: Array, direction: Array
 
 @inner
 def _select(key: Array, order: Array, first: int, last: int, middle: int) -> None:
-    """Rearrange both so that no key before ``middle`` exceeds any key from there on (Hoare's selection)."""
+    """Rearrange both arrays so that no key before ``middle`` exceeds a key from there on (Hoare)."""
     a, b = first, last - 1
     while a < b:
         pivot = key[(a + b) >> 1]

@@ -6,7 +6,8 @@ neighbours of its neighbours (as in NN-descent), until few lists change. Points 
 along their leading principal components in the cells, and along all features afterwards.
 
 There are no random numbers, and every list is computed separately, so the result does not depend on the
-number of threads. Products of matrices are computed on one thread, because their rounding may depend on it.
+number of threads. Products of matrices are computed on one thread, because their rounding may depend on that
+number.
 """
 
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ N_REVERSE = 10
 MAX_ROUNDS = 6
 FEW_CHANGES = 0.01  # share of the neighbours of a sample below which refinement ends
 SAMPLE_STEP = 50  # every 50th point is in the sample
-BRUTE_FORCE = 2048  # centroids; for more, this search itself finds neighbours
+BRUTE_FORCE = 2048  # centroids; if there are more, this search also finds the cells near each cell
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int32]
@@ -50,7 +51,7 @@ class Cells:
     start : (n_cells + 1,) int64
     centroids : (n_cells, d) float32
     near : (n_cells, w) int32
-        The cells whose centroids are nearest to that of each cell, itself first.
+        The cells whose centroids are nearest to that of each cell, with the cell itself first.
     """
 
     order: Indices
@@ -119,7 +120,7 @@ def _scale(x: NDArray[np.floating]) -> Floats:
 
 
 def _project(x: Floats) -> Floats:
-    """Project x on the principal components with most of its variance; x itself if those are many."""
+    """Project x on the principal components with most of its variance, or return x if that saves nothing."""
     d = x.shape[1]
     if d <= MIN_FEATURES:
         return x

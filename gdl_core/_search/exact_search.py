@@ -3,7 +3,7 @@
 scikit-learn gets Euclidean, cosine and correlation distances from matrix products, whose rounding depends on
 the number of threads. They are computed again from differences in float64: |x - y|, and |u - v|^2 / 2 of rows
 u, v of length 1. So they are bitwise equal for any number of threads, symmetric, and exactly 0 between equal
-rows. Other metrics are added up pair by pair in scikit-learn, too.
+rows. For other metrics, scikit-learn itself adds up the differences of each pair.
 
 Rows that are mostly zeros, such as one-hot codes, have many neighbours at the same distance. For them, all
 distances are computed directly from differences, over the features that are not zero.
@@ -32,7 +32,7 @@ _SPARSE = 64  # if fewer than one value in 64 is not zero, differences cost no m
 
 @dataclass(frozen=True, eq=False)
 class ExactSearch:
-    """Samples to search for neighbours.
+    """Samples among which neighbours are searched, by scikit-learn.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ExactSearch:
     searched : (n, d) array
         The samples given to it.
     space : Space or None
-        Computes distances again; with None, the searcher's distances stay.
+        Computes distances again; if None, the searcher's distances are used.
     rounding : float
         The largest error of the searcher's squared distances, if they are computed again.
     """
@@ -93,7 +93,7 @@ class ExactSearch:
 
 @dataclass(frozen=True, eq=False)
 class SparseSearch:
-    """Samples that are mostly zeros, to search for neighbours.
+    """Samples that are mostly zeros, among which neighbours are searched.
 
     Attributes
     ----------
@@ -174,8 +174,8 @@ def make_search(x: Array, metric: Any, n_jobs: int | None) -> ExactSearch | Spar
 
 
 def _directions(x: Array, metric: str) -> Floats:
-    """Rows scaled to length 1, for the correlation after subtracting their means; a row of zeros becomes a
-    direction at right angles to all others, so that its distance to them is 1.
+    """Rows scaled to length 1; for the correlation, their means are subtracted first. A row of zeros becomes
+    a direction at right angles to all others, so that its distance to them is 1.
     """
     exponent = np.frexp(np.abs(x).max(axis=1, keepdims=True))[1]
     x = np.ldexp(x.astype(np.float64), -exponent)  # no square overflows, and no digit is lost
@@ -183,7 +183,8 @@ def _directions(x: Array, metric: str) -> Floats:
         constant = np.flatnonzero(x.max(axis=1) == x.min(axis=1))
         if len(constant):
             raise ValueError(
-                f'metric="correlation" needs rows that are not constant, but row {constant[0]} of X is'
+                'metric="correlation" needs rows that are not constant, '
+                f"but row {constant[0]} of X is constant"
             )
         x -= x.mean(axis=1, keepdims=True)
     length = np.sqrt((x * x).sum(axis=1, keepdims=True))
@@ -193,15 +194,17 @@ def _directions(x: Array, metric: str) -> Floats:
 
 
 def _centre(x: Array) -> Array:
-    """Move the mean to the origin if necessary: |x|^2 - 2 x.y + |y|^2 loses its digits far from it."""
+    """Move the mean to the origin if necessary, because |x|^2 - 2 x.y + |y|^2 loses digits far from the
+    origin.
+    """
     mean = x.mean(axis=0, dtype=np.float64)
     spread = x.var(axis=0, dtype=np.float64).sum()
     return x - mean if (mean**2).sum() > 1e4 * spread else x
 
 
 def _rounding(x: Array) -> float:
-    """The largest rounding error of |x|^2 - 2 x.y + |y|^2, summed over the features, which matters for
-    clusters that are tight and far apart.
+    """The largest rounding error of |x|^2 - 2 x.y + |y|^2, summed over the features. It matters for clusters
+    that are tight and far apart.
     """
     largest = float(np.einsum("ij,ij->i", x, x, dtype=np.float64).max(initial=0))
     return _relative_rounding(x) * largest
@@ -238,7 +241,7 @@ def run_in_parts(
 
 
 def _find_distinct(x: Array) -> tuple[Ints, Ints]:
-    """Rows that hold each distinct value once, and for each row the position of its equal among them."""
+    """Rows that hold each distinct value once, and for each row the position of the equal one among these."""
     x = np.ascontiguousarray(x)
     whole = x.view(np.dtype((np.void, x.shape[1] * x.itemsize))).ravel()
     return np.unique(whole, return_index=True, return_inverse=True)[1:]
@@ -251,7 +254,9 @@ def sort_by_distance(indices: Array, distances: Array) -> tuple[Array, Array]:
 
 
 def drop_self(indices: Array, distances: Array, rows: Ints) -> tuple[Array, Array]:
-    """Remove one column: each row's sample itself, or the last one if equal samples displaced it."""
+    """Remove one entry of each row: the sample itself, or the last entry if equal samples displaced the
+    sample.
+    """
     own = indices == rows[:, None]
     own[~own.any(axis=1), -1] = True
     shape = (len(rows), indices.shape[1] - 1)

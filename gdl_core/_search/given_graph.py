@@ -50,7 +50,9 @@ def read_dense(distances: Array, k: int) -> KnnGraph:
 
 
 def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
-    """Read an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal, or fewer."""
+    """Read an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal, or with fewer
+    if ``allow_fewer``.
+    """
     n = graph.shape[0]
     if not graph.has_canonical_format:
         graph = graph.copy()
@@ -61,7 +63,7 @@ def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
     if count.min() < k and not allow_fewer:
         i = int(count.argmin())
         raise ValueError(
-            f"{k} neighbors are required for each sample, but row {i} of the distance graph has only "
+            f"{k} neighbours are required for each sample, but row {i} of the distance graph has only "
             f"{count[i]} entries besides the diagonal: decrease n_neighbors, leave it out, or store more "
             "neighbours"
         )
@@ -126,7 +128,7 @@ def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> 
         i = int(short.argmax())
         count = int((~own[i] & (indices[i] >= 0)).sum())
         raise ValueError(
-            f"{k} neighbors are required for each sample, but row {rows[i]} of indices has only {count} "
+            f"{k} neighbours are required for each sample, but row {rows[i]} of indices has only {count} "
             "besides itself: decrease n_neighbors, leave it out, or find more neighbours"
         )
     _check_rise(distances, rows)

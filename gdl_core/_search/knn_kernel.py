@@ -16,7 +16,7 @@ def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) ->
         for k in range(candidates.shape[1]):
             j = candidates[r, k]
             s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            for f in range(0, whole, 4):  # four sums, so that additions need not wait for each other
+            for f in range(0, whole, 4):  # four sums, so that no addition has to wait for the one before
                 d0 = np.float64(x[i, f]) - np.float64(x[j, f])
                 d1 = np.float64(x[i, f + 1]) - np.float64(x[j, f + 1])
                 d2 = np.float64(x[i, f + 2]) - np.float64(x[j, f + 2])
@@ -85,7 +85,7 @@ def nearest_of_sparse(
 
 @inner
 def _insert(j: int, length: float, found: Array, value: Array) -> None:
-    """Insert j, which is larger than all indices so far, among the nearest; the last one drops out."""
+    """Insert j, which is larger than all indices so far, among the nearest samples; the last drops out."""
     k = len(value) - 1
     while k > 0 and length < value[k - 1]:
         found[k], value[k] = found[k - 1], value[k - 1]

@@ -11,7 +11,7 @@ from .exact_search import sort_by_distance
 
 METRICS = ("euclidean", "l2", "cosine")
 BLOCK_VALUES = 20_000_000  # products at a time
-MORE = 8  # extra candidates: products are inexact, differences decide the order
+MORE = 8  # extra candidates, because products are inexact and only differences decide the order
 
 
 def search_sparse(x: Any, k: int, metric: str) -> KnnGraph:

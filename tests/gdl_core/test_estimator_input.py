@@ -67,7 +67,7 @@ def test_weights_of_samples_are_refused_by_name():
 
 def test_sparse_graph_with_too_few_entries():
     graph = kneighbors_graph(SAMPLES, 20, mode="distance", include_self=True)
-    with pytest.raises(ValueError, match=r"20 neighbors are required .* row 0 .* only 19 entries"):
+    with pytest.raises(ValueError, match=r"20 neighbours are required .* row 0 .* only 19 entries"):
         fit(graph, n_neighbors=20, metric="precomputed")
 
 
@@ -88,7 +88,7 @@ def test_rows_of_a_sparse_graph_may_be_of_any_length():
     joined = model.labels_ >= 0
     assert joined.mean() > 0.95
     assert same_partition(model.labels_[joined], y[joined])
-    with pytest.raises(ValueError, match=r"20 neighbors are required .*leave it out"):
+    with pytest.raises(ValueError, match=r"20 neighbours are required .*leave it out"):
         fit(graph, n_neighbors=20, metric="precomputed")
 
 

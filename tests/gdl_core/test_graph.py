@@ -156,8 +156,8 @@ def test_bad_input(x, options, message):
         ([[1], [0]], [[1.0]], "equal shapes"),
         ([[1], [2]], [[1.0], [1.0]], r"indices must be in \[0, 1\]"),
         ([[0], [0]], [[1.0], [1.0]], "the sample itself"),
-        ([[1], [0]], [[-1.0], [1.0]], "not negative"),
-        ([[1, 2], [0, 2], [1, 0]], [[2.0, 1.0]] * 3, "sorted"),
+        ([[1], [0]], [[-1.0], [1.0]], "not negative, got -1"),
+        ([[1, 2], [0, 2], [1, 0]], [[2.0, 1.0]] * 3, "sorted .*; row 0 is not"),
         ([[1, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "same index twice"),
         ([[1, 1], [0, 2], [0, 1]], [[1.0, 2.0]] * 3, "same index twice"),
         ([[2, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "sorted"),
@@ -334,7 +334,7 @@ def test_other_metrics_by_pynndescent_above_some_size(pynndescent):
 def test_metrics_that_no_approximate_search_knows(pynndescent):
     x = np.random.default_rng(0).normal(size=(60, 12))
     for metric in ("russellrao", lambda a, b: np.abs(a - b).sum()):
-        with pytest.raises(ValueError, match='search="approximate" takes metric euclidean, l2'):
+        with pytest.raises(ValueError, match='search="approximate" takes the metrics euclidean, l2'):
             knn_graph(x > 0, 5, metric=metric, search="approximate")
     assert knn_graph(x, 5, metric=lambda a, b: np.abs(a - b).sum()).n_neighbors == 5
 
@@ -378,8 +378,8 @@ def test_rows_that_are_short():
 @pytest.mark.parametrize(
     ("indices", "distances", "message"),
     [
-        ([[1], [-1]], [[1.0], [5.0]], "if an index is -1, the distance must be infinite"),
-        ([[1], [0]], [[1.0], [np.inf]], "finite"),
+        ([[1], [-1]], [[1.0], [5.0]], "if an index is -1, the distance must be infinite; in row 1"),
+        ([[1], [0]], [[1.0], [np.inf]], "finite and not negative, got inf"),
         ([[-1, 1], [0, -1]], [[np.inf, 1.0], [1.0, np.inf]], "sorted"),
         ([[1], [-2]], [[1.0], [np.inf]], "indices must be in"),
     ],

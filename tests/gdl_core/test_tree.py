@@ -346,5 +346,7 @@ def test_largest_gap(scores, kept):
 
 
 def test_largest_gap_bad_scores():
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match="finite, got nan"):
         split_at_largest_gap([1.0, np.nan])
+    with pytest.raises(ValueError, match=r"shape \(n_clusters,\), got \(1, 2\)"):
+        split_at_largest_gap([[1.0, 2.0]])
