@@ -1,9 +1,10 @@
 """Pairs of composite images with exact truth, after the paper's protocol (Sec. 4.2).
 
-Notation: both images are size x size pixels, 3 x 3 tiles of `side` pixels. Image 1 is a flat image of tiles
-warped by G (synth.warp): its pixel y shows what the flat image shows at G(y). An instance is one occurrence
-of an object in image 1; its affine map A takes pixels of image 0 to pixels of the flat image, so a
-correspondence (x0, x1) is true if A x0 and G(x1) are the same place and that place shows the instance.
+Notation: both images have size x size pixels and consist of 3 x 3 tiles of `side` x `side` pixels. Image 1 is
+a flat image of tiles warped by G (synth.warp): its pixel y shows what the flat image shows at G(y). An
+instance is one occurrence of an object in image 1; its affine map A takes pixels of image 0 to pixels of the
+flat image, so a correspondence (x0, x1) is true if A x0 and G(x1) are the same place and that place shows the
+instance.
 """
 
 from collections.abc import Iterator
@@ -104,7 +105,7 @@ def composite_pair(
     Raises
     ------
     ValueError
-        If the photographs are too few or a number is out of its range.
+        If there are too few photographs or a number is out of range.
     """
     _check(photographs, n_common, sigma, side, copies, hard_poses)
     tiling, posing, bending = np.random.default_rng(seed).spawn(3)
@@ -203,7 +204,8 @@ def draw_places(owner: Ints, rng: np.random.Generator) -> tuple[Array, Array]:
 def move_as_one(places0: Ints, places1: Ints) -> bool:
     """Test whether two instances touch, at a side or corner, in the same arrangement in both images.
 
-    The images can't distinguish such a pair from one rigid object, so one object is as good an answer as two.
+    The images can't distinguish two such instances from one rigid object, so one object is as good an answer
+    as two.
 
     Parameters
     ----------
@@ -213,7 +215,7 @@ def move_as_one(places0: Ints, places1: Ints) -> bool:
     Returns
     -------
     bool
-        Whether any two instances do.
+        Whether any two instances touch in this way.
     """
     apart0, apart1 = (
         at[:, None] - at[None] for at in (np.stack(np.divmod(p, GRID), axis=1) for p in (places0, places1))
@@ -235,7 +237,8 @@ def fill_square(picture: Picture, side: int) -> Picture:
     Returns
     -------
     (side, side, 3) uint8
-        The square, by area means if it becomes smaller, bicubic if it becomes larger.
+        The square, resized by area means if it becomes smaller, and by bicubic interpolation if it becomes
+        larger.
     """
     h, w = picture.shape[:2]
     factor = side / min(h, w)

@@ -1,6 +1,6 @@
 """Single pictures that show things several times, with the box of each copy, for tests of counts.
 
-A thing is a picture; its copies are pasted. Boxes are (x, y, width, height), pixels.
+A thing is a picture, and its copies are pasted into a larger one. Boxes are (x, y, width, height), pixels.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from synth._types import Picture
 
 Box = tuple[int, int, int, int]
-PRODUCT = 0.72  # ratio of width to height of a product of stock
+PRODUCT = 0.72  # ratio of width to height of a product in `draw_stock`
 
 WORDS = [
     "never",
@@ -54,18 +54,18 @@ class Page:
 def draw_comic(
     tiles: Sequence[Picture], face: Picture, rng: np.random.Generator, n_copies: int = 3, side: int = 280
 ) -> Page:
-    """Draw six panels with a speech bubble each, no two alike, and one face in some of them.
+    """Draw six different panels with a speech bubble each, and the same face in some of them.
 
     Parameters
     ----------
     tiles : sequence of (h, w, 3) uint8
-        Six photographs or more, the panels.
+        Six or more photographs, which become the panels.
     face : (h, w, 3) uint8
         The picture that is shown several times, cut out as an ellipse.
     rng : numpy.random.Generator
         Source of random numbers.
     n_copies : int
-        Panels with the face.
+        Number of panels with the face.
     side : int
         Side of a panel, pixels.
 
@@ -105,18 +105,18 @@ def draw_shelf(
     n_places: int = 8,
     height: int = 200,
 ) -> Page:
-    """Draw a shelf with one to four copies of each product side by side, and no product on two boards.
+    """Draw a shelf with one to four copies of each product side by side, each product on one board only.
 
     Parameters
     ----------
     fronts : sequence of (h, w, 3) uint8
-        Products, enough for all boards.
+        Pictures of products, enough for all boards.
     rng : numpy.random.Generator
         Source of random numbers.
     n_rows : int
-        Boards.
+        Number of boards.
     n_places : int
-        Products on each board.
+        Number of products on each board.
     height : int
         Height of a product, pixels.
 
@@ -175,7 +175,7 @@ def draw_stock(
     """Draw a shelf with one to `most` copies of each of three products, in any order, and siblings of them.
 
     A sibling is another front with the upper third of one of the three. Copies differ in light and size, and
-    are turned a little; a price tag hides the lower part of every eighth.
+    are turned a little; a price tag hides the lower part of every eighth copy.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def draw_stock(
     rng : numpy.random.Generator
         Source of random numbers.
     most : int
-        The most copies of a product.
+        The largest number of copies of a product.
     height : int
         Mean height of a product, pixels.
 
@@ -251,7 +251,7 @@ def draw_wallpaper(tile: Picture, n_rows: int = 6, n_columns: int = 6, side: int
 
 
 def draw_icons(icon: Picture, rng: np.random.Generator, n_copies: int = 40, side: int = 64) -> Page:
-    """Draw a page of text with one icon many times.
+    """Draw a page of text on which one icon appears many times.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def draw_icons(icon: Picture, rng: np.random.Generator, n_copies: int = 40, side
     rng : numpy.random.Generator
         Source of random numbers.
     n_copies : int
-        How often it is shown.
+        How often the icon is shown.
     side : int
         Side of the icon, pixels.
 
@@ -296,7 +296,7 @@ def _add_bubble(page: Picture, centre: tuple[int, int], text: str) -> None:
 
 
 def _fit(picture: Picture, width: int, height: int) -> Picture:
-    """The middle of a picture with these proportions, at this size."""
+    """The middle of a picture, cropped to the proportions of a size and resized to this size."""
     h, w = picture.shape[:2]
     scale = max(width / w, height / h)
     own_w, own_h = min(round(width / scale), w), min(round(height / scale), h)

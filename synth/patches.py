@@ -1,6 +1,7 @@
 """Photographs with a patch that is copied to another place, which hides or doubles something.
 
-A copy has the light of its patch, and may be turned, larger or smaller; its edge may fade into the ground.
+A copy has the light of its patch, and may be turned, larger or smaller; its edge may fade into its
+surroundings.
 """
 
 import cv2
@@ -30,7 +31,7 @@ def copy_patch(
     Parameters
     ----------
     photograph : (h, w, 3) uint8
-        RGB, each side at least four times that of the patch.
+        RGB; if each side is at least four times that of the patch, there is room for a copy of the same size.
     rng : numpy.random.Generator
         Source of random numbers.
     side : int
@@ -67,7 +68,10 @@ def copy_patch(
         if gap >= APART:
             break
     else:
-        raise ValueError(f"no room for the copy of a patch of {side} px in {w} x {h}")
+        raise ValueError(
+            f"no room for the copy of a patch of {side} px in {w} x {h}: "
+            "make the patch smaller or the photograph larger"
+        )
     matrix = cv2.getRotationMatrix2D((x + side / 2 - 0.5, y + side / 2 - 0.5), -angle, scale)
     matrix = matrix + np.array(
         [[0, 0, left - x + (extent - side) / 2], [0, 0, top - y + (extent - side) / 2]]

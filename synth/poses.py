@@ -16,7 +16,7 @@ SCALES = (0.5, 2.0)
 GAINS = (0.6, 1.3)
 GAMMAS = (0.7, 1.4)
 SIDE_LIGHT = 0.25  # greatest relative change of brightness from the middle of a tile to its edge
-COVERED = (0.1, 0.35)  # share of the object's visible area behind another thing
+COVERED = (0.1, 0.35)  # share of the object's visible area that another thing hides
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def hard(tile: Picture, background: Picture, cover: Picture, rng: np.random.Gene
     background : (side, side, 3) uint8
         The picture behind the object.
     cover : (side, side, 3) uint8
-        The picture in front of it.
+        The picture in front of the object.
     rng : numpy.random.Generator
         Source of random numbers.
 

@@ -149,7 +149,7 @@ def cast_rays(planes: Sequence[Plane], camera: RoomCamera, xy: Floats) -> tuple[
     for k, plane in enumerate(planes):
         sides = np.column_stack([plane.right, plane.down, plane.corner - camera.centre])
         to_pixels = camera.matrix @ camera.rotation @ sides  # from (a, b, 1), times the depth
-        if np.linalg.det(to_pixels) <= 0:  # seen from behind
+        if np.linalg.det(to_pixels) <= 0:  # the camera sees the plane from behind
             continue
         a, b, inverse_depth = (p * x + q * y + r for p, q, r in np.linalg.inv(to_pixels))
         hit = (a >= 0) & (b >= 0) & (a <= inverse_depth) & (b <= inverse_depth)
@@ -219,7 +219,7 @@ def make_room(
     Parameters
     ----------
     textures : sequence of (h, w, 3) uint8
-        Textures of these five.
+        The textures of these five planes.
     width, height, depth : float
         Size of the room; its back wall is `depth` ahead of the origin.
 
@@ -247,15 +247,15 @@ def make_box(textures: Sequence[Picture], size: Array, middle: Array, turn: floa
     Parameters
     ----------
     textures : sequence of (h, w, 3) uint8
-        Textures of these four.
+        The textures of these four sides.
     size : (3,) array
         Its width, height and depth.
     middle : (3,) array
         The place of its middle.
     turn : float
-        Radians about the vertical.
+        Angle about the vertical axis, radians.
     body : int
-        Its number.
+        The number of the box.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def make_box(textures: Sequence[Picture], size: Array, middle: Array, turn: floa
 
 
 def move_body(planes: Sequence[Plane], body: int, rotation: Floats, shift: Array) -> list[Plane]:
-    """Move one body about the middle of its corners.
+    """Turn one body about the mean of the centres of its planes, and shift it.
 
     Parameters
     ----------
@@ -287,12 +287,12 @@ def move_body(planes: Sequence[Plane], body: int, rotation: Floats, shift: Array
     rotation : (3, 3) float64
         The rotation of the body.
     shift : (3,) array
-        The shift of its middle.
+        The shift of this mean.
 
     Returns
     -------
     list of Plane
-        The same planes, in the same order.
+        All planes in the same order, with those of the body moved.
     """
     own = [plane for plane in planes if plane.body == body]
     middle = np.mean([plane.corner + (plane.right + plane.down) / 2 for plane in own], axis=0)
@@ -333,7 +333,7 @@ class PlaneMatches:
     Parameters
     ----------
     xy0, xy1 : (n, 2) float64
-        The points of each match in either picture.
+        The points of each match in the two pictures.
     label : (n,) int64
         The plane of each match, 0, 1, ...; -1 for outliers.
     """
@@ -360,12 +360,12 @@ def match_planes(
     outliers : float
         Share of outliers, which are anywhere in both pictures.
     noise : float
-        Standard deviation of a coordinate, pixels.
+        Standard deviation of the noise of each coordinate, pixels.
     density : pair of int
         The smallest and the largest number of matches that are tried on a plane; those that both pictures
         show are kept.
     least : int
-        Planes with fewer matches get none.
+        Planes with fewer matches than this are left without any.
 
     Returns
     -------

@@ -24,7 +24,7 @@ class SurfaceMatches:
     Parameters
     ----------
     xy0, xy1 : (n, 2) float64
-        The points of each match in either picture.
+        The points of each match in the two pictures.
     label : (n,) int64
         The object of each match, 0, 1, ...; -1 for outliers.
     """
@@ -60,13 +60,13 @@ def moving_surfaces(
         The smallest and the largest number of matches of an object.
     outliers : float
         Share of outliers among all matches. In half of them, a point of an object is matched with a place
-        somewhere else, as in false matches of features; the others are anywhere.
+        somewhere else, as in false matches of features; both points of the others are anywhere.
     noise : float
-        Standard deviation of a coordinate.
+        Root mean square distance by which noise moves a point.
     size : float
         Side of both pictures.
     turn, tilt : float
-        Radians: standard deviation of the rotation in the picture and out of it.
+        Standard deviation of the rotation in the plane of the picture, and out of this plane, in radians.
     zoom : float
         Largest factor by which objects come nearer or move away.
     relief : float
@@ -81,7 +81,7 @@ def moving_surfaces(
     """
     if n_objects < 0 or not 0 <= outliers < 1 or matches[0] < 1 or matches[1] < matches[0]:
         raise ValueError(
-            "n_objects must be at least 0, outliers in [0, 1), matches an ascending pair of at least 1, "
+            "n_objects must be at least 0, outliers in [0, 1), and matches two ascending numbers from 1 on, "
             f"got {n_objects}, {outliers}, {matches}"
         )
     rng = np.random.default_rng(seed)
@@ -115,7 +115,7 @@ def _surface(
     u = rng.uniform(-0.5, 0.5, (n, 2)) * shape  # relative to the middle
     middle0, middle1 = rng.uniform(width / 2, 1 - width / 2, (2, 2))
     depth = rng.uniform(NEAREST, 2 * NEAREST)
-    # surface in space: z above the object's plane, as wide as it is deep
+    # the surface in space: z is the height above the object's plane, in the unit of u
     z = relief * width * _waves(rng, u / width)
     if rng.random() < 0.5:  # two faces of a box
         across = np.array([np.cos(a := rng.uniform(0, np.pi)), np.sin(a)])
@@ -133,7 +133,9 @@ def _surface(
 def _seen(
     parts: list[tuple[NDArray[np.float64], NDArray[np.float64], float, float]],
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Points of the objects in both pictures, without those that a nearer object hides in one of them."""
+    """Points of the objects in both pictures, without points that a nearer object hides in one of the
+    pictures.
+    """
     seen = []
     for part in parts:
         hidden = np.zeros(len(part[0]), bool)

@@ -31,7 +31,7 @@ class Pose:
     centre : pair of float
         The place of its middle, pixels.
     turn : float
-        Clockwise, degrees.
+        Clockwise angle, degrees.
     scale : float
         Pixels of the picture per pixel of the thing.
     """
@@ -109,15 +109,15 @@ class Tabletop:
         Parameters
         ----------
         xy0, xy1 : (n, 2) float64
-            Their points in either picture.
+            The points of the correspondences in the two pictures.
         within : float
             The largest distance between the two places on the thing, in pixels of the thing.
 
         Returns
         -------
         (n,) int16
-            Number of the thing; -1 if the points show the table, two things, or places that are farther
-            apart, or are within a pixel of the edge of a thing.
+            Number of the thing; -1 if the points show the table, two different things, or places that are
+            farther apart, or if one of them is within a pixel of the edge of a thing.
         """
         (owner, place), (other, other_place) = (
             (_look_up(owners, xy), _interpolate(places, xy))
@@ -152,7 +152,7 @@ def tabletop(
     shape : pair of int
         Height and width of both pictures, pixels.
     ground : (h, w, 3) uint8, optional
-        A picture of the table, at least as large.
+        A picture of the ground, at least as large as the pictures.
     cell : float
         Distance between the control points of a bend, in pixels of the thing.
 
@@ -164,13 +164,14 @@ def tabletop(
     Raises
     ------
     ValueError
-        If a thing has an unknown shape or a number is out of its range.
+        If a thing has an unknown shape or a number is out of range.
     """
     for k, thing in enumerate(things):
         if thing.shape not in ("rectangle", "ellipse"):
             raise ValueError(f'shape of thing {k} must be "rectangle" or "ellipse", got {thing.shape!r}')
         if not (0 <= thing.bend < np.inf and min(thing.pose0.scale, thing.pose1.scale) > 0):
-            raise ValueError(f"bend of thing {k} must be at least 0 and its scales above 0, got {thing}")
+            given = f"bend {thing.bend}, scales {thing.pose0.scale} and {thing.pose1.scale}"
+            raise ValueError(f"bend of thing {k} must be at least 0 and its scales above 0, got {given}")
     if ground is not None and (ground.shape[0] < shape[0] or ground.shape[1] < shape[1]):
         raise ValueError(f"ground must be at least {shape} pixels, got {ground.shape[:2]}")
     bends, *light = np.random.default_rng(seed).spawn(3)
@@ -228,8 +229,8 @@ def _draw(
 
 
 def _apply(warp: ThinPlateWarp, own: Floats, shape: tuple[int, ...]) -> Floats:
-    """A bend at places (h, w, 2): exact on and around the thing, which extends beyond its pixels by at most a
-    third of its side; places farther away stay.
+    """A bend at places (h, w, 2): exact on the thing and up to a third of its side beyond its edge; places
+    farther away stay where they are.
     """
     side = np.array(shape[1::-1])
     near = ((own > -side / 3) & (own < 4 * side / 3)).all(axis=2)
@@ -254,7 +255,7 @@ def _look_up(owners: Int16s, xy: Array) -> Int16s:
 
 
 def _interpolate(places: Floats, xy: Array) -> Floats:
-    """(n, 2) places at points (n, 2), bilinear; NaN beside the table."""
+    """(n, 2) places at points (n, 2), interpolated bilinearly; NaN on the table and outside the picture."""
     at = np.asarray(xy, np.float64).reshape(-1, 2).T[::-1]
     own = [map_coordinates(places[..., k], at, order=1, cval=np.nan) for k in (0, 1)]
     return np.stack(own, axis=1)

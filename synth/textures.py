@@ -1,8 +1,8 @@
 """Fine textures that repeat or carry no information; a matcher must not take them for objects.
 
-A pattern may repeat on a screen, a square grid with a period and an angle; a random generator draws the rest:
-phase, contrast, shades, words. Patterns are (h, w) float64 in [0, 1]; a texture is an (h, w, 3) uint8
-picture.
+A pattern may repeat on a screen, which is a square grid with a period and an angle. A random generator draws
+the rest: phase, contrast, shades, words. Patterns are (h, w) float64 in [0, 1]; a texture is an (h, w, 3)
+uint8 picture.
 """
 
 from collections.abc import Callable
@@ -67,7 +67,7 @@ def texture(
     rng : numpy.random.Generator
         Source of random numbers.
     screen : Screen
-        The grid on which it repeats.
+        The grid on which the texture repeats.
     photograph : (h, w, 3) uint8, optional
         The picture that "halftone" prints; no other kind takes one.
 

@@ -33,8 +33,8 @@ def make_crowded(seed: int = 0, gap: float = 0.21) -> PointSet:
     """Make three clusters as in the paper's multiscale figure, without noise and close to each other.
 
     They are a dense disc (250 points), a half ring around it with about a sixth of its density (180), and a
-    long bar below both (400). The `gap` between them is wider than the spacing of points in each, but
-    narrower than the neighbourhood of a point in the sparse one.
+    long bar below both (400). The `gap` between them is wider than the spacing of points in each cluster, but
+    narrower than the neighbourhood of a point in the sparse cluster.
 
     Parameters
     ----------

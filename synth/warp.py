@@ -90,14 +90,14 @@ def warp_map(warp: ThinPlateWarp, size: int) -> Float32s:
     step = max(1, size // _NODES)
     nodes = np.arange(0, size + step, step, dtype=np.float64)
     grid = warp(np.stack(np.meshgrid(nodes, nodes), axis=-1)).reshape(len(nodes), len(nodes), 2)
-    # OpenCV's bicubic interpolation does not keep straight lines straight: it is 0.2 px off here
+    # OpenCV's bicubic interpolation does not keep straight lines straight: it would be 0.2 px off here
     pixels = np.arange(size)
     splines = (RectBivariateSpline(nodes, nodes, grid[..., k]) for k in (0, 1))
     return np.stack([spline(pixels, pixels) for spline in splines], axis=-1).astype(np.float32)
 
 
 def render(image: Picture, warp: ThinPlateWarp) -> Picture:
-    """Warp a square image, bicubic, mirrored beyond the edges.
+    """Warp a square image by bicubic interpolation; the image is mirrored beyond its edges.
 
     Parameters
     ----------

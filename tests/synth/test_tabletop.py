@@ -88,7 +88,7 @@ def test_the_same_seed_gives_the_same_pixels_and_a_ground_does_not_move():
     ("change", "settings", "word"),
     [
         ({"shape": "star"}, {}, "shape of thing 0"),
-        ({"bend": -1.0}, {}, "bend of thing 0"),
+        ({"bend": -1.0}, {}, "bend of thing 0 .* got bend -1.0, scales"),
         ({}, {"ground": np.zeros((10, 10, 3), np.uint8)}, "ground must be"),
     ],
 )
