@@ -18,8 +18,8 @@ HEAD = ("samples", "method", "CPU s", "recall", "NMI")
 
 
 def compare_searches(data: Path, jobs: int) -> Iterator[list[str]]:
-    """A row for each method on 200,000 points, K = 15, and on 70,000 pictures, K = 20, these with the NMI of
-    a fit from exact and from approximate neighbours.
+    """A row for each method on 200,000 points (K = 15) and on 70,000 pictures (K = 20); for the pictures also
+    the NMI of a fit from exact and from approximate neighbours.
     """
     rng = np.random.default_rng(0)
     centres = rng.normal(0, 4, (100, 16))
@@ -32,7 +32,9 @@ def compare_searches(data: Path, jobs: int) -> Iterator[list[str]]:
 
 
 def shifted_pictures(data: Path) -> tuple[NDArray[np.float32], NDArray]:
-    """The MNIST test set and copies of it shifted by a pixel, (70000, 784), and the digits."""
+    """The MNIST test set and six copies of it shifted by a pixel, (70000, 784), and the digit of each
+    picture.
+    """
     rows, y = images(data, "mnist_test")
     pictures = rows.reshape(-1, 28, 28)
     shifted = [np.roll(pictures, shift, (1, 2)).reshape(-1, 784) for shift in SHIFTS]
@@ -79,7 +81,7 @@ def recall(found: NDArray, exact: NDArray) -> float:
 
 
 def find_exactly(x: NDArray, chosen: NDArray, k: int) -> NDArray:
-    """The k nearest neighbours of the chosen samples (c, k), without these themselves."""
+    """The k nearest neighbours (c, k) of the chosen samples, without the samples themselves."""
     from sklearn.neighbors import NearestNeighbors
 
     found = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(x).kneighbors(x[chosen])[1]

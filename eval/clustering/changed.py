@@ -1,7 +1,7 @@
 """Agreement on altered copies of the suite's sets: jittered, thinned, turned or stretched.
 
-They check settings that were chosen on the original sets. Seeds depend on the names of
-the set and the change, so that every method gets the same copies.
+The copies check settings that were chosen on the original sets. Seeds depend on the names of the set and the
+change, so that every method gets the same copies.
 """
 
 import zlib
@@ -34,8 +34,8 @@ def change(kind: str, x: NDArray, labels: NDArray, name: str) -> tuple[NDArray, 
     """(X, labels) of a changed copy.
 
     jitter: each point moves by the median distance of nearest neighbours; subsample: 70 % of the points;
-    rotate: moved by half of that distance, turned at random, 90 % of the points; scale: one feature times
-    1.5, 80 % of the points.
+    rotate: 90 % of the points, each moved by half of that distance, and the set turned at random; scale: 80 %
+    of the points, with one feature multiplied by 1.5.
     """
     rng = np.random.default_rng([zlib.crc32(name.encode()), zlib.crc32(kind.encode())])
     n, d = x.shape

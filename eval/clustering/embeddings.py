@@ -12,11 +12,13 @@ from gdl_core import GraphDegreeLinkage
 
 N_FEATURES = 50
 NOISE = 0.1  # of pixels, which are in [0, 1]
-HEAD = ("method", "clusters", "labelled", "NMI", "NMI of those", "CPU s")
+HEAD = ("method", "clusters", "labelled", "NMI", "NMI of the labelled", "CPU s")
 
 
 def embed_pictures(data: Path) -> tuple[NDArray[np.float32], NDArray]:
-    """Leading components (70000, 50) of the MNIST test set and its shifted copies, with noise; the digits."""
+    """Leading components (70000, 50) of the MNIST test set and its shifted copies, with noise; and the
+    digits.
+    """
     from sklearn.decomposition import PCA
 
     x, y = shifted_pictures(data)
@@ -26,7 +28,7 @@ def embed_pictures(data: Path) -> tuple[NDArray[np.float32], NDArray]:
 
 
 def embedding_rows(data: Path, jobs: int) -> Iterator[list[str]]:
-    """A row below `HEAD` for the second run of each method; EVoC only if installed."""
+    """A row below `HEAD` for the second run of each method; EVoC is left out if it is not installed."""
     x, y = embed_pictures(data)
     methods: dict[str, Callable[[NDArray], NDArray]] = {
         "GraphDegreeLinkage(10)": lambda x: GraphDegreeLinkage(10, n_jobs=jobs).fit_predict(x),

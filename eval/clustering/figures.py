@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eval.clustering.rivals import MERGING, METHODS, PAPER, WHOLE, curves
 from eval.clustering.settings import NEIGHBOURS, SETS, SMALLEST
 
-# Okabe and Ito's palette; ours in the strongest
+# Okabe and Ito's palette; our methods in the strongest colours
 _STYLE = {
     "gdl": ("#000000", "s", "-"),
     "gdl-u": ("#d55e00", "o", "-"),
@@ -27,7 +27,7 @@ _STYLE = {
     "fit-average": ("#cc79a7", "X", "-"),
     "fit-spectral": ("#000000", "s", "-"),
 }
-_LEAST_APART = 1.45  # factor between the heights of two labels
+_LEAST_APART = 1.45  # the smallest factor between the heights of two labels
 
 
 def draw_growth(rows: list[dict], path: Path) -> None:
@@ -60,7 +60,9 @@ def _draw_curves(ax, found):
 
 
 def _label(ax, found, at_end):
-    """Label each curve right of its last point, or left of its first, and move overlapping labels apart."""
+    """Label each curve to the right of its last point, or to the left of its first, and move overlapping
+    labels apart.
+    """
     points = {name: curve[-1 if at_end else 0] for name, curve in found.items()}
     lowest = 0.0
     for name, (n, seconds) in sorted(points.items(), key=lambda item: item[1][1]):

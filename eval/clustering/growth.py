@@ -1,6 +1,6 @@
 """Time and memory against the number of samples: whole fits, and a fit from a graph in files.
 
-Each is measured in a separate process, after a small fit that compiles.
+Each fit is measured in a separate process, after a small fit that compiles.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ class Fit(NamedTuple):
     """The cost and the quality of a fit."""
 
     n: int
-    neighbours: float  # CPU seconds of their search, or of reading them
+    neighbours: float  # CPU seconds of the search for neighbours, or of reading them
     merging: float  # CPU seconds
     cpu: float  # CPU seconds of the whole fit
     wall: float
@@ -65,13 +65,13 @@ def _fit(x: Any, y: NDArray, metric: str, jobs: int) -> Fit:
     before, clock = peak_gigabytes(), Clock()
     model.fit(x)
     wall, cpu = clock.seconds()
-    peak = peak_gigabytes()  # scores take memory too
+    peak = peak_gigabytes()  # before the scores, which take memory too
     seconds = model.neighbours_seconds_, model.merging_seconds_
     return Fit(len(y), *seconds, cpu, wall, before, peak, nmi(y, model.labels_))
 
 
 def write_graph(n: int, folder: Path, jobs: int) -> tuple[float, float]:
-    """Find the neighbours of n samples and put them into files; CPU seconds and GB at the peak."""
+    """Find the neighbours of n samples and write them to files; returns CPU seconds and GB at the peak."""
     x, y = blobs(n)
     clock = Clock()
     knn = knn_graph(x, NEIGHBOURS, n_jobs=jobs)
@@ -87,7 +87,7 @@ def write_graph(n: int, folder: Path, jobs: int) -> tuple[float, float]:
 
 
 def has_graph(n: int, folder: Path) -> bool:
-    """Whether the folder holds a graph of n samples. Raises ValueError if n is another number."""
+    """Whether the folder holds a graph of n samples. Raises ValueError if its graph has another number."""
     if not all((folder / name).is_file() for name in GRAPH):
         return False
     shape = np.load(folder / GRAPH[0], mmap_mode="r").shape

@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class Seconds(NamedTuple):
-    """Time of a call."""
+    """The time that a call took."""
 
     wall: float
-    cpu: float  # of all threads; what a busy machine inflates least
+    cpu: float  # of all threads; a busy machine inflates this less than the wall time
 
 
 class Clock:
-    """Seconds since it was made."""
+    """Measures the seconds since it was made."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter(), time.process_time()
@@ -61,7 +61,7 @@ def _run_quietly(function, *arguments):
 
 def peak_gigabytes() -> float:
     """Peak memory of this process, including the pages of mapped files."""
-    status = Path("/proc/self/status")  # getrusage there may tell the peak of the parent process
+    status = Path("/proc/self/status")  # on Linux, getrusage may report the parent's peak
     if status.is_file():
         (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) / 2**20

@@ -25,10 +25,10 @@ from gdl_core import (
 )
 
 SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
-PATIENCE = 5.0  # CPU seconds of the last run of a method
+PATIENCE = 5.0  # CPU seconds; the first run that takes longer is a method's last
 NEIGHBOURS = 20
-WARM = 500  # samples of a run before, which compiles
-STEEP = 4_000  # growth is fitted from here on, where a run has more to do than to start
+WARM = 500  # samples of a run before the measured ones, which compiles
+STEEP = 4_000  # samples; growth is fitted from here on, because smaller runs mostly measure the start
 
 MERGING, WHOLE, PAPER = "merging", "whole fit", "published"
 COLUMNS = ("method", "kind", "n", "seconds", "nmi")
@@ -46,9 +46,9 @@ class Method(NamedTuple):
 
     label: str
     kind: str
-    run: Callable[..., NDArray]  # of what was prepared and the number of threads, to labels
-    package: str = ""  # which it needs
-    patient: bool = False  # to the largest set: its search is exact up to a size and then faster
+    run: Callable[..., NDArray]  # from what was prepared and the number of threads to labels
+    package: str = ""  # that the method needs
+    patient: bool = False  # run up to the largest set: above some size its search is faster
 
 
 def _leiden(graph: AffinityGraph, seed: int = 0) -> NDArray:
@@ -159,7 +159,9 @@ def _prepare(kind: str, x: NDArray, jobs: int) -> Prepared | NDArray:
 
 
 def growth_exponent(curve: list[tuple[float, float]], least: int = STEEP) -> float:
-    """The slope of log seconds against log n, from ``least`` samples on if there are three such points."""
+    """The slope of log seconds against log n, from ``least`` samples on if there are at least three such
+    points.
+    """
     late = [point for point in curve if point[0] >= least]
     n, seconds = np.log(late if len(late) > 2 else curve).T
     return float(np.polyfit(n, seconds, 1)[0])

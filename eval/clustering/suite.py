@@ -1,7 +1,7 @@
 """A public suite of labelled sets: agreement for a given number of clusters, and the number found.
 
-The suite is the benchmark suite for clustering algorithms (version 1): a file holds X (n, d) and one or
-several reference partitions, labels (r, n), in which 0 is noise that does not count.
+The suite is the benchmark suite for clustering algorithms (version 1). Each file holds X (n, d) and one or
+several reference partitions, labels (r, n), in which 0 marks noise, which does not count.
 """
 
 import warnings

@@ -17,7 +17,7 @@ def read_entries(path: Path, mark: str) -> list[dict]:
 
 
 def append_entry(path: Path, mark: str, **content) -> None:
-    """Append one line in one write; it is on the disk when the call returns."""
+    """Append one line in one write; the line is on the disk when the call returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab", buffering=0) as file:
         file.write(json.dumps({"mark": mark, **content}).encode() + b"\n")

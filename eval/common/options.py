@@ -30,7 +30,7 @@ def choose_photographs(args: argparse.Namespace) -> Photographs:
     """The photographs of the two folders, or the shipped ones. Raises ValueError if only one folder is
     given.
     """
-    from synth.photographs import read_folders, read_shipped  # loads much, which not every script needs
+    from synth.photographs import read_folders, read_shipped  # slow, and not every script needs it
 
     if bool(args.models) != bool(args.tiles):
         raise ValueError("--models and --tiles must be given together, got only one of them")
@@ -65,9 +65,9 @@ def check_between(args: argparse.Namespace, **bounds: tuple[int, int]) -> None:
 
 
 def check_jobs(args: argparse.Namespace) -> None:
-    """Raises ValueError for --jobs 0: joblib takes 1, 2, ... or, from all cores down, -1, -2, ..."""
+    """Raises ValueError for --jobs 0. joblib takes 1, 2, ..., or -1 for all cores, -2 for all but one, ..."""
     if args.jobs == 0:
-        raise ValueError("--jobs must not be 0, got 0")
+        raise ValueError("--jobs must not be 0, got 0: give a number of processes, or -1 for all cores")
 
 
 def check_folder(path: Path) -> None:
@@ -78,7 +78,7 @@ def check_folder(path: Path) -> None:
 
 def peak_megabytes(usage: resource.struct_rusage) -> float:
     """Peak memory of a process, from the usage that `os.wait4` or `resource` reports."""
-    return usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)  # bytes there, else kilobytes
+    return usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)  # bytes on macOS, else kilobytes
 
 
 def exit_status(work: Callable[[], int | None], stopped: str = "stopped") -> int:

@@ -1,4 +1,4 @@
-"""Files of results and data: CSV written whole or not at all and read back as rows, arrays of .npz files."""
+"""Files of results and data: CSV files, which are written whole or not at all, and arrays of .npz files."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-# what NumPy raises for a file that is no .npz file, or a damaged one
+# what NumPy raises for a file that is damaged or not an .npz file
 _UNREADABLE = (
     OSError,
     KeyError,
@@ -25,7 +25,7 @@ _UNREADABLE = (
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict]) -> None:
-    """Write under another name, then rename. A nan is an empty field."""
+    """Write a CSV file under another name, then rename it. A nan becomes an empty field."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
     writer.writeheader()
@@ -34,7 +34,7 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write under another name, then rename."""
+    """Write a text file under another name, then rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".part")
     beside.write_text(text, encoding="utf-8")
@@ -42,8 +42,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
-    """Read rows: numbers as float (an empty field as nan), all else as str. Raises ValueError if there are no
-    rows, a row is shorter or longer than the header, or one of the columns is missing.
+    """Read rows: numbers as float (an empty field as nan), everything else as str. Raises ValueError if there
+    are no rows, a row is shorter or longer than the header, or one of the columns is missing.
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file; a CSV file is needed")

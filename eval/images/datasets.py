@@ -2,7 +2,7 @@
 
 Objects and digits: pixels in [0, 1] and Euclidean distance. Faces: histograms of uniform local binary
 patterns (`eval.images.lbp`) and chi-square distance. Sets come from a folder (`<name>.npz` with `X` (n, h, w)
-uint8 and `y` (n,)), from packages that ship them, or from their public address on request.
+uint8 and `y` (n,)), from packages that ship them, or, on request, from their public address.
 """
 
 import gzip
@@ -89,7 +89,8 @@ class ImageSet:
 
 
 def find_folder(data: str | os.PathLike | None) -> Path | None:
-    """The folder of the .npz files: `data` or the variable GDL_DATA, or `clustering` in it; None for neither.
+    """The folder of the .npz files: `data` or the variable GDL_DATA, or `clustering` in it; None if neither
+    is given.
 
     Raises ValueError if the named folder holds none of the known sets.
     """
@@ -100,7 +101,7 @@ def find_folder(data: str | os.PathLike | None) -> Path | None:
         if any((folder / f"{name}.npz").is_file() for name in IN_FOLDER):
             return folder
     files = ", ".join(f"{name}.npz" for name in IN_FOLDER)
-    raise ValueError(f"{named} must be a folder with one of {files}, or with clustering/ that has one")
+    raise ValueError(f"{named} must be a folder with one of {files}, or have them in clustering/")
 
 
 def available(folder: Path | None) -> tuple[str, ...]:
@@ -122,9 +123,9 @@ def check_name(name: str, folder: Path | None, fetch: Sequence[str] = ()) -> Non
     if name in SHIPPED or (folder is not None and (folder / f"{name}.npz").is_file()):
         return
     if name not in FETCHED:
-        raise ValueError(f"{name} needs a folder with {name}.npz: --data or the variable {FOLDER}")
+        raise ValueError(f"{name} needs a folder with {name}.npz: set --data or the variable {FOLDER}")
     if name not in fetch:
-        raise ValueError(f"{name} needs a download: --fetch {name}")
+        raise ValueError(f"{name} needs a download: add --fetch {name}")
 
 
 def load(name: str, folder: Path | None = None) -> ImageSet:

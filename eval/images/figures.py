@@ -13,7 +13,7 @@ from eval.images.baselines import METHODS, OURS
 from eval.images.toy_runs import Degrees
 from eval.images.workers import OK
 
-# Okabe and Ito's palette; ours in the strongest
+# Okabe and Ito's palette; our methods in the strongest colours
 _STYLE = {
     "agdl": ("#d55e00", "o", "-"),
     "gdl-u": ("#d55e00", "v", ":"),
@@ -114,7 +114,7 @@ def bandwidth_curve(runs: list[dict], dataset: str, name: str) -> list[tuple[flo
 
 
 def noise_curve(runs: list[dict], dataset: str, name: str) -> list[tuple[float, float, float, float]]:
-    """(sigma, mean, least, largest NMI over the draws of noise), each with the best a."""
+    """(sigma; mean, smallest and largest NMI over the draws of noise), each with the best a."""
     best: dict[float, dict[float, float]] = {}
     for r in runs:
         if (r["dataset"], r["method"], r["status"]) == (dataset, name, OK):
@@ -125,8 +125,8 @@ def noise_curve(runs: list[dict], dataset: str, name: str) -> list[tuple[float, 
 
 
 def robustness_table(runs: list[dict], noise: list[dict], dataset: str) -> list[list[str]]:
-    """[method, largest NMI over a, least over a >= 1 and over all a, NMI without noise, with the most noise,
-    drop] for each method.
+    """[method, largest NMI over a, smallest over a >= 1 and over all a, NMI without noise, with the most
+    noise, drop] for each method.
     """
     lines = []
     for name in _STYLE:

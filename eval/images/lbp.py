@@ -45,7 +45,7 @@ def lbp_histograms(images: NDArray, n_blocks: int = 16, radius: float = 1.0) -> 
 
 def patterns(image: NDArray, radius: float) -> NDArray[np.int64]:
     """(h, w) the uniform pattern of each pixel, 0 to 58."""
-    with warnings.catch_warnings():  # scikit-image warns of any float image, ours are grey levels
+    with warnings.catch_warnings():  # scikit-image warns about float images; these hold grey levels
         warnings.simplefilter("ignore")
         return local_binary_pattern(image, N_POINTS, radius, "nri_uniform").astype(np.int64)
 

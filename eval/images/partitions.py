@@ -43,7 +43,7 @@ def nmi(truth: ArrayLike, labels: ArrayLike) -> float:
 
 
 def clustering_error(truth: ArrayLike, labels: ArrayLike) -> float:
-    """CE: the least share of samples outside their class, over all one-to-one maps of clusters to classes.
+    """CE: the smallest share of samples outside their class, over all one-to-one maps of clusters to classes.
 
     The best map comes from the Hungarian method; samples of clusters without a class are wrong.
 

@@ -146,7 +146,7 @@ def _seconds_table(table: dict, sets: list[str]) -> str:
 
     lines = [[METHODS[name].label, *(cell(d, name) for d in sets)] for name in _methods(table)]
     head = (
-        "## CPU seconds of the best run\n\nOne thread. With the search for neighbours or distances / without."
+        "## CPU seconds of the best run\n\nOne thread; with / without the search for neighbours or distances."
     )
     return head + "\n\n" + format_markdown(["method", *sets], lines)
 
@@ -194,7 +194,7 @@ def _ratio(table, dataset, rival, ours):
 
 
 def _order(table: dict, sets: list[str]) -> str:
-    """How many pairs of the paper's methods are in the paper's order, and which are not."""
+    """How many pairs of the paper's methods are in the paper's order, and which pairs are not."""
     lines = []
     for dataset in sets:
         if published := PAPER_NMI.get(dataset):

@@ -1,4 +1,4 @@
-"""Runs of clustering methods on image sets: in processes that can be stopped, within a budget, resumable.
+"""Runs of clustering methods on image sets, in processes within a budget; a stopped run can continue.
 
 A run is one method with one value of its parameter on one set. Each method works through its values in a
 separate process, on one thread; a process that exceeds the budget is ended, and its remaining values are
@@ -35,8 +35,8 @@ COLUMNS = (
 
 @dataclass(frozen=True, order=True)
 class Subject:
-    """A set as it is clustered: its name, and the noise added to its images (grey levels, seed), each pixel
-    repeated `repeat` times along both sides before.
+    """A set to be clustered: its name, and the noise added to its images (grey levels, seed). Before that,
+    each pixel is repeated `repeat` times along both sides.
     """
 
     dataset: str
@@ -118,7 +118,7 @@ def read_finished(entries: Iterable[dict]) -> dict[str, dict]:
 
 
 def _left(plan, name, done):
-    """The values of a method that are still to be run; none if a budget of this size was already too
+    """The values of a method that are still to be run; none if a budget of this size has already been too
     small.
     """
     rows = done.get(name, {})
@@ -136,7 +136,7 @@ def _order_runs(subject, plan, done):
 
 
 def _measure_runs(images: ImageSet, plan: Plan, todo: dict, n_jobs: int, bar: tqdm):
-    """(method, row) of every run, as they finish."""
+    """(method, row) of every run, in the order in which the runs finish."""
     if not todo:
         return
     scratch = Path(mkdtemp(prefix="clustering-"))

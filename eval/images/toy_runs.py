@@ -80,7 +80,7 @@ class Degrees:
     """Average indegree and outdegree of the samples i of one cluster from and to a cluster C (Def. 2), (n,)
     each.
 
-    Only samples with one of the two above 0 are kept.
+    Only samples with at least one of the two above 0 are kept.
     """
 
     indegree: NDArray[np.float64]

@@ -23,8 +23,8 @@ OK, OVER, FAILED = "ok", "over budget", "no convergence"
 
 
 def process_context():
-    """Processes that start quickly, forked from one that has imported all this; plain new ones if the system
-    has no fork.
+    """Processes that start quickly, because they are forked from one that has imported all modules; ordinary
+    new processes if the system has no fork.
     """
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
@@ -126,7 +126,7 @@ def _problem(scratch, metric, n_clusters, n_neighbors, seed):
 
 
 def _work(connection, scratch, metric, n_clusters, n_neighbors, seed, truth, name, values, budget):
-    """Sends None once it is warm, then a row for each value; a traceback as text for an error."""
+    """Send None once everything is loaded, then a row for each value, or the text of a traceback."""
     try:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -144,7 +144,7 @@ def _work(connection, scratch, metric, n_clusters, n_neighbors, seed, truth, nam
 
 
 def _warm_up(name, value, metric):
-    """Imports and compiles what the method needs on three small clumps, so that this is not timed."""
+    """Run the method on three small clumps, so that imports and compilation are not timed."""
     rng = np.random.default_rng(0)
     features = np.concatenate([rng.normal(10 * c, 1, (20, 2)) for c in range(1, 4)])
     scratch = Path(mkdtemp(prefix="clustering-"))
@@ -158,7 +158,7 @@ def _warm_up(name, value, metric):
 
 
 def measure(problem: Problem, truth, name: str, value: float | None) -> dict:
-    """One run: the value, how it went, how good the labels are, and seconds with and without the search."""
+    """One run: the value, the status, how good the labels are, and seconds with and without the search."""
     status, found = OK, {}
     with Clock() as clock:
         try:

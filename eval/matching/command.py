@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from matching.cli import main as cli
 
-# by name alone: their modules load only when one is asked for
+# only their names: a module loads when its method is asked for
 RIVALS = ("acc", "graph-shift", "spectral-matching", "ransac", "hdbscan", "average-linkage")
 
 

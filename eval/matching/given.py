@@ -51,7 +51,7 @@ FEATURE_COLUMNS = (
 
 def misclassified_share(truth: Labels, found: Labels) -> float:
     """Share of matches whose group is not paired with their object, for the best pairing of objects and
-    groups: the misclassification error of the literature on multiple models.
+    groups: the misclassification error in the literature on fitting several models.
 
     >>> misclassified_share(np.array([0, 0, 1, 1, -1]), np.array([1, 1, 0, -1, -1]))
     0.2
@@ -64,7 +64,7 @@ def misclassified_share(truth: Labels, found: Labels) -> float:
 
 
 def sequential_fundamental(xy0: NDArray, xy1: NDArray, params: RansacParams = FUNDAMENTAL) -> Labels:
-    """Fundamental matrices by USAC MAGSAC, inliers removed after each, while there are enough."""
+    """Fundamental matrices by USAC MAGSAC, each without inliers of those before, until one has too few."""
     labels, rest = np.full(len(xy0), -1, np.int64), np.arange(len(xy0))
     for c in range(params.max_models):
         if len(rest) < max(8, params.min_inliers):
@@ -79,7 +79,7 @@ def sequential_fundamental(xy0: NDArray, xy1: NDArray, params: RansacParams = FU
 
 
 def sequential_homographies(params: RansacParams) -> Callable[[NDArray, NDArray], Labels]:
-    """Homographies by USAC MAGSAC, inliers removed after each, while there are enough."""
+    """Homographies by USAC MAGSAC, each without inliers of those before, until one has too few."""
     return lambda xy0, xy1: sequential_ransac(xy0, xy1, np.arange(len(xy0)), params)
 
 
@@ -89,7 +89,9 @@ def label_by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
 
 
 def make_labelling(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
-    """`group_matches` with another clustering in place of graph degree linkage, all else unchanged."""
+    """`group_matches` with another clustering in place of graph degree linkage, and everything else
+    unchanged.
+    """
     stages = replace_stage(DEFAULT, "grouping", group_with(replace_clustering(cluster, GIVEN)))
     stages = leave_out(stages, "objects")
     return lambda xy0, xy1: run_stages(GivenContext(xy0, xy1), stages).groups.labels
@@ -147,7 +149,7 @@ FEATURES = {
     "AKAZE": lambda: (cv2.AKAZE_create(), cv2.NORM_HAMMING),
     "ORB": lambda: (cv2.ORB_create(4000), cv2.NORM_HAMMING),
 }
-if not hasattr(cv2, "AKAZE_create"):  # OpenCV 5 has it no more
+if not hasattr(cv2, "AKAZE_create"):  # OpenCV 5 no longer has it
     del FEATURES["AKAZE"]
 
 

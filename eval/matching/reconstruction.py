@@ -1,5 +1,5 @@
-"""COLMAP's reconstruction of a room in which two boxes move between the pictures, from its own database, and
-from that database with its matches grouped.
+"""COLMAP's reconstruction of a room in which two boxes move between the pictures, from its own database and
+from the same database with grouped matches.
 
 A camera is right if it is registered within CLOSE of its true place, in widths of the path of the cameras,
 after the similarity that makes the most cameras right. A point of the reconstruction is on a box if most of

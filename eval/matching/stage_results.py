@@ -54,8 +54,8 @@ def record(path: Path) -> None:
 def find_changes(known: Mapping[str, np.ndarray]) -> list[str]:
     """The stages whose results differ from those recorded.
 
-    Rounding of another processor does not count, nor do 2 % of the features: OpenCV finds different ones on
-    each generation of processors.
+    The rounding of another processor does not count, nor does a difference in up to 2 % of the features:
+    OpenCV finds different features on each generation of processors.
     """
     changed = []
     for stage, arrays in compute_stages(known, from_known=True).items():

@@ -148,8 +148,8 @@ def draw_robustness(results: Path, folders: list[Path], dataset: str, out: Path)
         head = [
             "method",
             "best a",
-            "least, a from 1 to 100",
-            "least, all a",
+            "lowest, a from 1 to 100",
+            "lowest, all a",
             "no noise",
             "most noise",
             "drop",

@@ -23,7 +23,7 @@ from gdl_core.completion import make_distances_among
 
 Labels = NDArray[np.int64]
 
-# a = 10^-2, 10^-1.5, ..., 10^2, from the middle outwards: what a small budget leaves is the usual range
+# a = 10^-2, 10^-1.5, ..., 10^2, from the middle outwards, so that a small budget covers the usual range
 BANDWIDTHS = tuple(10.0 ** (i / 2) for i in (0, 1, -1, 2, -2, 3, -3, 4, -4))
 RESOLUTIONS = (1.0, 0.7, 1.4, 0.5, 2.0, 0.3, 3.0, 0.2, 5.0, 0.1, 8.0)
 SIZES = (10, 15, 5, 20, 3, 30, 50, 80)
@@ -46,7 +46,7 @@ class Method:
     values: tuple[float | None, ...] = (None,)
     package: tuple[str, str] | None = None
     dense: bool = False  # works on the (n, n) distances
-    n_neighbors: int | None = None  # K where it is the method's own, at most the problem's
+    n_neighbors: int | None = None  # the method's own K, if it has one, at most that of the problem
 
     def is_installed(self) -> bool:
         return self.package is None or find_spec(self.package[0]) is not None
@@ -57,7 +57,7 @@ def _embedding(problem: Problem, bandwidth: float) -> NDArray:
         s = problem.symmetric_graph(bandwidth)
         return {"vectors": spectral.spectral_embedding(s, problem.n_clusters, problem.seed)}
 
-    problem.knn()  # whoever takes the eigenvectors from the folder has needed the neighbours too
+    problem.knn()  # counts the time of the neighbours even if the eigenvectors are in the folder
     return np.asarray(problem.stages.get(f"embedding-{bandwidth:.4g}", compute)["vectors"])
 
 

@@ -21,11 +21,11 @@ def leiden(s: csr_matrix, resolution: float, seed: int) -> NDArray[np.int64]:
 
 
 def finch(features: NDArray, nearest: NDArray | None, n_clusters: int) -> NDArray[np.int64]:
-    """finch-clust with n_clusters given, Euclidean between the means of clusters. (n,) int64.
+    """finch-clust with n_clusters given, and Euclidean distances between the means of clusters. (n,) int64.
 
     `nearest` (n,) is the nearest neighbour of each sample by another distance, if there is one.
     """
-    with warnings.catch_warnings():  # on import, where pynndescent is missing
+    with warnings.catch_warnings():  # on import, if pynndescent is missing
         warnings.simplefilter("ignore")
         from finch import FINCH
 

@@ -1,4 +1,4 @@
-"""Graph degree linkage itself on a problem's shared neighbours; the steps of
+"""Graph degree linkage itself on a problem's shared neighbours, in the same steps as
 `gdl_core.GraphDegreeLinkage`.
 """
 

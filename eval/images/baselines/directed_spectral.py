@@ -14,9 +14,10 @@ def directed_embedding(
 ) -> NDArray[np.float64]:
     """Rows of length 1 of the leading eigenvectors of Theta = (Pi^1/2 P Pi^-1/2 + Pi^-1/2 P^T Pi^1/2) / 2.
 
-    P are the transition probabilities of the random walk that follows an edge in proportion to its weight
-    or, with probability `teleport`, jumps to any vertex (from a vertex without edges always); Pi holds its
-    stationary distribution. The jumps make Theta dense; they are an outer product, kept apart.
+    P are the transition probabilities of the random walk that follows an edge in proportion to its weight or,
+    with probability `teleport`, jumps to any vertex (from a vertex without edges always); Pi holds its
+    stationary distribution. The jumps make Theta dense; their part is an outer product, which is kept
+    separately.
 
     Parameters
     ----------

@@ -38,8 +38,8 @@ def graph_linkage(problem: Problem, bandwidth: float) -> NDArray[np.int64]:
     """Average linkage on the K-NN graph made undirected, w_ij = w_ji = (w_ij + w_ji) / 2, from single
     samples.
 
-    This is the linkage by which the clusterer joins clusters without affinity, so it gets a hierarchy without
-    merges. If no edge joins any two clusters, the nearest ones are joined. (n,) int64.
+    This is the linkage by which the clusterer joins clusters without affinity; here it starts from a
+    hierarchy without merges. If no edge joins any two clusters, the nearest ones are joined. (n,) int64.
     """
     single = MergeTree(np.arange(len(problem)), np.empty((0, 2), np.int64), np.empty(0))
     among = make_distances_among(*problem.metric_space())

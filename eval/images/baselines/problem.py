@@ -1,7 +1,7 @@
 """The input of all methods: features, distances and neighbours of one set, each computed once.
 
-Stages (neighbours, distances, eigenvectors) are kept in a folder, so that methods that run in processes of
-their own share them. A method's time includes the time of the stages that it uses, even if another method
+Stages (neighbours, distances, eigenvectors) are kept in a folder, so that methods that run in separate
+processes share them. A method's time includes the time of the stages that it uses, even if another method
 computed them.
 """
 
@@ -23,7 +23,7 @@ from gdl_core import AffinityGraph, KnnGraph, affinity_graph, knn_graph
 
 @dataclass
 class Clock:
-    """Wall and CPU seconds of its `with` block, or added to it."""
+    """Wall and CPU seconds of its `with` blocks, and seconds added to it."""
 
     wall: float = 0.0
     cpu: float = 0.0
@@ -45,7 +45,7 @@ class Stages:
     """Arrays by name in `folder`, with the seconds that they took.
 
     `search` and `shared` are the seconds of the stages that this object took from the folder instead of
-    computing them, each counted once: of neighbours and distances, and of all others.
+    computing them: `search` of neighbours and distances, `shared` of all others. Each stage is counted once.
     """
 
     folder: Path
@@ -74,7 +74,7 @@ class Stages:
         for key, array in arrays.items():
             np.save(beside / f"{key}.npy", array)
         (beside / "seconds.json").write_text(json.dumps({"wall": clock.wall, "cpu": clock.cpu}))
-        if not place.is_dir():  # else another process was faster, with the same result
+        if not place.is_dir():  # otherwise another process was faster, with the same result
             beside.rename(place)
 
 

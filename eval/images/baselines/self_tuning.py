@@ -14,8 +14,8 @@ SCALE_NEIGHBOR = 7
 def locally_scaled_graph(knn: KnnGraph, scale_neighbor: int = SCALE_NEIGHBOR) -> csr_matrix:
     """w_ij = exp(-d_ij^2 / (s_i s_j)) on the K-NN graph, made undirected by (W + W^T) / 2.
 
-    s_i is the distance to neighbour 7; (n, n). The authors use the full matrix; all graph-based methods are
-    compared on one graph here.
+    s_i is the distance to neighbour 7; (n, n). The authors use the full matrix; here all graph-based methods
+    are compared on the same graph.
     """
     scale = knn.distances[:, min(scale_neighbor, knn.n_neighbors) - 1]  # (n,)
     product = scale[:, None] * scale[knn.indices]
@@ -27,7 +27,7 @@ def locally_scaled_graph(knn: KnnGraph, scale_neighbor: int = SCALE_NEIGHBOR) ->
 
 
 def alignment_cost(z: NDArray) -> float:
-    """J = sum_ij Z_ij^2 / M_i^2, M_i = max_j |Z_ij| (their Eq. 3); n if each row has one entry."""
+    """J = sum_ij Z_ij^2 / M_i^2, M_i = max_j |Z_ij| (their Eq. 3); n if each row has one nonzero entry."""
     return float((z**2 / (z**2).max(axis=1, keepdims=True)).sum())
 
 
@@ -44,8 +44,8 @@ def alignment_gradient(x: NDArray, rotation: NDArray) -> NDArray:
 def self_tuning(embedding: NDArray, seed: int, max_iter: int = 200, tol: float = 1e-6) -> NDArray[np.int64]:
     """The column of the largest entry of each row of Z = X R, R the rotation with the least `alignment_cost`.
 
-    Descends along the gradient over the rotations, R exp(t A) with A antisymmetric, t by halving; the
-    authors go over the Givens angles of the same rotations. Starts from the rotation of normalised cuts.
+    Descends along the gradient over the rotations, R exp(t A) with A antisymmetric; t is found by halving.
+    The authors optimise the Givens angles of the same rotations. Starts from the rotation of normalised cuts.
 
     Parameters
     ----------

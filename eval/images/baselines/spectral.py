@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 from sklearn.cluster import KMeans
 
-DENSE = 3000  # samples; up to so many a matrix is decomposed whole
-FEW = 20  # eigenvectors; up to so many are looked for without factorising first
+DENSE = 3000  # samples; the matrix of up to this many is decomposed as a dense matrix
+FEW = 20  # eigenvectors; up to this many are searched for without a factorisation first
 SHIFT = 1.0001  # above all eigenvalues
 
 Outer = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -40,7 +40,7 @@ def spectral_embedding(s: csr_matrix, n_clusters: int, seed: int = 0) -> NDArray
     parts = np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part))[:-1])
     parts.sort(key=len, reverse=True)
     values, vectors = [], []
-    for members in parts[:n_clusters]:  # of equal eigenvalues those of the largest parts count
+    for members in parts[:n_clusters]:  # among equal eigenvalues, those of the largest parts count
         value, vector = leading_eigenvectors(matrix[members][:, members], n_clusters, seed)
         values.append(value)
         vectors.append((members, vector))
@@ -135,7 +135,7 @@ def unit_rows(x: NDArray) -> NDArray:
 def njw(embedding: NDArray, seed: int) -> NDArray[np.int64]:
     """Ng, Jordan, Weiss 2001: k-means of the rows, the best of ten starts. (n,) int64."""
     k = embedding.shape[1]
-    with warnings.catch_warnings():  # fewer distinct rows than clusters: the labels say so
+    with warnings.catch_warnings():  # fewer distinct rows than clusters, which the labels show
         warnings.filterwarnings("ignore", "Number of distinct clusters")
         return KMeans(k, n_init=10, random_state=seed).fit(embedding).labels_.astype(np.int64)
 
@@ -144,9 +144,9 @@ def ncuts(embedding: NDArray, seed: int, max_iter: int = 200, n_starts: int = 10
     """Yu and Shi 2003, multiclass normalised cuts: the rotation that brings the rows nearest to indicator
     vectors.
 
-    Starts from rows of the embedding as orthogonal to each other as can be, alternates between the best
-    discrete solution (row maxima) and the best rotation (SVD); the nearest solution over `n_starts`
-    choices of the first row is kept.
+    Starts from rows of the embedding that are as orthogonal to each other as possible, and alternates between
+    the best discrete solution (row maxima) and the best rotation (SVD). Of the solutions for `n_starts`
+    choices of the first row, the nearest one is kept.
     """
     rng = np.random.default_rng(seed)
     n, k = embedding.shape

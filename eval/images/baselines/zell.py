@@ -20,7 +20,7 @@ Z = 0.01
 
 
 def transition_matrix(graph: AffinityGraph) -> csr_matrix:
-    """P of the graph, a loop of weight 1 added at each vertex. (n, n)."""
+    """P of the graph, with a loop of weight 1 added at each vertex. (n, n)."""
     w = graph.to_csr() + identity(graph.n_samples, format="csr")
     return (diags(1 / np.asarray(w.sum(axis=1)).ravel()) @ w).tocsr()
 
@@ -41,9 +41,9 @@ def incremental_popularity(p: NDArray, a: NDArray, b: NDArray, z: float = Z) -> 
 def zell(graph: AffinityGraph, initial_labels: NDArray, n_clusters: int, z: float = Z) -> MergeTree:
     """Merge the pair of largest incremental popularity until n_clusters are left or none has a positive one.
 
-    The diagonal of the inverse is the series sum_l z^l (P^l)_pp over the closed walks of p, cut after l =
-    3, which leaves out about z^2 = 10^-4 of an affinity. With this cut, only vertices with an edge to or from
-    the other cluster count. Of equal pairs the one with the smaller node numbers is merged first.
+    The diagonal of the inverse is the series sum_l z^l (P^l)_pp over the closed walks of p, cut after l = 3,
+    which leaves out about z^2 = 10^-4 of an affinity. With this cut, only vertices with an edge to or from
+    the other cluster count. Among equal pairs, the one with the smaller node numbers is merged first.
 
     Returns
     -------
@@ -83,8 +83,8 @@ def zell(graph: AffinityGraph, initial_labels: NDArray, n_clusters: int, z: floa
 
 
 def _find_joinable(graph, labels):
-    """For each cluster those that an edge joins to it, in either direction: their unions may later be joined
-    both ways.
+    """For each cluster, the clusters that an edge joins to it in either direction, because their unions may
+    later be joined in both directions.
     """
     source, target = np.repeat(labels, np.diff(graph.indptr)), labels[graph.indices]
     other = (source != target) & (graph.weights > 0)
@@ -105,7 +105,7 @@ def _inherit(near, a, b, new):
 
 
 class _Walks:
-    """P by rows and by columns, and room for the kernel."""
+    """P by rows and by columns, and buffers for the kernel."""
 
     def __init__(self, p, z):
         columns = p.T.tocsr()
@@ -149,9 +149,7 @@ def _affinity(smaller, a, b, size_b, node, rp, ri, rv, cp, ci, cv, into, seen, f
 
 @inner
 def _gain(p, own, other, node, rp, ri, rv, cp, ci, cv, into, z):
-    """ln ((I - z P_C)^-1)_pp in the union less that in p's own cluster, from closed walks of up to 3
-    steps.
-    """
+    """ln ((I - z P_C)^-1)_pp in the union minus that in p's cluster, from closed walks of up to 3 steps."""
     for e in range(cp[p], cp[p + 1]):
         if node[ci[e]] == own or node[ci[e]] == other:
             into[ci[e]] = cv[e]  # P_rp

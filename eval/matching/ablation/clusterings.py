@@ -30,7 +30,7 @@ Labels = NDArray[np.int64]
 
 
 def one_cluster(correspondences, knn, graph, initial, config) -> Labels:
-    """Put all in one cluster."""
+    """Put all correspondences into one cluster."""
     return np.zeros(len(correspondences), np.int64)
 
 
@@ -43,7 +43,7 @@ def components(correspondences, knn: KnnGraph, graph: AffinityGraph, initial, co
 
 
 def components_above(least_weight: float) -> Callable:
-    """Connected components of the links that weigh more than `least_weight` both ways."""
+    """Connected components of the mutual links with a weight of more than `least_weight`."""
 
     def cluster(correspondences, knn, graph: AffinityGraph, initial, config) -> Labels:
         return _components(correspondences, graph, least_weight)
@@ -52,7 +52,7 @@ def components_above(least_weight: float) -> Callable:
 
 
 def _components(correspondences, graph: AffinityGraph, least: float) -> Labels:
-    """Connected components of mutual links: the root of w_ij w_ji is more than `least`."""
+    """Connected components of the mutual links for which the root of w_ij w_ji is more than `least`."""
     m = len(correspondences)
     weights = csr_array((graph.weights, graph.indices, graph.indptr), shape=(m, m))
     links = weights.multiply(weights.T) > least**2

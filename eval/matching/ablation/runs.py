@@ -1,4 +1,5 @@
-"""What the clustering and each stage of the grouping contribute: the same pairs, one thing changed at a time.
+"""What the clustering and each stage of the grouping contribute: one thing at a time is changed on the same
+pairs.
 
 Five kinds of data: composites, composites that show every object twice, strongly bent composites, scenes of
 one bent or two rigid prints (`synth.tabletop`), and photographs of tabletops with labelled points, each with
@@ -33,7 +34,7 @@ from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 from synth.tabletop import Tabletop as Scene
 
-SIZES = (1000, 1500, 2000, 3000, 4000)  # of the lists of a table top
+SIZES = (1000, 1500, 2000, 3000, 4000)  # lengths of the lists of candidates of a tabletop
 SETTINGS = {  # M, sigma_n of the pairs of a kind, in turn
     "composites": ((1, 5), (3, 5), (5, 5), (3, 0), (3, 15), (1, 15), (2, 10), (5, 0)),
     "copies": ((1, 5), (2, 5), (3, 5), (2, 0), (2, 15), (4, 5), (3, 10), (1, 15)),

@@ -98,7 +98,8 @@ def changed_settings() -> dict[str, Variant]:
         own = getattr(DEFAULT, part)
         for field in fields(own):
             value, declared = getattr(own, field.name), field.metadata[DECLARED]
-            if field.name == "bandwidth" or not isinstance(value, int | float):  # that is for the paper's way
+            # only the paper's method uses the bandwidth
+            if field.name == "bandwidth" or not isinstance(value, int | float):
                 continue
             for factor in (0.5, 2.0):
                 other = type(value)(min(max(factor * value, declared.least), declared.most))

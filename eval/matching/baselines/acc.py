@@ -1,13 +1,13 @@
 """Agglomerative correspondence clustering (ACC: Cho, Lee and Lee, ICCV 2009).
 
 Notation: D(a, b), the adaptive partial linkage of two clusters, is the mean of the k smallest of their
-|a| |b| distances, k = min(|a|, |b|, cap): single linkage for a single correspondence, near average
-linkage for two large clusters with a large cap. Clusters with the smallest D merge until it exceeds the
+|a| |b| distances, k = min(|a|, |b|, cap): single linkage for a single correspondence, near average linkage
+for two large clusters with a large cap. The two clusters with the smallest D are merged until D exceeds the
 threshold; small clusters, and those that cover little of either image, are then removed as outliers.
 
 The original program is not available. The distance, the linkage and the two rules of removal are the paper's;
-the cap, the units of the rules (a count; the area of the convex hull in square pixels, in both images)
-and the values below are chosen here, the latter by `scripts/maintain/tune_rivals.py`.
+the cap and the units of the rules (a count; the area of the convex hull in square pixels, in both images)
+were chosen here, and the values below were tuned by `scripts/maintain/tune_rivals.py`.
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ def _agglomerate(d, threshold, cap):  # noqa: C901
             if i != j and d[i, j] <= threshold:
                 linkage[i, j] = d[i, j]
     alive = np.ones(m, np.bool_)
-    members = np.arange(m)  # the members of a cluster stand in a chain: head -> following[head] -> ...
+    members = np.arange(m)  # the members of a cluster form a chain: head -> following[head] -> ...
     following = np.full(m, -1)
     last = np.arange(m)
     size = np.ones(m, np.int64)
@@ -128,7 +128,7 @@ def _agglomerate(d, threshold, cap):  # noqa: C901
 @inner
 def _mean_of_smallest(d, a, b, following, k):
     """Mean of the k smallest distances between two chains of members."""
-    smallest = np.full(k, np.inf, np.float32)  # rising
+    smallest = np.full(k, np.inf, np.float32)  # ascending
     i = a
     while i >= 0:
         j = b

@@ -1,6 +1,6 @@
 """General clustering tools on the distances of correspondences: HDBSCAN and average linkage.
 
-Both come from libraries; added is only what a user would add to leave out outliers: a maximum distance and a
+Both come from libraries. Only what a user would need to leave out outliers is added: a maximum distance and a
 minimum size.
 """
 

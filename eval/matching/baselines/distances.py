@@ -1,4 +1,4 @@
-"""The full matrix of ACC distances, which baselines work on (see `matching.correspondences.distances`)."""
+"""The full matrix of ACC distances, on which baselines work (see `matching.correspondences.distances`)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -111,7 +111,7 @@ def _all_shifts(indptr, indices, data, order):
 
 @inner
 def _known_mode(support, x, in_support):
-    """The mode found before whose support carries at least half of x, else -1."""
+    """The mode found earlier whose support carries at least half of x; -1 if there is none."""
     c = in_support[support[np.argmax(x)]]
     if c < 0:
         return -1
@@ -179,7 +179,7 @@ def _replicate(indptr, indices, data, support, x, in_support, place):
 
 @inner(fastmath={"reassoc", "contract"})
 def _dot(x, y):
-    # the sum's order is fixed at compile time; a BLAS would choose another, and start threads as well
+    # the order of the sum is fixed at compile time; a BLAS would choose another order, and start threads
     total = 0.0
     for k in range(len(x)):
         total += x[k] * y[k]

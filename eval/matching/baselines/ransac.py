@@ -50,9 +50,11 @@ def ransac(distances: NDArray | None, candidates, params: RansacParams = RansacP
 
 
 def sequential_ransac(xy0: NDArray, xy1: NDArray, score: NDArray, params: RansacParams) -> NDArray[np.int64]:
-    """Homographies by USAC MAGSAC (`cv2.findHomography`), one after another, each without earlier inliers."""
+    """Homographies by USAC MAGSAC (`cv2.findHomography`), one after another, each without the inliers of
+    those before.
+    """
     labels = np.full(len(score), -1, np.int64)
-    rest = np.argsort(score, kind="stable")  # PROSAC takes the order for the quality
+    rest = np.argsort(score, kind="stable")  # PROSAC takes earlier matches to be better
     for c in range(params.max_models):
         if len(rest) < max(4, params.min_inliers):
             break

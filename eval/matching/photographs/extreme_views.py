@@ -22,10 +22,10 @@ from matching.objects.transforms import apply_transform
 from synth.photographs import read_folder, read_picture
 
 TILTS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
-NEAR = 8.0  # pixels of either image that a right match is off, at most
-LEAST_RIGHT, LEAST_SHARE = 10, 0.6  # matches of a solved pair, and of all that are kept
+NEAR = 8.0  # largest error of a right match, in pixels of either image
+LEAST_RIGHT, LEAST_SHARE = 10, 0.6  # right matches of a solved pair, and their share of all matches kept
 NOISE = 3.0  # standard deviation of the grey levels of a tilted picture
-RATIO, ASIFT_TOLERANCE, LEAST_ASIFT = 0.75, 4.0, 12  # of the rival: ratio test, MAGSAC, inliers
+RATIO, ASIFT_TOLERANCE, LEAST_ASIFT = 0.75, 4.0, 12  # the rival's ratio test, MAGSAC, inliers
 METHODS = ("plain", "views", "ASIFT")
 
 
@@ -72,8 +72,8 @@ def tilt_picture(
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
     """A picture as a weak-perspective camera sees it from the side, and the homography to it.
 
-    It is squeezed `tilt` times in the direction of `angle`, by blurring as a lens does and sampling, turned
-    by a random angle, and put on noise.
+    The picture is squeezed `tilt` times in the direction of `angle` (it is blurred as by a lens, then
+    sampled), turned by a random angle, and put on a background of noise.
     """
     height, width = image.shape[:2]
     c, s = np.cos(angle), np.sin(angle)

@@ -18,21 +18,22 @@ from eval.common.options import peak_megabytes
 
 CODECS = ("png", "jpeg", "tiff", "webp")
 DAMAGES = ("truncated", "bit-flipped", "wrong header")
-MODES = {  # that are chosen from, besides 16-bit grey; RGB instead where the choice isn't here
+MODES = {  # that a codec knows, besides 16-bit grey; if another mode is drawn, the file is RGB
     "png": ("1", "L", "RGB", "RGBA"),
     "jpeg": ("L", "RGB"),
     "tiff": ("1", "L", "RGB", "RGBA"),
     "webp": ("RGB", "RGBA"),
 }
 ROOT = Path(__file__).resolve().parents[3]
-TIME_LIMIT = 60.0  # seconds a file
-MEMORY_LIMIT = 2_000  # MB a file
+TIME_LIMIT = 60.0  # seconds for a file
+MEMORY_LIMIT = 2_000  # MB for a file
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one file: the command's exit status (None: it had none), seconds, peak memory in MB,
-    standard error, and what is wrong ("": nothing)."""
+    """The outcome of one file: the command's exit status (None if a signal ended it), seconds, peak memory
+    in MB, standard error, and what is wrong ("" if nothing is).
+    """
 
     name: str
     status: int | None
@@ -43,7 +44,7 @@ class Outcome:
 
 
 def make_damaged_files(picture: NDArray[np.uint8], n: int, seed: int) -> list[tuple[str, bytes]]:
-    """n files (name, content), each codec and damage in turn; same arguments, same bytes."""
+    """n files (name, content) with each codec and damage in turn; the same arguments give the same bytes."""
     files = []
     for k, rng in enumerate(np.random.default_rng(seed).spawn(n)):
         codec, damage = CODECS[k % len(CODECS)], DAMAGES[k // len(CODECS) % len(DAMAGES)]
@@ -128,7 +129,7 @@ def _wait(process, deadline):
 
 
 def _fault(status, seconds, memory, error, out, path):
-    """What is wrong with how the command ended, "" for nothing."""
+    """What is wrong with the way the command ended; "" if nothing is."""
     lines = error.splitlines()
     if "Traceback" in error:
         return "traceback"
@@ -143,5 +144,5 @@ def _fault(status, seconds, memory, error, out, path):
     if status == 2 and out.exists():
         return "left an output folder"
     if status != 2 and lines:
-        return "noise on standard error"
+        return "unexpected output on standard error"
     return ""

@@ -19,10 +19,12 @@ THRESHOLD = 3.0  # px, of the rival's RANSAC
 
 
 def sequence(folder: Path) -> Iterator[tuple[int, Path, Path, NDArray[np.float64]]]:
-    """Number N, image 1, image N and the homography (3, 3) between them, by N. Raises ValueError for none."""
+    """Number N, image 1, image N and the homography (3, 3) between them, by N. Raises ValueError if there are
+    none.
+    """
     found = [(int(p.stem[4:-1]), p) for p in folder.glob("H1to*p.txt")]
     if not found:
-        raise ValueError(f"{folder} must hold H1to2p.txt or others like it, found none")
+        raise ValueError(f"{folder} must hold homographies (H1to2p.txt, H1to3p.txt, ...), found none")
     for number, path in sorted(found):
         yield number, _image(folder, 1), _image(folder, number), np.loadtxt(path)
 

@@ -52,8 +52,10 @@ class LabelledPair:
 
 @dataclass(frozen=True)
 class PairScore:
-    """Objects in all and found; clusters of found objects; mixed clusters; clusters on nothing labelled;
-    matches kept, and the share with their cluster's label among those near a labelled point."""
+    """The number of objects and how many are found; clusters of found objects; mixed clusters; clusters on
+    nothing labelled; matches kept, and the share with their cluster's label among those near a labelled
+    point.
+    """
 
     objects: int
     found: int

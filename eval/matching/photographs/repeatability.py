@@ -1,5 +1,5 @@
 """How many key points of a picture are found again in a turned and scaled copy of it (Mikolajczyk et al., A
-comparison of affine region detectors, IJCV 2005), for this program's and OpenCV's.
+comparison of affine region detectors, IJCV 2005), for the key points of this program and of OpenCV.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from matching.features.extraction import rotation
 from matching.features.keypoints import dog_keypoints
 
 DETECTORS = ("gdl-match", "opencv")
-BORDER = 20  # pixels of the copy in which none is looked for
+BORDER = 20  # width of the edge of the copy in which no key point is looked for, pixels
 
 
 def detect(name, grey, n_threads=1):
@@ -24,7 +24,8 @@ def detect(name, grey, n_threads=1):
         return found.xy, found.sigma
     rows = np.array([(*k.pt, k.size / 2) for k in cv2.SIFT_create().detect(grey)]).reshape(-1, 3)
     rows = np.unique(rows, axis=0)  # one for each orientation
-    # OpenCV doubles the image without moving the pixel grid: all lie a quarter of a pixel too far on.
+    # OpenCV doubles the image without moving the pixel grid, so all key points lie a quarter of a pixel too
+    # far right and down.
     return rows[:, :2] - 0.25, rows[:, 2]
 
 
@@ -41,7 +42,8 @@ def turned_copy(grey, angle, scale, rng, noise=2.0):
 
 def found_again(key_points, copys, matrix, shape):
     """(n,) pixels: for each key point whose place lies in the copy, the distance to the nearest key point of
-    the copy at about the same scale; nan if none is within 1.5 times the scale, or 1.5 pixels if more.
+    the copy at about the same scale; nan if none is within 1.5 times the scale, or within 1.5 pixels if that
+    is more.
 
     key_points, copys : centres (n, 2) and scales (n,); shape : (h, w) of the copy
     """

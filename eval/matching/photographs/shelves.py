@@ -31,9 +31,9 @@ from matching.pipelines.description import describe_picture
 from matching.pipelines.pair import match_described
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
-LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray ones
-SAME = 0.5  # intersection over union of a frame and the instance that it is of
-ASIDE = 0.25  # sizes of a product by which neighbours may stand otherwise in the other scene
+LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray matches
+SAME = 0.5  # least intersection over union of a frame and the instance that it shows
+ASIDE = 0.25  # sizes of a product by which the places of neighbours may differ between scenes
 COVERED = 0.5  # share of an instance inside an outline that makes it covered
 SCENE_COLUMNS = (
     *("pair", "objects", "spanning", "side_by_side", "labelled", "same_product", "other_product"),
@@ -138,7 +138,7 @@ def _shown(data, scene, entry):
 
 
 def find_owners(pair: ShelfPair, xy1: NDArray, cluster: NDArray) -> list[int]:
-    """For each object the instance that holds at least 80 % of its matches, -1 for none.
+    """For each object, the instance that holds at least 80 % of its matches; -1 if there is none.
 
     xy1 (m, 2) are pixels of the scene, cluster (m,) the object of each match, -1 for an outlier.
     """
@@ -214,7 +214,7 @@ def measure_counts(data: Path, config: MatchConfig) -> Iterator[dict]:
 
 
 def find_standing(frame: NDArray, instances: list[Instance]) -> int:
-    """The instance that a frame (4, 2) is of: by intersection over union, at least `SAME`; -1 for none."""
+    """The instance that a frame (4, 2) shows: the intersection over union is at least `SAME`; -1 for none."""
     shape = shapely.make_valid(shapely.Polygon(frame))
     overlaps = [
         max(
@@ -286,7 +286,7 @@ def format_table(rows: list[dict]) -> str:
 
 
 def find_instances(xy: NDArray, instances: list[Instance]) -> NDArray[np.int64]:
-    """The instance in which each point (n, 2) lies, of several the one with the nearest centre; -1: none."""
+    """The instance in which each point (n, 2) lies; of several, the one with the nearest centre; or -1."""
     found, nearest = np.full(len(xy), -1), np.full(len(xy), np.inf)
     for k, instance in enumerate(instances):
         distance = np.linalg.norm(xy - instance.quads[0].mean(axis=0), axis=1)
@@ -306,7 +306,8 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
         side_by_side : of these, those whose instances have the same arrangement in both scenes, so that
             they move as one (`stand_alike`)
         labelled : with matches that lie in an instance in both scenes
-        same_product, other_product : of these, those most of whose such matches join the same product, or not
+        same_product, other_product : of these, those most of whose such matches join the same product, or
+            different ones
         instance_pairs : pairs of instances of the same print, one in each scene
         found : of these, those joined by at least `LEAST` matches of one object
         over_unmatched : objects whose outline covers an instance in which they have no match, in either scene

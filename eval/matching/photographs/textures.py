@@ -1,4 +1,4 @@
-"""Objects found in pairs of unrelated fine textures, where there are none, and the cost of such textures."""
+"""Objects found in pairs of unrelated fine textures, which have none in common, and what such pairs cost."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def draw_scores(found: Stages, path: Path) -> None:
     if kept.any():  # the gap below the lowest score, down to 0, counts as well
         below = scores[~kept].max(initial=0.0)
         axis.axhline((scores[kept].min() + below) / 2, color="#D55E00", ls="--", label="largest gap")
-    axis.set(xlabel="cluster, by falling score", ylabel="connectivity score", ylim=(0, 1), xticks=rank)
+    axis.set(xlabel="cluster, by descending score", ylabel="connectivity score", ylim=(0, 1), xticks=rank)
     axis.legend(frameon=False)
     _save(figure, path)
 

@@ -20,7 +20,7 @@ from matching.grouping.graph import build_graph
 from matching.pipelines.pair import find_objects
 from matching.stages import Stages
 
-SIFT_RANSAC = "sift-ransac"  # has matches of its own
+SIFT_RANSAC = "sift-ransac"  # finds its own matches
 
 
 def _gdl_configs() -> dict[str, MatchConfig]:

@@ -14,7 +14,7 @@ from eval.matching.synthetic.stages import SUFFIX
 from eval.matching.synthetic.sweep import SWEEPS
 
 FACTORS = {"n_outliers": "number of outliers", "sigma": "deformation σₙ (px)", "n_common": "common objects M"}
-# Okabe and Ito's colours, which the colour-blind can tell apart; a rival with the stages has its own, dashed
+# Okabe and Ito's colours, which the colour-blind can tell apart; a rival with the stages is dashed
 STYLES = {
     "agdl": ("#000000", "o"),
     "gdl-u": ("#777777", "."),
@@ -61,7 +61,7 @@ MEASURES: dict[str, Callable[[list[dict], str], float]] = {"F": mean, "objects f
 
 
 def win_share(rows: list[dict], rivals: tuple[str, ...] = ("acc", "graph-shift")) -> tuple[float, int]:
-    """Share of the trials in which AGDL's F is higher than that of all `rivals`, and how many trials."""
+    """Share of the trials in which AGDL's F is higher than that of all `rivals`, and the number of trials."""
     f = _group_by_trial(rows)
     both = [t for t in f.values() if {"agdl", *rivals} <= t.keys()]
     won = [t["agdl"] > max(t[r] for r in rivals) for t in both]
@@ -192,7 +192,7 @@ def draw(rows: list[dict], path: Path) -> None:
 
 
 def _lower_edge(rows: list[dict]) -> float:
-    """A tenth below the least mean at any point, so that the panels use their height."""
+    """A tenth below the smallest mean at any point, so that the panels use their height."""
     points = {tuple(row[f] for f in ("method", *SWEEPS)) for row in rows if row["method"] != SIFT_RANSAC}
     means = (mean([r for r in rows if tuple(r[f] for f in SWEEPS) == p[1:]], p[0]) for p in points)
     least = min(means, default=0.0)

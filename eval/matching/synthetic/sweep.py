@@ -1,8 +1,8 @@
 """The sweeps of the object-matching experiment (the paper's Fig. 6): plan, run, resume.
 
-Three sweeps of three panels each vary one of the number of outliers, sigma_n and the number M of common
-objects; the other two are fixed. All sweeps share their composite pairs. Finished pairs go to a journal,
-a line each, so a stopped run continues where it stopped.
+Each of the three sweeps varies one factor (the number of outliers, sigma_n, or the number M of common
+objects) in three panels, in which the other two are fixed. All sweeps share their composite pairs. Finished
+pairs are written to a journal, one line for each, so a stopped run continues where it stopped.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ COLUMNS = (*_POINT, *_MEASURES, *_SCORES, *_OBJECTS, *_ORIGIN)
 
 @dataclass(frozen=True, order=True)
 class Trial:
-    """A point of a sweep: the one it belongs to (an index into SWEEPS) and the three factors."""
+    """A point of a sweep: the sweep that it belongs to (an index into SWEEPS) and the three factors."""
 
     sweep: int
     n_outliers: int
@@ -47,7 +47,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Plan:
-    """Points of the sweeps, seeds, methods and the variant of the pairs."""
+    """The points of the sweeps, the seeds, the methods and the variant of the pairs."""
 
     points: tuple[Trial, ...]
     seeds: tuple[int, ...]

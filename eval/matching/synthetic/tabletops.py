@@ -1,4 +1,5 @@
-"""How far things must move relative to each other to be told apart, and how far one may bend and stay whole.
+"""How far things must move relative to each other to be told apart, and how far one thing may bend and stay
+whole.
 
 Scenes of `synth.tabletop` on a plain table: two rigid prints, one of which moves away or turns, a print that
 moves on a larger one, and one print with a blank band across it that bends.
@@ -37,7 +38,7 @@ COLUMNS = ("kind", "amount", "seed", "right", "objects")
 
 
 def make_scene(photographs: Photographs, kind: str, amount: float, seed: int) -> Tabletop:
-    """Two pictures; the first things are those of `is_right`."""
+    """Two pictures; the first things are those that `is_right` judges."""
     rng = np.random.default_rng([list(AMOUNTS).index(kind), seed])
     middle = np.array([480.0, 360.0])
     if kind == "bend":
@@ -121,7 +122,7 @@ def summary(rows: Iterable[dict]) -> str:
 
 
 def draw(rows: Iterable[dict], path: Path) -> None:
-    """The diagram: shares over amounts, with a panel for pairs of things and one for single things."""
+    """The diagram: shares against amounts, with panels for pairs of things and one for single things."""
     import matplotlib
 
     matplotlib.use("Agg")

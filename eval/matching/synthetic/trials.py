@@ -1,9 +1,9 @@
 """One composite pair, its candidates, and the trials on them.
 
 A trial is a pair with a chosen number of outliers. Its list holds all true candidates among the best 3,000,
-and the n_outliers false ones with the smallest descriptor distances, from beyond the best 3,000 if these
-hold fewer. The pool behind the list holds the next best of all others, as many as the list has, the same for
-all methods that use one. Methods are judged on the list.
+and the n_outliers false ones with the smallest descriptor distances, some of them from beyond the best 3,000
+if these hold fewer. The pool behind the list holds the next best of all others, as many as the list has, the
+same for all methods that use one. Methods are judged on the list.
 """
 
 import time
@@ -62,7 +62,7 @@ class LabelledCandidates:
     best: NDArray[np.bool_]
 
     def with_outliers(self, n_outliers: int) -> Trial:
-        """The trial's list and pool; ties of the score by the order of the candidates."""
+        """The trial's list and pool; among equal scores, the order of the candidates decides."""
         order = np.argsort(self.candidates.score, kind="stable")
         false = order[self.instance[order] < 0][:n_outliers]
         chosen = (self.instance >= 0) & self.best

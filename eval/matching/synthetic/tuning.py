@@ -1,8 +1,8 @@
 """Parameters of the rivals: the same random search for each, on composites that no test uses.
 
 Every rival gets as many draws as any other, alone and with the stages around it: the values in the code,
-draws from its ranges, then draws near the best of these. The one with the best mean F over the tuning trials
-wins. Tuning seeds are 1000 to 1007, the sweep's are `eval.matching.synthetic.sweep.FIRST_SEED` and up.
+draws from its ranges, then draws near the best of these. The parameters with the best mean F over the tuning
+trials win. Tuning seeds are 1000 to 1007, the sweep's are `eval.matching.synthetic.sweep.FIRST_SEED` and up.
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ TRIALS = (
     (1600, 15, 4),
 )
 
-# a pair of numbers is a range: whole numbers where both are, logarithmic; a tuple of strings is a choice
+# a pair of numbers is a logarithmic range, of whole numbers if both are whole; a tuple of strings is a choice
 RANGES: dict[str, dict[str, tuple]] = {
     "acc": {
         "threshold": (1.0, 40.0),
@@ -136,12 +136,12 @@ def _labels(method: str, params, trial: Trial) -> NDArray[np.int64]:
 
 
 def draw(ranges: dict[str, tuple], rng: np.random.Generator) -> dict:
-    """One value of every range."""
+    """Draw one value from each range."""
     return {name: _value(values, rng) for name, values in ranges.items()}
 
 
 def draw_near(params, ranges: dict[str, tuple], rng: np.random.Generator) -> dict:
-    """Values within about a third of the given ones, inside the ranges; choices stay."""
+    """Draw values within about a third of the given ones and inside the ranges; choices stay as they are."""
     result = {}
     for name, values in ranges.items():
         if isinstance(values[0], str):

@@ -59,7 +59,7 @@ def test_noise_is_drawn_from_its_seed(folder):
         ("frgc", "set frgc is not available: FRGC"),
         ("coil200", "set must be one of digits.*got coil200"),
         ("usps9298", "usps9298 needs a folder with usps9298.npz"),
-        ("mnist_test", "mnist_test needs a download: --fetch mnist_test"),
+        ("mnist_test", "mnist_test needs a download: add --fetch mnist_test"),
     ],
 )
 def test_names_that_cannot_be_read(folder, name, message):

@@ -71,6 +71,6 @@ def test_faults_are_seen(tmp_path):
     assert fault(2) == "no reason given"
     assert fault(2, "error: damaged") != ""
     assert fault(2, "warning\nerror: a.png") != ""
-    assert fault(0, "libtiff: warning") == "noise on standard error"
+    assert fault(0, "libtiff: warning") == "unexpected output on standard error"
     (tmp_path / "out").mkdir()
     assert fault(2, "error: a.png", out="out") == "left an output folder"
