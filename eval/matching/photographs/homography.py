@@ -24,7 +24,7 @@ def sequence(folder: Path) -> Iterator[tuple[int, Path, Path, NDArray[np.float64
     """
     found = [(int(p.stem[4:-1]), p) for p in folder.glob("H1to*p.txt")]
     if not found:
-        raise ValueError(f"{folder} must hold homographies (H1to2p.txt, H1to3p.txt, ...), found none")
+        raise ValueError(f"{folder} must hold H1to2p.txt, H1to3p.txt, ... (homographies), found none")
     for number, path in sorted(found):
         yield number, _image(folder, 1), _image(folder, number), np.loadtxt(path)
 
