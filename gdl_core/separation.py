@@ -20,9 +20,9 @@ def count_separate_clusters(
     samples within them (`crossing_weights`). If the boundary runs through a valley, few edges cross it, and
     these are light. If it runs through a cluster, it cuts the neighbourhoods of samples, however short it is.
     How deep the shallowest valley is depends on the data. So the merges are sorted by these weights, and
-    those below the largest gap between two successive weights join separate clusters. Merges up to 0.015
-    always do, and merges of 0.15 or more never do. The gap below the first merge counts only if the weight of
-    that merge is at least 0.05.
+    those below the largest gap between two successive weights join separate clusters. Merges with a weight of
+    up to 0.015 always do, and merges with 0.15 or more never do. The gap below the first merge counts only if
+    the weight of that merge is at least 0.05.
 
     A merge counts only if both of its clusters are communities in the weak sense (Radicchi et al., PNAS
     2004): the edges that lead out of each have at most as much weight as those that stay inside. In many
