@@ -47,7 +47,7 @@ def complete_by_distance(
 def complete_tree(
     tree: MergeTree, n_neighbors: int, graph: AffinityGraph, distances_among: DistancesAmong | None
 ) -> MergeTree:
-    """Continue as `complete_by_distance` does, when the distances of all samples were dropped to save memory.
+    """Continue as `complete_by_distance` does, after the distances of the samples were dropped.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
     graph : AffinityGraph
         n vertices.
     labels : (n,) int64
-        Clusters 0, 1, ...; -1 belongs to none.
+        Clusters 0, 1, ...; -1 for samples in no cluster.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: fl
     distances : (m, K) float64
         Their distances; inf is no neighbour.
     labels : (n,) int64
-        Clusters 0, 1, ...; -1 belongs to none.
+        Clusters 0, 1, ...; -1 for samples in no cluster.
     sigma2 : float
         Of Eq. 1.
 
@@ -116,7 +116,7 @@ def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
     graph : AffinityGraph
         n vertices.
     labels : (n,) int64
-        Clusters 0, 1, ...; -1 belongs to none.
+        Clusters 0, 1, ...; -1 for samples in no cluster.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def persistences(tree: MergeTree, labels: Ints) -> Floats:
     tree : MergeTree
         Of m merges.
     labels : (n,) int64
-        Clusters 0, 1, ...; -1 belongs to none.
+        Clusters 0, 1, ...; -1 for samples in no cluster.
 
     Returns
     -------

@@ -185,8 +185,11 @@ def check_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: in
     if check_integer("n_clusters", n_clusters) < 1:
         raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
     n_initial = int(labels.max()) + 1 if len(labels) else 0
-    if len(labels) and (labels.min() < 0 or np.bincount(labels, minlength=n_initial).min() == 0):
-        raise ValueError("initial_labels must be 0, 1, ... without gaps")
+    if len(labels) and labels.min() < 0:
+        raise ValueError(f"initial_labels must be 0, 1, ... without gaps, got {labels.min()}")
+    missing = np.flatnonzero(np.bincount(labels, minlength=n_initial) == 0)
+    if len(missing):
+        raise ValueError(f"initial_labels must be 0, 1, ... without gaps, but {missing[0]} is missing")
     return labels, n_initial
 
 

@@ -42,8 +42,8 @@ def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1)
 
     A merge changes the number of such clusters by -1, 0 or +1, so the number rises and falls. Of all cuts
     with the right number, the last one before the final merges without affinity is used; if there is none,
-    the first one after them. If the number is never reached, the size is reduced to the largest one that
-    reaches it. If the merges end before the number falls that low, the cut is after the last merge.
+    the first one among these merges. If the number is never reached, the size is reduced to the largest one
+    that reaches it. If the merges end before the number falls that low, the cut is after the last merge.
 
     Parameters
     ----------

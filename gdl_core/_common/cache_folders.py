@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-VERSIONS = 32  # kept for each kernel: for other types, other processors, and earlier code
+VERSIONS = 32  # how many are kept for each kernel: for other types, other processors, and earlier code
 
 
 def list_cache_folders(source: str, chosen: str) -> list[Path]:
@@ -87,7 +87,7 @@ def read_entry(folders: Sequence[Path], stem: str, key: bytes) -> bytes | None:
 def write_entry(folders: Sequence[Path], stem: str, key: bytes, content: bytes) -> Path | None:
     """Write an entry into the first folder that can be written.
 
-    If a kernel has more than VERSIONS entries, the oldest are removed.
+    If a kernel then has more than VERSIONS entries, the oldest ones are removed.
 
     Parameters
     ----------

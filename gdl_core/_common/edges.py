@@ -1,4 +1,4 @@
-"""Compiled loops over the edges of a graph: a check of them, and the connected components."""
+"""Compiled loops over the edges of a graph: a check of the edges, and the connected components."""
 
 import numpy as np
 

@@ -24,11 +24,11 @@ def njit(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
 
 
 def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
-    """Compile ``function`` on its first call: no GIL, no fast-math, cached on disk.
+    """Compile ``function`` on its first call, without the GIL and without fast-math, and cache it on disk.
 
-    The machine code is kept in the folder ``NUMBA_CACHE_DIR``, or beside the source file, or in the user's
-    cache folder. If none of them can be written, a private folder among the temporary files keeps it; if that
-    fails, too, each process compiles the function.
+    The machine code is kept in the folder that ``NUMBA_CACHE_DIR`` names or, if this variable is not set,
+    beside the source file or in the user's cache folder. If none of these can be written, a private folder
+    among the temporary files keeps it; if that fails, too, each process compiles the function.
 
     Parameters
     ----------

@@ -225,7 +225,7 @@ def _make_numba_cache(function: Callable[..., Any], folder: Path) -> Any:
 
 @contextmanager
 def _numba_folder(folder: Path) -> Iterator[None]:
-    """Let caches of Numba that are made inside use a folder."""
+    """Let the caches of Numba that are made in this context use a folder."""
     with _folder_lock:
         before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
         try:

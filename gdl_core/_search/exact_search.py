@@ -23,7 +23,7 @@ from .._common.types import Array, Bools, Floats, Ints
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
 ANGULAR = ("cosine", "correlation")
-_NEAR_TIE = 1e-9  # relative; rounding of two sums may change a distance by less
+_NEAR_TIE = 1e-9  # relative; the rounding of two sums changes a distance by less than this
 _EPS = np.finfo(np.float64).eps
 _MOST = 2_000_000  # candidates at a time
 _GROWTH = 8  # factor per search, because each costs about as much as the first

@@ -233,8 +233,8 @@ def test_graphs_of_too_many_edges():
     ("labels", "n_clusters", "message"),
     [
         ([0, 1], 1, r"initial_labels must have shape \(3,\), got \(2,\)"),
-        ([0, 0, 2], 1, "without gaps"),
-        ([-1, 0, 1], 1, "without gaps"),
+        ([0, 0, 2], 1, "without gaps, but 1 is missing"),
+        ([-1, 0, 1], 1, "without gaps, got -1"),
         ([0, 1, 2], 0, "n_clusters must be at least 1, got 0"),
         ([0, 1, 2], 2.5, "n_clusters must be an integer, got 2.5"),
         ([0.5, 1.5, 2.5], 1, "initial_labels must be integers, got 0.5"),
