@@ -13,7 +13,7 @@ from gdl_core import GraphDegreeLinkage, knn_graph
 
 CHOSEN = 1_000  # samples that recall is measured on
 SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1))  # pixels
-SMALLEST = 50  # min_cluster_size for NMI: a picture and its shifts are neighbours of each other
+SMALLEST = 50  # min_cluster_size for NMI, because a picture and its shifts are neighbours of each other
 HEAD = ("samples", "method", "CPU s", "recall", "NMI")
 
 

@@ -38,7 +38,7 @@ def choose_photographs(args: argparse.Namespace) -> Photographs:
 
 
 def check_least(args: argparse.Namespace, **least: float) -> None:
-    """Raises ValueError if an option, or one of its values, is below its minimum; None passes.
+    """Raise ValueError if an option, or one of its values, is below its minimum; None passes.
 
     >>> check_least(argparse.Namespace(first_seed=-1), first_seed=0)
     Traceback (most recent call last):
@@ -52,7 +52,7 @@ def check_least(args: argparse.Namespace, **least: float) -> None:
 
 
 def check_between(args: argparse.Namespace, **bounds: tuple[int, int]) -> None:
-    """Raises ValueError for an option outside its bounds; the bounds themselves are allowed.
+    """Raise ValueError for an option outside its bounds; the bounds themselves are allowed.
 
     >>> check_between(argparse.Namespace(copies=10), copies=(1, 9))
     Traceback (most recent call last):
@@ -65,13 +65,13 @@ def check_between(args: argparse.Namespace, **bounds: tuple[int, int]) -> None:
 
 
 def check_jobs(args: argparse.Namespace) -> None:
-    """Raises ValueError for --jobs 0. joblib takes 1, 2, ..., or -1 for all cores, -2 for all but one, ..."""
+    """Raise ValueError for --jobs 0. joblib takes 1, 2, ..., or -1 for all cores, -2 for all but one, ..."""
     if args.jobs == 0:
         raise ValueError("--jobs must not be 0, got 0: give a number of processes, or -1 for all cores")
 
 
 def check_folder(path: Path) -> None:
-    """Raises ValueError, before hours of work, if the folder for the results is a file."""
+    """Raise ValueError, before hours of work, if the folder for the results is a file."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} must be a folder, but it is a file")
 

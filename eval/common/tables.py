@@ -55,7 +55,8 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
         raise ValueError(f"{path} must have the columns {', '.join(columns)}; {missing[0]} is missing")
     for number, row in enumerate(raw, start=1):
         if None in row or None in row.values():
-            raise ValueError(f"{path}: row {number} must have as many fields as the header")
+            n_fields = len(reader.fieldnames or ())
+            raise ValueError(f"{path}: row {number} must have as many fields as the header, {n_fields}")
     rows = [{k: _parse_value(v) for k, v in row.items()} for row in raw]
     if not rows:
         raise ValueError(f"{path} must hold at least one row, found none")

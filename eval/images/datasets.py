@@ -112,7 +112,7 @@ def available(folder: Path | None) -> tuple[str, ...]:
 
 
 def check_name(name: str, folder: Path | None, fetch: Sequence[str] = ()) -> None:
-    """Raises ValueError for a set that `load` could not read, or would have to download although `fetch`
+    """Raise ValueError for a set that `load` could not read, or would have to download although `fetch`
     lacks it.
     """
     if name in NOT_TO_BE_HAD:

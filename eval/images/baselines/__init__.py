@@ -158,7 +158,7 @@ OURS = ("gdl-u", "agdl", "gdl-mcs", "gdl-mcs-10")
 
 
 def check_names(names: tuple[str, ...]) -> None:
-    """Raises ValueError for a name that is not a method's."""
+    """Raise ValueError for a name that no method has."""
     for name in names:
         if name not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {name}")

@@ -11,8 +11,8 @@ def k_medoids(
     """Alternate between assigning samples to the nearest medoid and choosing each cluster's best medoid.
 
     Hastie, Tibshirani, Friedman: The Elements of Statistical Learning, Algorithm 14.2. Starts are drawn as by
-    k-means++ (a sample with a probability proportional to its squared distance); of `n_init` starts, the
-    one with the smallest sum of distances is kept. Ties go to the smallest index.
+    k-means++ (a sample is drawn with a probability proportional to its squared distance); of `n_init` starts,
+    the one with the smallest sum of distances is kept. Ties go to the smallest index.
 
     Parameters
     ----------

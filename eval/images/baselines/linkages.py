@@ -23,7 +23,7 @@ def average_linkage_between(w: NDArray, a: NDArray, b: NDArray) -> float:
     """The paper's reading of graph-based average linkage, A_{b -> a} + A_{a -> b} with
 
     A_{b -> a} = 1/|C_b| sum_{i in C_b} [deg^-_i(C_a) + deg^+_i(C_a)] / 2, in degrees of Definition 2. W is
-    (n, n), a and b are arrays of vertices. The definition that `graph_linkage` is tested against.
+    (n, n), a and b are arrays of vertices. `graph_linkage` is tested against this definition.
     """
 
     def one_way(b, a):

@@ -107,7 +107,7 @@ def _blur_along(image, direction, sigma):
 
 
 def solve(method: str, pair: PlanePair) -> tuple[NDArray, NDArray]:
-    """The points (n, 2) of either image that a method keeps."""
+    """The points (n, 2) of the two images that a method keeps."""
     if method == "ASIFT":
         return asift(pair.image0, pair.image1)
     config = replace(MatchConfig(), view_synthesis=method == "views")

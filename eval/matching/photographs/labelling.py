@@ -86,7 +86,7 @@ def measure_other_shelves(data: Path, out: Path, show: Show) -> list[Corrections
 def correct_scenes(
     pictures: Sequence[LabelledPicture], scenes: dict[Path, list[Instance]], left_out: dict[str, set[str]]
 ) -> list[Corrections]:
-    """Corrections by the instances of scenes; those with another print may be labelled or not.
+    """Corrections by the instances of scenes; instances with another print may be labelled or not.
 
     `left_out` has the classes that are not counted, by the name of the scene.
     """

@@ -348,7 +348,7 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
 def stand_alike(joined: dict[tuple[int, int], int], scenes: tuple[list[Instance], list[Instance]]) -> bool:
     """Whether several instances have the same arrangement in one scene as their partners in the other.
 
-    joined : pairs of an instance of either scene, and the matches that join them, at least `LEAST` of them
+    joined : pairs of instances, one of each scene, and the number of matches that join them, at least `LEAST`
     Partners are two instances that have most of their matches with each other. The displacements from each to
     the nearest one, in sizes of an instance, must differ by at most `ASIDE`.
     """

@@ -1,5 +1,5 @@
 """The whole matcher and the usual alternative on the same composites: SIFT, the ratio test, and one
-homography after another by MAGSAC. Each is judged on the matches that it finds itself.
+homography after another by MAGSAC. Each method is judged on the matches that it finds itself.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def parameters(name: str) -> str:
 
 
 def check_names(names: tuple[str, ...]) -> None:
-    """Raises ValueError for a name that is not a method's."""
+    """Raise ValueError for a name that no method has."""
     for name in names:
         if name not in NAMES:
             raise ValueError(f"method must be one of {', '.join(NAMES)}, got {name}")

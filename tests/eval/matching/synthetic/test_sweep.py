@@ -213,7 +213,7 @@ def test_unknown_method():
     ("content", "message"),
     [
         ("method,f\nagdl,1\n", "must have the columns .*; sweep is missing"),
-        (",".join(sweep.COLUMNS) + "\nsigma,1\n", "row 1 must have as many fields as the header"),
+        (",".join(sweep.COLUMNS) + "\nsigma,1\n", "row 1 must have as many fields as the header, "),
         (
             ",".join(sweep.COLUMNS) + "\n" + ",".join(["1"] * len(sweep.COLUMNS)) + "\n",
             "sweep must be one of",
