@@ -39,7 +39,7 @@ from matching.grouping.evidence import find_supported
 from matching.grouping.graph import CONFIRMED, build_second_graph, fit_maps
 from matching.grouping.objects import Groups, is_object, measure_width
 from matching.grouping.refinement import smooth_map
-from matching.grouping.refinement.suppression import find_uncontained
+from matching.grouping.refinement.suppression import find_surrounded, find_uncontained
 from matching.grouping.rejections import Trace
 from matching.grouping.rounds import (
     Context,
@@ -302,6 +302,23 @@ def keep_significant(by_maps: bool, from_the_side: bool = False) -> Callable[[Ro
     return keep
 
 
+def drop_surrounded(state: Round, context: Context) -> Round:
+    """The objects without matches that lie amid those of another one, which would spoil their outlines."""
+    correspondences, members = context.correspondences, [part.members for part in state.parts]
+    if len(members) < 2:
+        return state
+    surrounded = find_surrounded(correspondences.xy0, correspondences.xy1, members)
+    context.trace.drop("suppression", surrounded)
+    kept = []
+    for part in state.parts:
+        left = replace(part, members=part.members[~surrounded[part.members]])
+        if is_object(correspondences, left.members, context.config.objects):
+            kept.append(left)
+        else:
+            context.trace.drop_group("suppression", part.members)
+    return replace(state, parts=kept)
+
+
 DEFAULT: Stages = (
     Stage("rest", choose_rest),
     Stage("evidence", test_evidence),
@@ -318,11 +335,13 @@ DEFAULT: Stages = (
     Stage("merging", merge),
     Stage("largest gap", drop_below_gap),
     Stage("significance", keep_significant(by_maps=True)),
+    Stage("surroundings", drop_surrounded),
 )
 ALL = leave_out(DEFAULT, "evidence")  # the test is tuned to the default candidates
 VIEWS = replace_stage(ALL, "significance", keep_significant(by_maps=True, from_the_side=True))
 GIVEN = replace_stage(ALL, "significance", keep_significant(by_maps=False))
-REPEATS = replace_stage(ALL, "suppression", suppress_by(by_one=True))
+REPEATS = leave_out(ALL, "surroundings")  # copies lie amid each other
+REPEATS = replace_stage(REPEATS, "suppression", suppress_by(by_one=True))
 REPEATS = replace_stage(REPEATS, "smooth map once more", refine_again(suppress_by(by_one=True)))
 
 
