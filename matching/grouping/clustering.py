@@ -15,6 +15,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.grouping import _kernels
+from matching.grouping.graph import CONFIRMED
 from matching.settings import (
     BANDWIDTH,
     METHODS,
@@ -53,8 +54,8 @@ class ClusteringConfig:
         merged later (`matching.grouping.merging`).
     min_degree : float
         A member is an outlier if the geometric mean of its indegree and outdegree within its cluster is
-        smaller than this share of K. A correspondence is not clustered at all if its outdegree in the first,
-        coarser graph is smaller.
+        smaller than this share of K: by default, than that of 4 of 35 neighbours. A correspondence is not
+        clustered at all if its outdegree in the first, coarser graph is smaller.
     """
 
     method: str = setting("agdl")
@@ -64,7 +65,7 @@ class ClusteringConfig:
     bandwidth: float = BANDWIDTH.field()
     n_neighbor_clusters: int = N_NEIGHBOR_CLUSTERS.field()
     min_affinity: float = setting(5e-7, 0, 1)
-    min_degree: float = setting(0.115, 0, 1)
+    min_degree: float = setting(CONFIRMED / N_NEIGHBORS.default, 0, 1)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from matching._common.types import Array, Bools, Floats, Ints
+from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform, fit_transform
 
 Spline = Callable[[Array], Floats]  # a bend: pixels (n, 2) -> (n, 2)
 
 MAX_CONTROLS = 300  # bins; the matches of each are merged into one control point
-MIN_MATCHES = 12  # fewer say nothing about a bend
+MIN_MATCHES = ObjectsConfig().min_matches  # fewer say nothing about a bend
 LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # values of `smoothing` to try, in sizes of the object
 FOLDS = 5
 WORTH = 0.97  # a shorter smoothing must lower the hold-out error to this share ...

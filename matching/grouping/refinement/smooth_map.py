@@ -23,6 +23,7 @@ from matching.correspondences.distances import find_agreeing_shares
 from matching.correspondences.points import NearestMembers, is_in_box
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED, GraphConfig
+from matching.grouping.objects import ObjectsConfig
 from matching.settings import check_settings, setting
 
 
@@ -50,7 +51,7 @@ class SmoothMapConfig:
         only places were compared, outliers would join.
     """
 
-    n_neighbors: int = setting(12, CONFIRMED, 1000)
+    n_neighbors: int = setting(ObjectsConfig().min_matches, CONFIRMED, 1000)
     accuracy: float = setting(0.6, 1e-3, 10_000)
     largest_bend: float = setting(0.1, 1e-4, 1000)
     tolerance: float = setting(4.0, 0, 1e9)
