@@ -3,7 +3,7 @@
 Notation: x0, x1 (n, 2) are the points of all matches; `seed` and `second` are the two matches; S is the
 similarity that takes their points in one picture to those in the other. At displacements u and w from the
 seed, the deviation of an object from S has the covariance noise^2 + (strain |S|)^2 u.w + (bend |S|)^2 (|u| +
-|w| - |u - w|) / 2: the noise of the seed, an affine map and a Brownian bend.
+|w| - |u - w|) / 2. Its terms stand for the noise of the seed, an affine map and a Brownian bend.
 """
 
 import math
@@ -14,7 +14,7 @@ from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 BEYOND = 40.0  # squared deviations beyond which a normal density counts as 0
-MEMORY = 0.97  # the share of agreeing matches is taken over the last 30 or so
+MEMORY = 0.97  # the share of agreeing matches is averaged over the last 30 or so
 
 
 @njit
@@ -40,15 +40,15 @@ def grow_from(
     chosen: Array,
     accepted: Array,
 ) -> None:
-    """Rows start..stop of ratio (s,): the largest log likelihood ratio while growing outwards from seeds (s,
-    2).
+    """Fill rows start..stop of ratio (s,): the largest log likelihood ratio of growth from seeds (s, 2).
 
-    It is the largest over the noises and bends, and at most `enough`; chosen (s,): the noise; accepted (s,
-    limit): the matches that agree up to that point, the seed's first, padded with -1.
+    It is the largest over all noises and bends, and at most `enough`. Also fills chosen (s,) with the index
+    of the noise that gives it, and accepted (s, limit) with the matches that agree up to that point, the
+    seed's own first, padded with -1.
 
-    by_first (n,): rows by the first coordinate in x1. scale (n,), angle (2, n): logarithm and direction of
-    the maps of matches, for a plain and a mirrored S; maps that differ from S by more than `most` (2,) do not
-    count. mirrored (s,) bool: whether S is mirrored.
+    by_first (n,) lists the rows by their first coordinate in x1. scale (n,) and angle (2, n) are the log
+    scales of the matches' maps and their directions, for a plain and for a mirrored S; matches whose maps
+    differ from S by more than `most` (2,) do not count. mirrored (s,) bool says whether S is mirrored.
     """
     way = np.empty(accepted.shape[1], np.int64)
     for k in range(start, stop):
@@ -104,7 +104,7 @@ def _grow(
     enough: Scalar,
     accepted: Array,
 ) -> Scalar:
-    """The largest log likelihood ratio through rows (q,); ends (2, n) sorted by the first coordinate."""
+    """The largest log likelihood ratio of growth through rows (q,); ends (2, n), by first coordinate."""
     seed, second = pair
     growth = math.sqrt(a * a + b * b)
     accepted[:] = -1
@@ -162,7 +162,7 @@ def _similarity(x0: Array, x1: Array, i: Scalar, j: Scalar, mirrored: Scalar) ->
 
 @inner
 def _find_next(gap: Array, done: Array) -> Scalar:
-    """The nearest one that is not done, the first of several; -1 if all are done."""
+    """Index of the smallest gap that is not done, the first of equal ones; -1 if all are done."""
     t, least = -1, np.inf
     for s in range(len(gap)):
         if not done[s] and gap[s] < least:
@@ -220,7 +220,7 @@ def _krige(
     weights: Array,
     predicted: Array,
 ) -> Scalar:
-    """The variance of the end of i, given those near it; predicted (2,) is its expected place."""
+    """The variance of the end of match i, given matches near it; predicted (2,) gets the expected end."""
     k, own, sign = len(near), spread[0] * spread[0], -1.0 if mirrored else 1.0
     px, py = x0[i, 0] - x0[seed, 0], x0[i, 1] - x0[seed, 1]
     variance = _covariance(px, py, px, py, spread) + own
@@ -282,7 +282,7 @@ def _apart(x: Array, i: Scalar, j: Scalar) -> Scalar:
 
 @inner
 def _find_around(gap: Array, around: Scalar, radius: Scalar) -> Array:
-    """Indices of the values of gap (n,) below a radius, but of at least the `around` smallest."""
+    """Indices of the values of gap (n,) below a radius, or of the `around` smallest if these are more."""
     within: Array = np.flatnonzero(gap < radius)
     return within if len(within) > around else _nearest(gap, around)
 

@@ -7,10 +7,10 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-# Variance of a plane's level and slopes, in units of the bends or the smoothing, whichever is larger:
-# practically free. The level cancels; slopes are undetermined across a line of points.
+# Variance of a plane's level and slopes, in units of the bends or of the smoothing, whichever is larger: so
+# large that both are practically free. The level cancels; across a line of points, the slope is undetermined.
 FREE = 1e6
-ROUNDED = 1e-14 * FREE  # least smoothing, as large as rounding errors of FREE, which would merge near points
+ROUNDED = 1e-14 * FREE  # least smoothing: the rounding errors of FREE, which would merge near points
 
 
 @njit
@@ -27,7 +27,7 @@ def edge_weights(
     stop: Scalar,
     out: Array,
 ) -> None:
-    """Rows start..stop of out (m, K): weights of edges i -> indices[i, k] of ACC distance distances[i, k]."""
+    """Fill rows start..stop of out (m, K): weights of edges i -> indices[i, k] with ACC distances[i, k]."""
     for i in range(start, stop):
         for k in range(indices.shape[1]):
             j = indices[i, k]
@@ -65,9 +65,9 @@ def local_maps(
     stop: Scalar,
     out: Array,
 ) -> None:
-    """Rows start..stop of out (n, 2, 2): linear parts of the maps of `rows` (n,), fitted to their neighbours.
+    """Fill rows start..stop of out (n, 2, 2): linear parts of maps fitted to the neighbours of `rows` (n,).
 
-    An affine map is fitted to the displacements of near (m, K) with weights (m, K), from maps (m, 2, 2).
+    Each affine map is fitted to the displacements of near (m, K) with weights (m, K), from maps (m, 2, 2).
     """
     k = near.shape[1]
     u, v, robust = np.empty((k, 2)), np.empty((k, 2)), np.empty(k)
@@ -122,7 +122,7 @@ def _normal_equations(
 
 @inner
 def _offsets(points: Array, rows: Array, origin: Array, out: Array) -> Scalar:
-    """out (k, 2): rows of the points relative to the origin (2,); returns the sum of their squares."""
+    """Fill out (k, 2): rows of the points relative to the origin (2,); return the sum of their squares."""
     total = 0.0
     for n in range(len(rows)):
         for c in range(2):
@@ -133,7 +133,7 @@ def _offsets(points: Array, rows: Array, origin: Array, out: Array) -> Scalar:
 
 @inner
 def _solve_symmetric(m: Array, right: Array, out: Array) -> None:
-    """out (3, 2) of m out = right, m (3, 3) positive definite, its upper triangle given: m = L L^T."""
+    """Solve m out = right for out (3, 2), by m = L L^T: m (3, 3) positive definite, as an upper triangle."""
     l00 = math.sqrt(m[0, 0])
     l10, l20 = m[0, 1] / l00, m[0, 2] / l00
     l11 = math.sqrt(m[1, 1] - l10 * l10)
@@ -183,9 +183,10 @@ def spline_residuals(
     residual: Array,
     deviation: Array,
 ) -> None:
-    """residual (q,): distance from to[r] to where a smoothing thin-plate spline takes from_[r].
+    """Fill residual (q,): the distance from to[r] to the point where a smoothing spline takes from_[r].
 
-    The spline is fitted to x[near[r]], y[near[r]]; deviation (q,) is the standard deviation of the residual.
+    The spline, a thin plate, is fitted to x[near[r]], y[near[r]]; deviation (q,) gets the standard deviation
+    of the residual.
     """
     k = near.shape[1]
     u, v = np.empty((k, 2)), np.empty((k, 2))
@@ -205,7 +206,7 @@ def spline_residuals(
 
 @inner
 def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, shares: Array) -> Scalar:
-    """shares (k,), with sum 1, of the values at u (k, 2) in the value at 0; returns the variance at 0.
+    """Fill shares (k,), with sum 1, of the values at u (k, 2) in the value at 0; return the variance at 0.
 
     The covariance is that of any plane with bends: C_ij = phi(|u_i - u_j|) + free (1 + u_i u_j) + smoothing
     [i = j] and c_i = phi(|u_i|) + free; C shares = c + multiplier. With the plane C is positive definite: C =
@@ -238,7 +239,7 @@ def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, sh
 
 @inner
 def _whiten(matrix: Array, right: Array) -> None:
-    """The lower triangle of matrix (k, k) becomes L, matrix = L L^T, and right (c, k) right L^-T."""
+    """Replace the lower triangle of matrix (k, k) = L L^T by L, and right (c, k) by right L^-T."""
     for i in range(len(matrix)):
         for j in range(i):
             total = matrix[i, j]
@@ -286,7 +287,7 @@ def fit_random_field(x: Array, y: Array, bends: Scalar, noise: Scalar) -> tuple[
     volume, rest = 2.0 * math.log(unit), 0.0
     for i in range(k):
         volume += math.log(matrix[i, i])
-    for c in range(5):  # residuals from the rows before, twice against rounding errors
+    for c in range(5):  # residuals from the rows before; done twice, because of rounding errors
         for n in range(2 * min(c, 3)):
             d, share = n % min(c, 3), 0.0
             for i in range(k):

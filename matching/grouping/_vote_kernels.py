@@ -1,4 +1,4 @@
-"""Compiled loops: neighbours of a match vote for a map around it; features are looked up where a map says."""
+"""Compiled loops: neighbours vote for the map around a match; features are looked up where a map leads."""
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
@@ -6,10 +6,9 @@ from matching._common.types import Array, Scalar
 
 @njit
 def voted_similarities(x0: Array, x1: Array, near: Array, slope: Scalar, out: Array) -> None:
-    """out (m, 2, 2): the similarity through a match and one of near (m, k) that explains most of the
-    neighbours.
+    """Fill out (m, 2, 2): the similarity through each match and that one of near (m, k) with the most votes.
 
-    It is the identity if no neighbour is at another place in both pictures.
+    All these neighbours vote. If none of them is at another place in both pictures, the map is the identity.
     """
     k = near.shape[1]
     for i in range(len(near)):
@@ -53,9 +52,10 @@ def most_alike(
     reach: Scalar,
     ends: Array,
 ) -> None:
-    """ends (n,) of rows (k,): of the points xy (n, 2) within reach of at (k, 2), the one most alike.
+    """Fill ends (n,) at rows (k,): of the points xy (n, 2) within reach of at (k, 2), the most similar one.
 
-    Those of point i are equal[start[i] : start[i + 1]], the most alike first, each more than least.
+    The points similar to point i are equal[start[i] : start[i + 1]], the most similar first; those with
+    `alike` above `least` count.
     """
     for r in range(len(rows)):
         for p in range(start[rows[r]], start[rows[r] + 1]):

@@ -54,8 +54,8 @@ class ClusteringConfig:
         merged later (`matching.grouping.merging`).
     min_degree : float
         A member is an outlier if the geometric mean of its indegree and outdegree within its cluster is
-        smaller than this share of K: by default, than that of 4 of 35 neighbours. A correspondence is not
-        clustered at all if its outdegree in the first, coarser graph is smaller.
+        smaller than this share of K (by default, 4 of 35 neighbours). A correspondence is not clustered at
+        all if its outdegree in the first, coarser graph is below the same bound.
     """
 
     method: str = setting("agdl")
@@ -74,9 +74,7 @@ class ClusteringConfig:
 def link_graph(
     knn: KnnGraph, graph: AffinityGraph, initial: Array | None, config: ClusteringConfig
 ) -> MergeTree:
-    """Merge the vertices of a graph by graph degree linkage, from mutual K0 neighbours unless `initial` is
-    given.
-    """
+    """Merge vertices by graph degree linkage, from `initial` or, if that is None, from mutual neighbours."""
     if config.method not in METHODS:  # checked only here: another function may replace this stage
         raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
     if initial is None:
@@ -92,7 +90,7 @@ def link_graph(
 
 
 def count_merges(tree: MergeTree, knn: KnnGraph, config: ClusteringConfig) -> int:
-    """Count the merges of a tree that make its clusters."""
+    """Count the merges of a tree after which its clusters are complete."""
     return tree.count_merges(config.n_clusters or 1, min_affinity=config.min_affinity * knn.n_neighbors**2)
 
 
@@ -136,5 +134,5 @@ def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int
 
 
 def find_above_largest_gap(scores: Array) -> Bools:
-    """Mask (n_clusters,) of the scores (n_clusters,) above the largest gap; 0 counts as one more score."""
+    """Find the scores (n_clusters,) above the largest gap, with 0 as one more score -> mask (n_clusters,)."""
     return gdl_core.split_at_largest_gap(np.append(scores, 0.0))[:-1]

@@ -1,10 +1,10 @@
 """Copies within one picture: all places of each thing, and where each place ends.
 
-Each object joins two places, but only if there are enough candidates. Here the features of a place vote for
-all motions that take it to a copy, and each motion is followed through the whole picture, to find the
-features that it takes to ones that look the same. The profile of a feature is the set of motions that do so.
-A place is a patch of neighbouring features that have the same profile and are not copies of each other. So it
-ends where another arrangement begins, or its own next copy.
+Each object joins two places, but two copies are joined only if there are enough candidates between them. Here
+the features of a place vote for all motions that take it to a copy, and each motion is followed through the
+whole picture, to find the features that it takes to features that look the same. The profile of a feature is
+the set of motions that do so. A place is a patch of neighbouring features that have the same profile and are
+not copies of each other. So a place ends where another arrangement begins, or the next copy of the place.
 
 Notation: n features, m motions; ends[p, i] is the feature to which motion p takes feature i, or -1.
 """
@@ -31,7 +31,7 @@ class Seed:
     """Matches that join two places of a thing."""
 
     first: Ints  # (k,), rows of features
-    second: Ints  # (k,), the equal ones
+    second: Ints  # (k,), rows of the features equal to them
     bound: float  # distance of unit descriptors within which features are equal
 
 
@@ -39,19 +39,19 @@ class Seed:
 class Copies:
     """Things and their places."""
 
-    things: list[list[Ints]]  # of each, the rows of features in each of its places, two or more
-    judged: Bools  # (n_seeds,), whether what moves as a seed does was looked at
+    things: list[list[Ints]]  # for each thing, the rows of the features in each of its two or more places
+    judged: Bools  # (n_seeds,), whether the object of each seed must join two of these places
 
 
 def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig) -> Copies:
-    """Find all places of the things that seeds belong to.
+    """Find all places of the things to which the seeds belong.
 
     Parameters
     ----------
     features : Features
-        Of the picture.
+        The features of the picture.
     seeds : sequence of Seed
-        The best first.
+        The seeds, the best first.
     config : ObjectsConfig
         The conditions for a place.
     """
@@ -78,7 +78,7 @@ def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig
             continue
         ends = np.vstack([direct(features.xy, to) for to in motions])
         found = _find_things(scene, ends, rows, config)
-        if not found:  # the parts of a sparse print are far apart; those of another arrangement don't agree
+        if not found:  # parts of a sparse print are far apart but agree; copies arranged differently don't
             agrees = _find_profiles(scene, ends >= 0)[rows].any(axis=1)
             judged[k] = 2 * np.count_nonzero(agrees) <= len(rows)
         for own, places in found:
@@ -104,7 +104,7 @@ def _drop_parts(features: Features, things: list[list[Ints]], reach: float) -> l
 
 
 def _list_hulls(xy: Floats, places: list[Ints], reach: float) -> list[Floats]:
-    """The sides (s, 3) of the convex hull of each two places (k, 2) that are within reach of each other."""
+    """The sides (s, 3) of the convex hull of each pair of places (k,) within reach of each other."""
     trees = [cKDTree(xy[rows]) for rows in places]
     return [
         ConvexHull(np.concatenate([tree.data, other.data])).equations
@@ -126,7 +126,7 @@ def _is_amid(features: Features, rows: Ints, others: Ints) -> bool:
 def _find_things(
     scene: Scene, ends: Ints, rows: Ints, config: ObjectsConfig
 ) -> list[tuple[Ints, list[Ints]]]:
-    """Things that the rows (k,) belong to, those of most places first: the place there, and all places."""
+    """Things of the rows (k,), those with most places first: the place at the rows, and all places."""
     profile = _find_profiles(scene, ends >= 0)
     number = _number_prints(ends)
     label = _cut(scene, ends, profile, number, config)
@@ -157,9 +157,7 @@ def _share(rows: Ints, other: Ints) -> bool:
 
 
 def _find_profiles(scene: Scene, has: Bools) -> Bools:
-    """Profile (n, m) of each feature: the motions that it and neighbours with a similar profile have; has (m,
-    n).
-    """
+    """Profiles (n, m): motions that each feature and neighbours with similar profiles have; has (m, n)."""
     own = has.T
     size, total, share = own.sum(axis=1), np.zeros(len(own)), np.zeros(own.shape)
     for k in range(scene.near.shape[1]):  # one neighbour at a time: there may be hundreds of motions
@@ -175,13 +173,13 @@ def _find_profiles(scene: Scene, has: Bools) -> Bools:
 
 
 def _number_prints(ends: Ints) -> Ints:
-    """(n,) the same number for features that motions, one after the other, take to each other."""
+    """(n,) a number for each feature: the same for features that one or more motions take to each other."""
     motion, feature = np.nonzero(ends >= 0)
     return find_components(ends.shape[1], np.column_stack([feature, ends[motion, feature]]))
 
 
 def _cut(scene: Scene, ends: Ints, profile: Bools, number: Ints, config: ObjectsConfig) -> Ints:
-    """(n,) the patch of each feature, -1: none; neighbours of the most similar profiles are joined first."""
+    """(n,) the patch of each feature, or -1; neighbours with the most similar profiles are joined first."""
     xy, n = scene.features.xy, len(profile)
     a, b = scene.edges[np.asarray(profile.any(axis=1))[scene.edges].min(axis=1)].T
     alike = (profile[a] & profile[b]).sum(axis=1) / (profile[a] | profile[b]).sum(axis=1)
@@ -197,7 +195,7 @@ def _cut(scene: Scene, ends: Ints, profile: Bools, number: Ints, config: Objects
 
 
 def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, Floats]:
-    """(k,) how far the motions of features a and b part from their maps, in sum, and how many both have."""
+    """(k,) how far motions of features a and b miss their maps, in sum, and how many motions both have."""
     strain, shared = np.zeros((2, len(a)))
     for to in ends:
         own = to >= 0
@@ -210,7 +208,7 @@ def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, F
 
 
 def _unite(n: int, pairs: Iterable[tuple[int, int]], prints: list[set[int]]) -> Ints:
-    """(n,) the union of each of n parts: pairs are joined in turn, unless a union showed a print twice."""
+    """(n,) the union of each of n parts: pairs are joined in turn, unless a print would then occur twice."""
     parent = list(range(n))
 
     def root(k: int) -> int:
@@ -228,7 +226,7 @@ def _unite(n: int, pairs: Iterable[tuple[int, int]], prints: list[set[int]]) -> 
 
 
 def _join(scene: Scene, ends: Ints, profile: Bools, number: Ints, patches: list[Ints]) -> list[Ints]:
-    """Patches of one profile that move as one thing across a blank band, joined, the largest first."""
+    """The patches, the largest first, with those joined that have one profile and move as one thing."""
     xy, joined = scene.features.xy, list[Ints]()
 
     def measure_likeness(larger: Ints, patch: Ints) -> float:
@@ -250,7 +248,7 @@ def _join(scene: Scene, ends: Ints, profile: Bools, number: Ints, patches: list[
 
 
 def _moves_alike(xy: Floats, ends: Ints, patch: Ints, larger: Ints) -> bool:
-    """Whether the motions (k, n) of a larger patch, continued, predict those of the nearest of a patch."""
+    """Whether the motions (k, n) of a larger patch also predict those of a patch's nearest features."""
     distance = cKDTree(xy[larger]).query(xy[patch])[0]
     nearest = patch[np.argsort(distance, kind="stable")[:NEIGHBORS]]
     errors = list[Floats]()

@@ -1,9 +1,9 @@
 """A cheap test, before clustering, of whether correspondences can contain an object at all.
 
-Most pairs of a collection have nothing in common: few of their mutual correspondences (neither point is in a
-better one) agree. Clustering is worthwhile only if some mutual correspondences, compared by the maps of their
-features alone, reach a share of the degree that members of a cluster need later. This graph is small and its
-weights are strict.
+Most pairs of a collection have nothing in common: few of their mutual correspondences agree. (A
+correspondence is mutual if neither of its points is in a better one.) Clustering is worthwhile only if some
+mutual correspondences, compared by the maps of their features alone, reach a share of the degree that members
+of a cluster need later. The graph of mutual correspondences is small and its weights are strict.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def find_supported(
     config: GraphConfig,
     n_threads: int = 1,
 ) -> Ints:
-    """Find supported mutual correspondences -> (n,), ascending; CONFIRMED of them are evidence."""
+    """Find supported mutual correspondences -> (n,), ascending; CONFIRMED or more of them are evidence."""
     rows = find_mutual(correspondences)
     mutual = correspondences[rows]
     if len(mutual) <= CONFIRMED:

@@ -5,13 +5,15 @@ likelihood of d_ij for two matches of one object, a normal density over its valu
 
     w_ij = (s / sigma_ij) exp(-d_ij^2 / sigma_ij^2),    sigma_ij^2 = s^2 + (slope gap_ij)^2,
 
-where gap_ij is how far apart the two are: on a bent object neighbours differ by more the farther apart they
-are, and agreeing over a wide gap is weaker evidence. A mirrored match and one that is not mirrored never
-belong to one object: w_ij = 0. All lengths count pixels of the image in which the object is smaller.
+where gap_ij is how far apart the two are: on a bent object, the farther apart two neighbours are, the more
+their motions differ, and agreement over a wide gap is weaker evidence. A mirrored match and one that is not
+mirrored never belong to one object: w_ij = 0. All lengths count pixels of the image in which the object is
+smaller.
 
-The affine maps that single features predict are coarse. They give a first graph; a map fitted to the
-neighbours of each correspondence in it is far better, and gives the second graph, which is clustered. A
-correspondence with hardly any weight in the first graph is an outlier and need not be in the second.
+The affine maps that single features predict are coarse. They give a first graph. A map fitted to the
+neighbours of a correspondence in this graph is far better; such maps give the second graph, which is
+clustered. A correspondence with hardly any weight in the first graph is an outlier and is left out of the
+second.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from matching.correspondences.distances import (
 from matching.grouping import _kernels
 from matching.settings import LARGEST, check_settings, setting
 
-CONFIRMED = 4  # fewest matches that fit and confirm an affine map
+CONFIRMED = 4  # the fewest matches that determine an affine map and confirm it
 
 
 @dataclass(frozen=True)
@@ -42,22 +44,23 @@ class GraphConfig:
     Parameters
     ----------
     scale : float
-        s, in pixels: how far a match is from where the map of another match of the same object takes it.
+        s, in pixels: the typical distance of a match from where the map of another match of its object takes
+        it.
     slope : float
         Pixels added to the scale for each pixel of separation.
     coarseness : float
         How many times less accurate the maps of single features are than fitted ones. Fitted maps are drawn
-        towards those of the features by a ridge of (scale / (slope coarseness))^2, the variance of points
-        over that of the features' maps.
+        towards those of the features by a ridge of (scale / (slope coarseness))^2, the ratio of the variance
+        of points to that of the features' maps.
     nearness : float
         Pixels added to d_ij per pixel of separation when neighbours are chosen: on a rigid object all d_ij
         are about 0, and the nearest matches are the most informative.
     rounds : int
         Rounds of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of
-        the features stay.
+        the features are used as they are.
     n_candidates : int or None
-        Neighbours are chosen among this many correspondences that are nearest in both images; None: among
-        all, which takes time proportional to the square of their number.
+        Neighbours are chosen among this many correspondences that are nearest in both images; None: among all
+        correspondences, which takes time proportional to the square of their number.
     """
 
     scale: float = setting(6.0, 1e-3, 10_000)
@@ -109,7 +112,7 @@ def build_second_graph(
 ) -> tuple[KnnGraph, AffinityGraph]:
     """Build the graph of correspondences whose maps are fitted."""
     knn = _find_neighbors(fitted, n_neighbors, config, n_threads)
-    coarseness = config.coarseness if config.rounds == 0 else 1.0  # not fitted: maps of features
+    coarseness = config.coarseness if config.rounds == 0 else 1.0  # no fit: maps of features
     accuracy = config.scale * coarseness, config.slope * coarseness
     weights = edge_weights(fitted, knn, *accuracy, reach, n_threads)
     m, k = knn.indices.shape
@@ -154,8 +157,7 @@ def fit_local_maps(
     n_threads: int = 1,
     rows: Array | None = None,
 ) -> Correspondences:
-    """Fit an affine map to the displacements of each correspondence's K neighbours; weights (m, K); rows
-    (n,).
+    """Fit affine maps to the displacements of the K neighbours of rows (n,), with weights (m, K).
 
     The map and an offset for the accuracy of the point are fitted by weighted least squares, drawn towards
     the map of the correspondence itself, which stays if the neighbours have no weight or the fit is singular

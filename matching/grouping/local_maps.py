@@ -1,7 +1,7 @@
 """Maps around matches of points without scale or direction, from the matches nearest in both images.
 
-A match and its neighbour define a similarity from one image to the other. Each neighbour gives one; the
-neighbours choose the one that explains most of them, whatever the rotation between the images.
+A match and one of its neighbours define a similarity from one image to the other. So each neighbour proposes
+one, and all neighbours choose the one that explains most of them, whatever the rotation between the images.
 
 Notation: the map M_i of match i explains its neighbour j by 1 / (1 + r^2 / sigma^2), r = |(x1_j - x1_i) - M_i
 (x0_j - x0_i)|, sigma = slope gap_ij.
@@ -27,12 +27,12 @@ class LocalMaps:
 
     @property
     def agreeing(self) -> Bools:
-        """Which of the maps explain most of the neighbours, (m,) bool."""
+        """(m,) bool: whether each map explains most of the neighbours."""
         return np.greater(self.support, 0.5)
 
 
 def vote_for_maps(xy0: Array, xy1: Array, near: Ints, slope: float, own: Array | None = None) -> LocalMaps:
-    """Find similarities that neighbours agree on: xy0, xy1 (m, 2); near (m, k); own (m, 2, 2)."""
+    """Find similarities that neighbours agree on: xy0, xy1 (m, 2); near (m, k); own (m, 2, 2) or None."""
     xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))
     _vote_kernels.voted_similarities(xy0, xy1, near, float(slope), maps)

@@ -1,4 +1,4 @@
-"""Merging of parts into objects: parts are merged if one smooth map explains how both of them move.
+"""Merging of parts into objects: two parts are merged if one smooth map explains how both of them move.
 
 How far two parts may disagree across the gap between them follows from the parts themselves: how strongly
 each bends, and how accurate its points are.
@@ -7,13 +7,13 @@ The points of an object are a random field: any affine map, plus bends with the 
 spline. A few matches of each part, its landmarks, give the variances of its bends and of its points by
 restricted maximum likelihood (REML), with Student's t as the robust loss. Then the motion of one part
 relative to the other, six numbers, is tested: for one object it is normal with a known covariance, which
-grows with the gap and the bends; for two objects, any motion is as likely. Parts are merged if one object
-explains it better. (Patterson and Thompson 1971 for REML; Wahba, Spline Models for Observational Data, 1990;
-Kass and Raftery 1995 for Bayes factors.)
+grows with the gap and the bends; for two objects, any motion is equally likely. Parts are merged if one
+object explains it better. (Patterson and Thompson 1971 for REML; Wahba, Spline Models for Observational Data,
+1990; Kass and Raftery 1995 for Bayes factors.)
 
-Notation: x, y (n, 2) are landmarks in the two images, in pixels of the image where the object is smaller; y
-lies in it; T = [1, x] spans the affine maps; K_ij = b^2 phi(|x_i - x_j|) + s^2 [i = j] is the covariance of
-each coordinate of y, phi(r) = r^2 log r, b the bend and s the accuracy.
+Notation: x, y (n, 2) are landmarks in the two images, in pixels of the image where the object is smaller,
+which is that of y; T = [1, x] spans the affine maps; K_ij = b^2 phi(|x_i - x_j|) + s^2 [i = j] is the
+covariance of each coordinate of y, phi(r) = r^2 log r, b the bend and s the accuracy.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class MergingConfig:
     n_landmarks : int
         Matches of a part that are compared, chosen to lie far from each other.
     inflation : float
-        How many times more an object may bend between its parts than within them, because real bends are
+        How many times as much an object may bend between its parts as within them, because real bends are
         stronger at creases and over long distances. The density of a motion is averaged over bends 1, 2, 4,
-        ... times as strong.
+        ... times as strong, up to this factor.
     seam : float
-        Branches that graph degree linkage joined with an affinity (Eq. 4) below this share of K^2 are
-        compared in the same way as parts.
+        Branches of the tree of merges that graph degree linkage joined with an affinity (Eq. 4) below this
+        share of K^2 are compared in the same way as parts.
     decisive : float
-        Such branches are separated if the log likelihood ratio of two motions to one is at least this.
+        Such branches are separated if the log likelihood ratio of two motions to one exceeds this.
     """
 
     n_landmarks: int = setting(24, 8, 500)
@@ -76,7 +76,7 @@ class Roughness:
 def find_landmarks(
     correspondences: Correspondences, members: Array, degrees: Array, config: MergingConfig, accuracy: float
 ) -> Ints:
-    """Choose well supported, spread out matches of a part: members (n,); degrees (n,) -> (k,)."""
+    """Choose matches of a part that are well supported and spread out: members (n,); degrees (n,) -> (k,)."""
     known = degrees > 0
     if np.count_nonzero(known) >= LEAST:
         members, degrees = members[known], degrees[known]
@@ -92,7 +92,7 @@ def find_landmarks(
 def measure_roughness(correspondences: Correspondences, landmarks: Array, accuracy: float) -> Roughness:
     """Estimate how strongly an object bends, by restricted maximum likelihood: landmarks (k,).
 
-    With too few landmarks, it counts as rigid.
+    An object with too few landmarks counts as rigid.
     """
     if len(landmarks) < LEAST:
         return Roughness(accuracy * math.sqrt(RATIOS[-1]), accuracy)
@@ -143,7 +143,7 @@ def merge_parts(
 
 @dataclass(frozen=True, eq=False)
 class MeasuredPart:
-    """A part of n matches that is compared with others, as `measure_part` makes it."""
+    """A part of n matches, measured by `measure_part` for comparison with others."""
 
     members: Ints
     marks: Ints  # landmarks
@@ -185,8 +185,9 @@ def compare_parts(
     config: MergingConfig,
     reach: float,
 ) -> float | None:
-    """Find the log likelihood ratio of two parts being one object rather than two; None if they are too far
-    apart or can't be compared.
+    """Find the log likelihood ratio of two parts being one object rather than two.
+
+    It is None if the parts are too far apart or can't be compared.
     """
     if one.turned != other.turned or not (one.smooth and other.smooth):
         return None
@@ -218,13 +219,14 @@ def _find_evidence(
     tau = 2.0 ** np.arange(int(math.log2(config.inflation)) + 1)
     densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau)
     one = np.logaddexp.reduce(densities) - math.log(len(tau)) - 3 * math.log(2 * math.pi)
-    # two objects: uniform over a unit volume of maps, and over shifts by the picture's sides, to and fro
+    # for two objects, the density is uniform: over a unit volume of maps, and over all shifts by up to the
+    # sides of the picture in either direction
     return float(one + 2 * math.log(extent))
 
 
 @dataclass(frozen=True, eq=False)
 class _Spectrum:
-    """The uncorrelated contrasts of n landmarks: values (n - 3,) of phi, vectors (n, n - 3), weights (n,)."""
+    """The uncorrelated contrasts of n landmarks: values (n - 3,), vectors (n, n - 3) of phi, weights (n,)."""
 
     values: Floats
     vectors: Floats
@@ -252,7 +254,7 @@ def _fit_variances(spectrum: _Spectrum, accuracy: float) -> tuple[float, float]:
 
 
 def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
-    """(n,) each landmark's distance from its prediction, in standard deviations, by reweighted REML."""
+    """(n,) distance of each landmark from its prediction, in standard deviations, by reweighted REML."""
     phi, noise, error = _phi(x), np.ones(len(x)), np.zeros(len(x))  # error: squares in units of s^2
     for _ in range(ROUNDS):
         spectrum = _decompose(x, y, phi, 1 / np.sqrt(noise))
@@ -267,8 +269,10 @@ def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
 
 
 def _is_smooth(found: Roughness, smooth_map: SmoothMapConfig) -> bool:
-    """Whether a point can be predicted from its neighbours: not if the largest of RATIOS is the likeliest, or
-    if points are further off than any member of an object may be.
+    """Whether a point can be predicted from its neighbours.
+
+    It cannot if the largest of RATIOS is the likeliest, or if points are farther off than any member of an
+    object may be.
     """
     return found.bend < found.accuracy and found.accuracy <= smooth_map.tolerance * smooth_map.accuracy
 
@@ -282,7 +286,7 @@ def _points(
 
 
 def _spread_out(x: Floats, n: int) -> Ints:
-    """Rows of up to n points: the one farthest from the middle, then each farthest from those before it."""
+    """Rows of up to n points: first the one farthest from the middle, then those farthest from the chosen."""
     chosen = [int(np.argmax(((x - x.mean(axis=0)) ** 2).sum(axis=1)))]
     square = ((x - x[chosen[0]]) ** 2).sum(axis=1)
     while len(chosen) < min(n, len(x)):

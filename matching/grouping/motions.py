@@ -1,8 +1,8 @@
 """Motions within one picture that take a thing to its copies, followed through all features.
 
-Features are equal if their descriptors are within a bound. Those of a place vote for the motions that take it
-to equal ones, and each motion, which may bend a little, is followed from there to all features that it takes
-to equal ones.
+Features are equal if the distance of their descriptors is within a bound. The features of a place vote for
+the motions that take them to equal features. Each motion, which may bend a little, is then followed to all
+other features that it takes to equal ones.
 
 Notation: n features; ends[i] is the feature to which a motion takes feature i, or -1.
 """
@@ -23,30 +23,30 @@ from matching.grouping import _vote_kernels
 from matching.grouping.objects import ObjectsConfig
 from matching.grouping.significance import ELSEWHERE
 
-VOTE = 0.1  # of the extent of a place, by which votes for one motion may differ
+VOTE = 0.1  # share of the extent of a place by which votes for one motion may differ
 GROWTH = 1.6  # greatest ratio of the scales of two copies
-BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
-AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere
-BLOCK = 512  # features that are compared with all others at once
-# Features with more equal ones are of a fine texture and have none, which bounds the work; those of pages
-# with 40 copies had up to 166.
+BENT = ELSEWHERE  # pixels by which an affine map may err, because things bend
+AT = CandidateConfig().duplicate_radius  # pixels by which a feature may miss the place predicted for it
+BLOCK = 512  # number of features that are compared with all others at once
+# A feature with more equal features than this belongs to a fine texture and counts as having none, which
+# bounds the work. Features of pages with 40 copies had up to 166.
 MOST_EQUAL = 500
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The features of a picture, and data that are computed once for them."""
+    """The features of a picture, and what is computed from them once."""
 
     features: Features
     near: Ints  # (n, NEIGHBORS + 1), the nearest features, beginning with the feature itself
     edges: Ints  # (e, 2), pairs of neighbours
-    equal: Ints  # (2, p), each feature with the equal ones apart from it, the most similar ones first
+    equal: Ints  # (2, p), each feature and one equal to it elsewhere, the most similar first
     start: Ints  # (n + 1,), where the pairs of each feature start, and where they end
     alike: Float32s  # (p,), the product of their descriptors
 
 
 def survey(features: Features, bound: float, reach: float) -> Scene:
-    """Survey a picture for motions between features that are equal within a bound and not within reach."""
+    """Prepare a picture for motions between features that are equal within a bound and not within reach."""
     tree = cKDTree(features.xy)
     k = min(NEIGHBORS + 1, len(features))
     near = tree.query(features.xy, k=k)[1].reshape(len(features), k)
@@ -54,7 +54,7 @@ def survey(features: Features, bound: float, reach: float) -> Scene:
     triangles = Delaunay(points).simplices
     sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
     first = np.unique(point.ravel(), return_index=True)[1]
-    same = np.column_stack([first[point.ravel()], np.arange(len(features))])  # several at one point
+    same = np.column_stack([first[point.ravel()], np.arange(len(features))])  # several features at one point
     edges = np.concatenate([first[sides], same[same[:, 0] != same[:, 1]]])
     pairs = zip(*_list_equal(features, bound, reach), strict=True)
     one, other, alike = (np.concatenate(part) for part in pairs)
@@ -81,16 +81,16 @@ def _list_equal(features: Features, bound: float, reach: float) -> Iterator[tupl
 
 
 def measure_product(bound: float) -> float:
-    """The product of two descriptors at this distance."""
+    """The product of two descriptors that are at this distance as unit vectors."""
     return float((1 - bound**2 / 2) * DESCRIPTOR_NORM**2)
 
 
 def find_motions(
     scene: Scene, rows: Ints, bound: float, known: list[Ints], config: ObjectsConfig
 ) -> list[Ints]:
-    """Find each motion that takes the rows (k,) of features, or some of them, to a copy -> m ends.
+    """Find each motion that takes rows (k,) of features, or some of them, to a copy -> ends (n,) of each.
 
-    Known motions are not followed again; new ones are added to them.
+    Known motions are not followed again; new motions are added to `known`.
     """
     features = scene.features
     first, second = scene.equal[:, (scene.alike > measure_product(bound)) & np.isin(scene.equal[0], rows)]
@@ -139,7 +139,7 @@ def is_same(ends: Ints, other: Ints) -> bool:
 
 
 def direct(xy: Floats, to: Ints) -> Ints:
-    """A motion (1, n), or both directions (2, n) of one that is its own inverse, such as half a turn."""
+    """A motion (1, n) or, if it is its own inverse, such as half a turn, its two directions (2, n)."""
     own = np.flatnonzero(to >= 0)
     back = np.where(to[to[own]] >= 0, to[to[own]], own)
     if 2 * np.count_nonzero(np.linalg.norm(xy[back] - xy[own], axis=1) <= AT) <= len(own):
@@ -151,7 +151,7 @@ def direct(xy: Floats, to: Ints) -> Ints:
 
 
 def follow(scene: Scene, a: Floats, b: Floats, bound: float, config: ObjectsConfig) -> Ints | None:
-    """Follow a motion x -> a x + b, which may bend a little -> ends (n,); None: too few."""
+    """Follow a motion x -> a x + b, which may bend a little -> ends (n,); None if too few features move."""
     xy, pairs = scene.features.xy, (scene.start, scene.equal[1], scene.alike)
     rows, at, reach = np.arange(len(xy)), xy @ a.T + b, BENT
     for _ in range(3):

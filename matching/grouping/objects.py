@@ -12,7 +12,7 @@ from matching.correspondences.correspondences import Correspondences
 from matching.grouping.rejections import Dropped, all_of_stage, choose_dropped, mark_dropped
 from matching.settings import LARGEST, check_settings, setting
 
-VISIBLE = 1 / 3  # least share of a copy that is seen, if something hides the rest
+VISIBLE = 1 / 3  # least share of a copy that must be visible if something hides the rest
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class ObjectsConfig:
         Smallest ratio of the standard deviations of the points across and along the direction in which they
         spread most, because points on a line don't determine a map.
     rounds : int, optional
-        The most rounds of grouping: first all matches, then the remaining ones. By default, rounds go on
-        until nothing more is found.
+        The largest number of rounds of grouping: the first groups all matches, each later one those that
+        remain. By default, rounds go on until nothing more is found.
     reach : float
         Distance in pixels: matches this close to those of an object in both images are not grouped again.
     gap : float
         Largest gap between two parts of one object, and longest edge of the graph, in pixels of the image
         where the object is smaller.
     max_log_nfa : float
-        Log10 of the largest number of false alarms that an object may have, see
+        Log10 of the largest number of false alarms that an object may have; see
         `matching.grouping.significance`. If all objects have more, the pictures have nothing in common.
     evidence : float
         Share of `min_degree` that mutual candidates must reach for anything to be clustered (see
@@ -73,18 +73,18 @@ class Groups:
 
     @property
     def told_stages(self) -> Int8s:
-        """(m,) int8: the stage that dropped each; "method" if it is not known."""
+        """(m,) int8: the stage that dropped each correspondence; "method" if that is unknown."""
         return all_of_stage("method", self.labels) if self.stages is None else self.stages
 
     def at(self, rows: Ints) -> Groups:
-        """The groups of the same correspondences in another order: rows (m,) are their places in it."""
+        """The groups after a change of order: correspondence i becomes number rows[i], rows (m,)."""
         labels, stages = np.empty_like(self.labels), np.empty_like(self.told_stages)
         labels[rows], stages[rows] = self.labels, self.told_stages
         rejected = tuple(replace(item, members=np.sort(rows[item.members])) for item in self.rejected)
         return replace(self, labels=labels, stages=stages, rejected=rejected)
 
     def reject(self, stage: str, kept: Bools, measures: Array, bounds: Array) -> Groups:
-        """Reject the objects that a stage did not keep (n_objects,); measures, bounds as in a `Rejection`."""
+        """Reject objects that a stage did not keep: kept (n_objects,); measures, bounds as in `Rejection`."""
         number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
         labels = number[self.labels]
         dropped = [

@@ -5,9 +5,9 @@
     clusters          AGDL down to n_T clusters                                              Algorithm 3
     outliers          clusters below the largest gap of the connectivity scores              supplement
 
-Where the text leaves something open, this is done: of equal distances the smaller index comes first; if K0
-leaves fewer than n_T initial clusters, a smaller K0 is used; merging ends early if no two clusters have a
-positive affinity; a cluster without an inner edge is not an object.
+Where the text leaves something open, this module chooses as follows: of equal distances the smaller index
+comes first; if K0 leaves fewer than n_T initial clusters, a smaller K0 is used; merging ends early if no two
+clusters have a positive affinity; a cluster without an inner edge is not an object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from matching.stages import Stage, Stages
 
 
 def choose_listed(state: Round, context: Context) -> Round | None:
-    """All listed correspondences, in one round: at least two, so that each has a neighbour."""
+    """All listed correspondences, in a single round; None if there are fewer than two of them."""
     rows = np.arange(context.n_listed)
     return replace(state, rows=rows) if len(rows) >= 2 and not state.known else None
 
@@ -46,7 +46,7 @@ def choose_clusters(state: Round, context: Context) -> Round:
     kept = gdl_core.split_at_largest_gap(scores) & (scores > 0)
     least = float(scores[kept].min()) if kept.any() else None
     parts = []
-    context.trace.drop("degree", state.rows)  # another clustering may leave some out of all clusters
+    context.trace.drop("degree", state.rows)  # another clustering method may leave some in no cluster
     for k, score in enumerate(scores.tolist()):
         members = np.flatnonzero(state.labels == k)
         if kept[k]:

@@ -1,8 +1,8 @@
-"""Assigns the matches of one picture to the places that `copies` found, so that each object joins two places
-of one thing.
+"""Assignment of the matches within one picture to the places that `copies` finds: each object joins two
+places of one thing.
 
-If an object spans several things, or several places of one, its matches are distributed over them. It is
-dropped if none of the parts is a place, because the copies are arranged differently.
+If an object spans several things, or several places of one thing, its matches are distributed over them. It
+is dropped if none of its parts is a place, because then the copies are arranged differently.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Placed:
     """Objects, and the places that they join."""
 
     repeats: Repeats
-    things: list[list[Ints]]  # of each thing, the rows of features in each of its places
+    things: list[list[Ints]]  # for each thing, the rows of features in each of its places
     joins: Ints  # (n_objects, 2), the places that each joins, numbered over all things; -1: not in `things`
 
 
@@ -56,15 +56,15 @@ def place_objects(
     repeats : Repeats
         The objects.
     copies : Copies
-        The places of things, and the objects that they account for.
+        The places of things, and which objects must join two of them.
     xy : (n_features, 2) float64
         Where the features are.
     config : ObjectsConfig
-        What an object is.
+        The conditions for an object.
     measure_score : callable
         Measures the score of directed matches.
     moves_apart : callable
-        Tests whether two sets of rows of correspondences are two things rather than one.
+        Tests whether two sets of matches, rows of correspondences, are two things rather than one.
     """
     groups, n = repeats.groups, len(ends)
     copies = _join_parts(correspondences, ends, repeats, copies, xy, config, moves_apart)
@@ -121,7 +121,7 @@ def _join_parts(
     config: ObjectsConfig,
     moves_apart: MovesApart,
 ) -> Copies:
-    """The copies, with things joined at all of their places if they are parts of one object."""
+    """The copies, with things that are parts of one object joined at all their places."""
     things = [list(places) for places in copies.things]
     turned_ends = np.where(repeats.reversed[:, None], ends[:, ::-1], ends)
     for rows, is_periodic in zip(repeats.groups.members, repeats.periodic, strict=True):
@@ -148,9 +148,10 @@ def _join_parts(
 def _unite(
     things: list[Ints], others: list[Ints], joins: tuple[Ints, Ints], xy: Floats, reach: float
 ) -> list[Ints]:
-    """The places of two things together; none if the things are apart at one of them, or have not as many.
+    """The joint places of two things; none if they are apart at one, or the numbers of places differ.
 
-    joins: the places (n, 2) that the matches of one object join, of each thing, which belong together.
+    joins: for each thing, the places (n, 2) that its matches of one object join. The pairs most often joined
+    belong together.
     """
     if len(things) != len(others):
         return []
@@ -165,7 +166,7 @@ def _unite(
 
 
 def _absorb_parts(ends: Ints, repeats: Repeats, copies: Copies, xy: Floats, reach: float) -> Copies:
-    """The copies without things and objects that are parts of larger things, which gain their features."""
+    """The copies, with the things and objects that are parts of larger things absorbed into these."""
     labels, periodic = repeats.groups.labels, np.append(repeats.periodic, True)  # the last for label -1
     turned = np.where(repeats.reversed[:, None], ends[:, ::-1], ends)
     matches, things = turned[~periodic[labels]], list[list[Ints]]()
@@ -187,7 +188,7 @@ def _absorb_parts(ends: Ints, repeats: Repeats, copies: Copies, xy: Floats, reac
 
 
 def _find_whole(xy: Floats, matches: Ints, places: list[Ints], larger: list[Ints], reach: float) -> list[int]:
-    """The place of a larger thing that each place of a thing is near to, if all move as these do; or none."""
+    """The place of a larger thing near each place of a thing, if both move alike; otherwise none."""
     tree, near = cKDTree(xy[np.concatenate(larger)]), list[int]()
     of = np.repeat(np.arange(len(larger)), list(map(len, larger)))
     for rows in places:
@@ -218,7 +219,7 @@ def _number(n: int, places: list[Ints]) -> Ints:
 
 
 def _most(pairs: Ints) -> list[int]:
-    """The pair (2,) that is there most often."""
+    """The most frequent pair (2,)."""
     kinds, count = np.unique(pairs, axis=0, return_counts=True)
     return list(kinds[count.argmax()].tolist())
 

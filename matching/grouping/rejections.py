@@ -15,14 +15,14 @@ from matching.correspondences.points import is_within_reach
 class Reason:
     """Why a stage drops matches."""
 
-    word: str  # as written to `matches.json`
+    word: str  # as it stands in `matches.json`
     text: str  # a clause that explains it
     hint: str  # what to try
 
 
 _MORE = "try --max-matches 6000, or a larger picture"
 # Keyed by stage. The stages run in this order, and the last one that dropped a match counts, because the
-# others let it pass.
+# match passed the stages before.
 REASONS = {
     "stray": Reason("stray", "far away from all others", "check the coordinates"),
     "candidates": Reason("too-few-candidates", "there are fewer matches than an object needs", _MORE),
@@ -74,7 +74,7 @@ REASONS = {
 }
 STAGES = tuple(REASONS)
 IN_OBJECT = -1  # instead of the number of a stage
-MOST = 20  # groups listed at most
+MOST = 20  # the largest number of groups listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +86,14 @@ class Rejection:
     stage : str
         The stage that dropped it, a key of REASONS.
     measure, bound : float or None
-        The measured value, and what an object needs: matches ("clusters", "smooth map"), mutual candidates
-        that agree ("evidence"), width over length ("width"), the score of the object above the gap ("largest
-        gap"), log10 of false alarms ("significance"), places ("planes"), the share of confusable matches
-        ("textures"), which must be lower, or the share of a picture ("negative"); None if the stage has no
-        number.
+        The measured value, and its bound for an object: matches ("clusters", "smooth map"), mutual candidates
+        that agree ("evidence"), width over length ("width"), the score, with that of the lowest object above
+        the gap ("largest gap"), log10 of the number of false alarms ("significance"), places ("planes"), the
+        share of confusable matches ("textures"), or the share of a picture ("negative"). The value of
+        "textures" must be lower than its bound, that of "significance" no higher, and all others no lower.
+        None if the stage measures nothing.
     points0, points1 : (n_matches, 2) float64
-        Its matches in image 0 and 1, pixels.
+        The points of its matches in image 0 and 1, pixels.
     """
 
     stage: str
@@ -108,7 +109,7 @@ class Rejection:
 
     @property
     def text(self) -> str:
-        """The reason in words."""
+        """The reason, as a clause."""
         return REASONS[self.stage].text
 
     @property
@@ -142,7 +143,7 @@ class Dropped:
     bound: float | None = None
 
     def locate(self, xy0: Floats, xy1: Floats) -> Rejection:
-        """The Rejection; xy0, xy1 (m, 2) float64 are the points of the correspondences."""
+        """The Rejection of this group; xy0, xy1 (m, 2) float64 are the points of all correspondences."""
         return Rejection(self.stage, self.measure, self.bound, xy0[self.members], xy1[self.members])
 
 
@@ -167,14 +168,14 @@ class Trace:
     def close(self, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
         """The groups to list, and the stage of each correspondence, (m,) int8; labels (m,) int64."""
         chosen, stages = choose_dropped(self.groups, labels), self.stages.copy()
-        for group in reversed(chosen):  # a match gets the stage of the largest group that lists it
+        for group in reversed(chosen):  # a match gets the stage of the largest listed group that contains it
             stages[group.members] = STAGES.index(group.stage)
         stages[labels >= 0] = IN_OBJECT
         return chosen, stages
 
 
 def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, ...]:
-    """The largest groups whose matches are mostly in no object or larger group; labels (m,)."""
+    """The largest groups with most of their matches outside objects and larger groups; labels (m,)."""
     taken = labels >= 0
     found: list[Dropped] = []
     for group in sorted(dropped, key=lambda group: (-len(group.members), *group.members[:1])):
@@ -187,7 +188,7 @@ def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, .
 def choose_apart(
     rejected: Sequence[Rejection], xy0: Floats, xy1: Floats, reaches: Floats
 ) -> tuple[Rejection, ...]:
-    """The largest groups at least `reaches` (2,) away from objects xy0, xy1 (n, 2) and larger groups."""
+    """The largest groups mostly out of reach of objects xy0, xy1 (n, 2) and larger groups; reaches (2,)."""
     taken, found = [np.asarray(xy0), np.asarray(xy1)], list[Rejection]()
     for item in sorted(rejected, key=lambda item: (-item.n_matches, *item.points0[:1].tolist())):
         points = item.points0, item.points1
@@ -202,17 +203,17 @@ def choose_apart(
 
 
 def name_stages(stages: Int8s) -> Array:
-    """The names (m,) of stages (m,) int8, "" for a match of an object."""
+    """The names (m,) of the stages (m,) int8; "" for a match of an object."""
     return np.array([*STAGES, ""])[stages]
 
 
 def all_of_stage(stage: str, labels: Ints) -> Int8s:
-    """Stages (m,) of matches if one stage dropped all those in no object; labels (m,)."""
+    """The stages (m,) of matches if one stage dropped all that are in no object; labels (m,)."""
     return np.where(labels >= 0, IN_OBJECT, STAGES.index(stage)).astype(np.int8)
 
 
 def mark_dropped(stages: Int8s, stage: str, rows: Bools | Ints) -> Int8s:
-    """Stages (m,) int8 with some rows (k,) or (m,) bool dropped by a stage."""
+    """The stages (m,) int8 after a stage has dropped some rows, (k,) or (m,) bool."""
     stages = stages.copy()
     stages[rows] = STAGES.index(stage)
     return stages

@@ -2,9 +2,10 @@
 
 Every match is listed in both directions: the matches of two places are two groups, one the reverse of the
 other, or one group if the motion is its own inverse (half a turn, a reflection). They are folded into one
-object per pair of places. Things that appear twice and move alike form one group; they are separated if they
-are far apart, and `copies` tells the others apart. If the places overlap, the object is a row of copies, each
-shifted onto the next, which is cut into its steps, or a fine periodic texture if the steps hold too little.
+object per pair of places. Things that appear twice and move alike form one group. Here they are separated if
+they are far apart; `copies` separates the others. If the two places of an object overlap, the object is
+either a row of copies, each shifted onto the next, which is cut into its steps, or, if the steps hold too few
+matches, a fine periodic texture.
 
 Notation: n matches; directed match i < n leads from xy0[i] to xy1[i], i + n the other way.
 """
@@ -31,13 +32,13 @@ class Repeats:
     """Objects among n matches within a picture."""
 
     groups: Groups  # of the n matches
-    # (n,), whether a match leads from xy1 to xy0: it starts at the left place, or the upper one
+    # (n,), whether a match leads from xy1 to xy0, so that it starts at the left place, or at the upper one
     reversed: Bools
     periodic: Bools  # (n_objects,), whether an object is a periodic texture shifted onto itself
 
 
 def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
-    """Direct matches either way: xy0, xy1 (n, 2); maps (n, 2, 2)."""
+    """List matches in both directions: xy0, xy1 (n, 2); maps (n, 2, 2)."""
     there = Correspondences(xy0, xy1, maps)
     return Correspondences(
         np.concatenate([xy0, xy1]),
@@ -72,7 +73,7 @@ def find_repeats_in_groups(
 
 
 def _tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
-    """Rejected groups of n matches and the stage (n,) that dropped each; groups: of directed matches."""
+    """The rejected groups of n matches, and the stage (n,) that dropped each; groups of directed matches."""
     n = len(labels)
     groups_of_matches = [np.unique(rows % n) for rows in groups.members]
     dropped = [
@@ -88,17 +89,17 @@ def _tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], In
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """Directed matches (k,) that join two places; score and significance of the group that they are of."""
+    """Directed matches (k,) that join two places, with the score and significance of their group."""
 
     members: Ints
     score: float
     log_nfa: float
     n_of_group: int
-    parts: Ints  # (k,), the smaller group that the reverse of each is in, or -1: such are things of their own
+    parts: Ints  # (k,), the smaller group with the reverse of each match, or -1: one thing per value
     periodic: bool = False
 
     def rescore(self, measure_score: Callable[[Ints], float]) -> _Joined:
-        """The same with its own score where it is a part of the group."""
+        """The same, with a score of its own if it is only a part of its group."""
         if len(self.members) == self.n_of_group:
             return self
         return replace(self, score=measure_score(self.members))
@@ -123,7 +124,7 @@ def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfi
         else:
             gone.update(twins.tolist())
             members = np.union1d(members, (np.flatnonzero(np.isin(groups.labels, twins)) + n) % (2 * n))
-        # of a match in both directions the one that was there first, and none of earlier objects
+        # of two directions of a match, the first one; no matches of earlier objects
         members = members[np.unique(members % n, return_index=True)[1]]
         members = members[free[members % n]]
         if is_object(correspondences, members, config):
@@ -135,7 +136,7 @@ def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfi
 
 
 def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:
-    """Those of a group that is its own reverse that lead along its main direction."""
+    """Those members that lead along the main direction of a group that is its own reverse."""
     first, second = _get_places(correspondences, members)
     axis = np.linalg.eigh((second - first).T @ (second - first))[1][:, 1]
     axis *= -1 if (axis[0], axis[1]) < (0, 0) else 1
@@ -144,7 +145,7 @@ def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:
 
 
 def _put_left_first(correspondences: Correspondences, members: Ints) -> Ints:
-    """The members, or all their reverses: the place further left comes first, of two the upper one."""
+    """The members, or all their reverses, so that the left place comes first, or else the upper one."""
     first, second = (place.mean(axis=0) for place in _get_places(correspondences, members))
     n = len(correspondences) // 2
     return members if tuple(first) <= tuple(second) else (members + n) % (2 * n)
@@ -166,7 +167,7 @@ def _separate(
         for part in things if is_row else [item.members]:
             places = _get_places(correspondences, part)
             if textures and all(is_mostly_amid(place, np.concatenate(textures)) for place in places):
-                continue  # another shift of the same texture
+                continue  # this is another shift of the same texture
             if not is_even and not _overlap(correspondences, part, config):
                 yield replace(item, members=part)
             elif is_row and (copies := _cut_row(correspondences, part, config)):
@@ -186,15 +187,16 @@ def _get_places(correspondences: Correspondences, members: Ints) -> tuple[Array,
 
 
 def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
-    """Whether what lies in both places of an object is enough for one."""
+    """Whether the matches in the overlap of an object's two places are enough for an object."""
     first, second = _get_places(correspondences, members)
     shared = is_amid(first, second), is_amid(second, first)
     return all(is_object(correspondences, members[own], config) for own in shared)
 
 
 def _split_things(correspondences: Correspondences, item: _Joined, config: ObjectsConfig) -> list[Ints]:
-    """Split an object into its parts, and these where they are more than half the shift apart in the first
-    place.
+    """Split an object into its parts, and each part into pieces that are far apart.
+
+    They are far apart if the gap between their first places is more than half the shift.
     """
     things = []
     for k in np.unique(item.parts):
@@ -207,7 +209,7 @@ def _split_things(correspondences: Correspondences, item: _Joined, config: Objec
 
 
 def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The halves of an object, by its first place, that are objects; none if they hold less than half."""
+    """Those halves of an object's first place that are objects; none if they hold less than half of it."""
     cells = np.rint(correspondences.xy0[members] / config.reach)
     cells, cell = np.unique(cells, axis=0, return_inverse=True)
     if len(cells) < 2:
@@ -223,7 +225,7 @@ def _keep_most(members: Ints, parts: list[Ints]) -> list[Ints]:
 
 
 def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """Cut each row of copies into copies; none if these hold less than half of its members."""
+    """Cut each row of copies into copies; none if the copies hold less than half of its members."""
     if steps := _cut_steps(correspondences, members, config):
         return steps
     copies: list[Ints] = []
@@ -234,7 +236,7 @@ def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsCon
 
 
 def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The members of a row of copies, cut into its steps; none if they hold less than half of it."""
+    """The members of a row of copies, cut into steps; none if the steps hold less than half of them."""
     first, second = _get_places(correspondences, members)
     shift = np.median(second - first, axis=0)
     length = np.linalg.norm(shift)

@@ -1,4 +1,4 @@
-"""What the stages of grouping share: the context of all rounds, the state of one, and landmarks of parts."""
+"""What the stages of grouping share: the context of all rounds, the state of one round, and landmarks."""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ class Context:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """The state of a round of grouping; fields are filled by the stages in turn."""
+    """The state of a round of grouping; the stages fill its fields in turn."""
 
     known: list[Part]  # objects of earlier rounds
     # (n,), clustered correspondences, ascending
     rows: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     knn: Any = None  # KnnGraph of the n vertices
     graph: Any = None
-    initial: Ints | None = None  # (n,), initial clusters, if the stages make them differently
+    initial: Ints | None = None  # (n,), initial clusters, if not the default ones
     tree: Any = None  # MergeTree, if graph degree linkage made the clusters
     labels: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # (n,), cluster of each vertex or -1
     clusters: list[Ints] = field(default_factory=list)  # rows (k,), largest first
-    bodies: list[tuple[Ints, float]] = field(default_factory=list)  # rows of each merged cluster and its bend
+    bodies: list[tuple[Ints, float]] = field(default_factory=list)  # rows and bend of each merged cluster
     n_bodies: int = 0  # the number of bodies before some were rejected
-    # set by `scores`; after `merging` whole objects, the known ones first
+    # set by `scores`; after `merging`, these are whole objects, the known ones first
     parts: list[Part] = field(default_factory=list)
-    n_known: int = 0  # parts that are objects of earlier rounds, set by `merging`
+    n_known: int = 0  # how many parts are objects of earlier rounds, set by `merging`
 
 
 def run_stages(state: Round, context: Context, stages: Stages) -> Round | None:
-    """Run stages one after another; None if one leaves nothing for the next."""
+    """Run stages one after another; None if a stage leaves nothing for the next."""
     for stage in stages:
         following = stage.run(state, context)
         if following is None:
@@ -91,7 +91,7 @@ def count_members(parts: list[Part]) -> int:
 
 
 def number_by_score(m: int, objects: list[Part]) -> Groups:
-    """The Groups of m correspondences: objects by descending score, ties as given; some are not tested."""
+    """The Groups of m correspondences: objects by descending score, ties in the order given."""
     objects = sorted(objects, key=lambda part: -part.score)
     labels = np.full(m, -1, np.int64)
     for k, part in enumerate(objects):

@@ -1,8 +1,8 @@
-"""Cuts clusters in which graph degree linkage joined two things along a weak seam.
+"""Cutting of clusters in which graph degree linkage joined two things along a weak seam.
 
-A few wrong matches between two things that moved apart can join them, because they agree with both, as the
-matches of one bent thing would. If two branches of the tree of merges were joined with little affinity, their
-landmarks decide whether both moved as one thing (`matching.grouping.merging`).
+A few wrong matches between two things that moved apart can join the two, because these matches agree with
+both, as the matches of one bent thing would. If two branches of the tree of merges were joined with little
+affinity, their landmarks decide whether both moved as one thing (`matching.grouping.merging`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def cut_seams(state: Round, context: Context) -> Round:
 
 
 def _are_two(branch: Ints, other: Ints, state: Round, context: Context) -> bool:
-    """Whether two branches, vertices (n,) and (m,), are clearly two things."""
+    """Whether two branches, given by their vertices (n,) and (m,), are clearly two things."""
     correspondences, config = context.correspondences, context.config
     members = [state.rows[branch], state.rows[other]]
     first, second = (

@@ -38,7 +38,7 @@ class GroupingSettings(Protocol):
 
     @property
     def suppression(self) -> SuppressionConfig:
-        """What makes an object part of the texture of larger ones."""
+        """What makes an object a part of the texture of larger ones."""
 
     @property
     def objects(self) -> ObjectsConfig:

@@ -1,16 +1,16 @@
 """How significant an object is: the number of false alarms.
 
-The matches around an object are read one after the other, outward from two of them, the seed. Each is
-predicted from those that agreed before. Its factor is the density of the prediction at its end, divided by
-the mean density at the ends of all matches; a match that disagrees has a factor below one.
+The matches around an object are read one after the other, outward from two of them, the seed. Each match is
+predicted from those read before that agreed. Its factor is the density of the prediction at its end, divided
+by the mean density at the ends of all matches; a match that disagrees has a factor below one.
 
-If the ends were shuffled, the mean of each such factor would be one, whatever was read before. So their
-product is a martingale, and the probability that it ever exceeds 1 / p is at most p (Ville's inequality),
+If the ends were shuffled, the mean of each factor would be one, whatever was read before. So the product of
+the factors is a martingale, and the probability that it ever exceeds 1 / p is at most p (Ville's inequality),
 wherever reading ends. With one test for each seed and each tolerance, the number of false alarms of an object
-(Desolneux, Moisan and Morel: a contrario) is the number of tests over its largest product: how many objects
-as good as this one, or better, the same matches give on average when their ends are shuffled.
+(Desolneux, Moisan and Morel: a contrario) is the number of tests over its largest product. When the ends are
+shuffled, the same matches give on average at most this many objects that are as good as this one, or better.
 
-A match that shares a point in either picture with one that agreed before adds no information and does not
+A match that shares a point in either picture with an earlier one that agreed adds no information and does not
 count.
 """
 
@@ -27,20 +27,20 @@ from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.objects import ObjectsConfig
 
-CERTAIN = -20.0  # decimal logarithm of a number of false alarms that is not measured further
+CERTAIN = -20.0  # log10 of the number of false alarms at which an object is not measured further
 NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
-# Number of an object's matches at which growing begins, and of neighbours of a match that count: each may
-# form a seed with it, which is one test, and those that agreed before predict it. As many as the smallest
-# object has.
+# Number of an object's matches at which growing begins, and of the neighbours of a match that count: each may
+# form a seed with it, which is one test, and the nearest that agreed predict it. The smallest object has as
+# many.
 NEAREST = ObjectsConfig().min_matches
 BENDS = 0.1, 0.5  # standard deviations of a bend over one pixel, pixels; they grow with the root of the gap
-STRAIN = 0.2  # deviation of the entries of the map around a seed from a similarity, relative
-ELSEWHERE = 8.0  # pixels from which on a feature is at another place, as the two of a seed are
+STRAIN = 0.2  # relative deviation of the entries of the map around a seed from a similarity
+ELSEWHERE = 8.0  # pixels: features this far apart are at different places, as the two of a seed must be
 APART = 2.0  # fewest pixels between matches that add different information
-SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
-DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent
-# Number of matches read around a seed; if they are denser than APART, those in the circle that this many
-# would fill. Also the most matches of an object that are examined for a period.
+SCALE, TURN = math.log(2.0), math.radians(45)  # most by which the maps of a match and of its seed differ
+DEPENDENT = 2.0  # added to log10 for given matches: false ones in one texture are not independent
+# Number of matches read around a seed; if matches are denser than APART, all those in the circle that this
+# many would fill are read. Also the largest number of an object's matches that are examined for a period.
 EXAMINED = 300
 LIMIT = 100  # agreeing matches at which growing ends
 
@@ -50,7 +50,7 @@ class Growths:
     """Objects grown from seeds."""
 
     log_nfa: Floats  # (s,), log10 of the number of false alarms
-    noise: Floats  # (s,), standard deviation of the points at which that is least
+    noise: Floats  # (s,), standard deviation of the points at which log_nfa is least
     members: Ints  # (s, LIMIT), the matches that agree, padded with -1
 
 
@@ -66,8 +66,9 @@ def grow_objects(
 ) -> Growths:
     """Grow an object from each seed, as far as it is most significant: seeds (s, 2); mirrored (s,) bool.
 
-    With by_maps the maps of matches are those that the features themselves predict. Then only matches with a
-    map like that of the seed are read, and only they are the model of chance. Growing ends at `certain`.
+    With by_maps, the maps of matches are those that the features themselves predict. Then only matches with a
+    map like that of the seed are read, and the model of chance consists of them alone. Growing ends when
+    log_nfa reaches `certain`.
     """
     from matching.grouping import _growth_kernels as _kernels
 
@@ -89,7 +90,7 @@ def grow_objects(
 
 
 def _angles(matches: Correspondences) -> Floats:
-    """(2, n) directions of maps as similarities, and as mirrored ones; NaN if a map is none of these."""
+    """(2, n) directions of maps as similarities, and as mirrored ones; NaN for maps of the other kind."""
     (a, b), (c, d) = np.moveaxis(matches.maps, 0, -1)
     plain, turned = np.arctan2(c - b, a + d), np.arctan2(c + b, a - d)
     return np.array([np.where(matches.mirrored, np.nan, plain), np.where(matches.mirrored, turned, np.nan)])
@@ -100,8 +101,8 @@ def measure_significance(
 ) -> Floats:
     """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`.
 
-    Matches are read in the picture in which they have more places, so that each of many copies of a print is
-    read separately. Shuffling the ends does not change which picture that is.
+    Matches are read in the picture in which they lie at more places, so that each of many copies of a print
+    is read separately. Shuffling the ends does not change which picture that is.
     """
     if count_different(correspondences.xy1) > count_different(correspondences.xy0):
         correspondences = correspondences.reverse()
@@ -122,8 +123,9 @@ def measure_significance(
 
 
 def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences:
-    """The correspondences after image 0 is mapped by the median of the maps of an object (n,): then a plane
-    seen from the side moves by nearly a similarity.
+    """The correspondences after image 0 is mapped by the median of the maps of an object (n,).
+
+    Then a plane seen from the side moves by nearly a similarity.
     """
     a = np.median(correspondences.maps[members], axis=0)
     maps = correspondences.maps @ np.linalg.inv(a)
@@ -131,7 +133,7 @@ def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences
 
 
 def _choose_seeds(correspondences: Correspondences, members: Ints, turn: int) -> Ints:
-    """(0 or 1, 2) a match of the object, chosen from the whole list in turn, and its nearest match."""
+    """(0 or 1, 2) a match of the object, another one for each turn, and the match nearest to it."""
     xy0, xy1 = correspondences.xy0[members], correspondences.xy1[members]
     chosen = np.unique((np.arange(NEAREST) * len(members)) // NEAREST)
     if turn >= len(chosen):

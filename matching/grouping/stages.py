@@ -1,23 +1,23 @@
 """From correspondences to objects: the stages in their order.
 
     rest           matches that are in no object and not near one: at first, all of them
-    evidence       a cheap test, so that unrelated pictures skip all that follows  evidence.py
-    graph          correspondences that others support, edges to those that move alike
-                                                                            graph.py
-    clusters       graph degree linkage                                     clustering.py
+    evidence       a cheap test, so that unrelated pictures skip all that follows (evidence.py)
+    graph          correspondences that others support, with edges to those that move alike (graph.py)
+    clusters       graph degree linkage (clustering.py)
     degree         members with a small degree leave
-    seams          clusters of two things that a weak seam joins are cut            seams.py
+    seams          clusters of two things that a weak seam joins are cut (seams.py)
     size           clusters that are large enough stay
-    parts          clusters that one smooth map explains are parts of one object    merging.py
-    smooth map     members that the map does not explain leave, others join refinement/smooth_map.py
+    parts          clusters that one smooth map explains are parts of one object (merging.py)
+    smooth map     members that the map does not explain leave, others join (refinement/smooth_map.py)
     suppression    a group that shares its points with a larger object in both images is texture
-                                                                            refinement/suppression.py
+                   (refinement/suppression.py)
     smooth map once more    matches freed by suppression may join other objects
     scores         how well the members of each part agree
     merging        parts that have grown towards each other, and objects found before, are merged
     largest gap    parts below the largest gap of the scores are outliers
     significance   objects that chance explains leave; if none is left, the pictures share nothing
-                                                                            significance.py
+                   (significance.py)
+    surroundings   matches that lie amid another object leave (refinement/suppression.py)
 
 The remaining correspondences are grouped again, together with the next candidates. Each stage is a function
 of the round's state and the shared context, and records what it drops in a `Trace`.
@@ -95,7 +95,7 @@ def choose_rest(state: Round, context: Context) -> Round | None:
 
 
 def test_evidence(state: Round, context: Context) -> Round | None:
-    """Go on if enough mutual correspondences are supported by others."""
+    """Go on if others support enough of the mutual correspondences."""
     config, rows, trace = context.config, state.rows, context.trace
     how, least = config.clustering, config.objects.evidence * config.clustering.min_degree
     if least == 0:
@@ -278,8 +278,10 @@ def drop_below_gap(state: Round, context: Context) -> Round:
 
 
 def keep_significant(by_maps: bool, from_the_side: bool = False) -> Callable[[Round, Context], Round]:
-    """The stage "significance"; by_maps: the maps of correspondences are those that the features predict;
-    from_the_side: objects are measured as if each were seen from the same direction in both images.
+    """The stage "significance", with two choices.
+
+    by_maps: the maps of correspondences are those that the features predict. from_the_side: each object is
+    measured as if it were seen from the same direction in both images.
     """
 
     def measure(correspondences: Correspondences, new: list[Ints], n_threads: int) -> Iterable[float]:
@@ -303,7 +305,7 @@ def keep_significant(by_maps: bool, from_the_side: bool = False) -> Callable[[Ro
 
 
 def drop_surrounded(state: Round, context: Context) -> Round:
-    """The objects without matches that lie amid those of another one, which would spoil their outlines."""
+    """The objects without those matches that lie amid another object: they would spoil the outlines."""
     correspondences, members = context.correspondences, [part.members for part in state.parts]
     if len(members) < 2:
         return state
@@ -346,7 +348,7 @@ REPEATS = replace_stage(REPEATS, "smooth map once more", refine_again(suppress_b
 
 
 def _list_members(labels: Ints, least: int) -> list[Ints]:
-    """Arrays of the members of each cluster, the largest first; those below `least` dropped."""
+    """The members of each cluster, the largest first, without clusters of fewer than `least`."""
     order = np.argsort(labels, kind="stable")
     order = order[np.searchsorted(labels[order], 0) :]
     if len(order) == 0:
@@ -363,7 +365,7 @@ def _sort_by_size(objects: list[tuple[Ints, float]]) -> list[tuple[Ints, float]]
 def _find_left_over(
     correspondences: Correspondences, objects: list[Ints], n_listed: int, reach: float
 ) -> Ints:
-    """(q,) the first n_listed rows that are in no object and not near one in both images, ascending."""
+    """(q,) the first n_listed rows, ascending, that are in no object and not near one in both images."""
     taken = np.zeros(len(correspondences), bool)
     for members in objects:
         near = np.flatnonzero(~taken)

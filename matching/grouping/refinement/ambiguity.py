@@ -1,9 +1,9 @@
 """A test of whether the matches of an object are confusable, as on a fine periodic texture.
 
 A match is confusable if another feature of the same object, at most a few descriptor windows away, has a
-descriptor that is nearly as near. Copies on a shelf are farther apart. On a surface seen from the side, many
-descriptors are nearly as near, too. So a texture counts as periodic only if one shift leads to many
-confusable places, which then form a lattice.
+descriptor that is nearly as near. Copies on a shelf are farther apart than that. On a surface seen from the
+side, however, many descriptors are nearly as near, too. So a texture counts as periodic only if one shift
+leads to many confusable places, which then form a lattice.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_fea
 from matching.grouping.significance import ELSEWHERE, EXAMINED
 
 REACH = 20.0  # times the sum of the radii of two features: about three windows of their descriptors
-SHARED = 0.25, 0.025  # share of matches, or of places, that one shift leads to; textures: 0.28, 0.032
+SHARED = 0.25, 0.025  # least share of matches, or of places, reached by one shift; textures: 0.28, 0.032
 ALIKE = 0.1  # share of the length of a shift: shifts that differ by less are the same
-NEARLY = 1.1, 0.05  # a descriptor is as near up to this factor of another one's distance, plus this
+NEARLY = 1.1, 0.05  # as near: up to this factor times the distance of the match, plus this
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Periodicity:
 
     share: float  # of confusable matches, the smaller of both images'
     bound: float  # share above which it may be a periodic texture
-    is_lattice: bool  # whether one shift leads to all confusable places
+    is_lattice: bool  # whether one shift leads to many of the confusable places
 
     @property
     def is_periodic(self) -> bool:
@@ -44,7 +44,7 @@ def measure_periodicity(features0: Features, features1: Features, candidates: Ca
     own = candidates[:: math.ceil(len(candidates) / EXAMINED)]
     if np.median(np.linalg.det(own.maps)) < 0:
         features1 = mirrored_features(features1)
-    least = (1 + 1 / math.sqrt(len(own))) / 2  # half plus a standard deviation of that share
+    least = (1 + 1 / math.sqrt(len(own))) / 2  # one half plus the standard deviation of such a share
     there = _find_confusable(
         features0[own.row0], features1[own.row1], features1[candidates.row1], features1, own
     )

@@ -1,8 +1,8 @@
 """Objects as planes: the part of a group that one homography explains in both images.
 
 Matches from simulated views are inaccurate along the direction of foreshortening, so a smooth map would
-follow false matches. Things that need simulated views are walls or posters: planes, which hundreds of matches
-determine well.
+follow false matches. Things that need simulated views are walls or posters, that is, planes, which hundreds
+of matches determine well.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def find_planes(
 ) -> Groups:
     """Find the plane of each group, with all the matches that it explains.
 
-    A match goes to the first plane that explains it, by descending support: the number of places times the
-    score of the group. A plane that overlaps with one of more support is dropped: the windows of a house also
-    match the next ones, at as many places but with lower scores.
+    A match goes to the first plane that explains it, in descending order of support, which is the number of
+    places times the score of the group. A plane that overlaps a plane with more support is dropped: the
+    windows of a house also match the next ones, at as many places but with lower scores.
     """
     members = groups.members
     planes = [_find_explained(correspondences, rows, tolerance) for rows in members]
@@ -92,8 +92,8 @@ def transfer_errors(matrix: Array, x: Array, y: Array) -> Floats:
 def _find_explained(correspondences: Correspondences, members: Array, tolerance: float) -> Ints:
     """Rows of all correspondences that the plane of the members explains; none if there is no plane.
 
-    First the plane is fitted to the members, with errors in the image where the object is smaller, where they
-    are inaccurate; then to all matches around it, with errors in the other image.
+    The plane is fitted first to the members, with errors measured in the image where the object is smaller;
+    then to all matches near it, with errors measured in the other image.
     """
     none = members[:0]
     x, y = correspondences.xy0, correspondences.xy1
@@ -118,7 +118,7 @@ def _overlap(correspondences: Correspondences, rows: Array, others: Array) -> fl
 
 
 def _project(matrix: Array, points: Array) -> tuple[Floats, Floats]:
-    """Points (n, 2) mapped by a homography, and their signs: positive on most points' side of the horizon."""
+    """Points (n, 2) mapped by a homography, and their depths, positive on the side of most points."""
     homogeneous = points @ matrix[:, :2].T + matrix[:, 2]
     depth = homogeneous[:, 2]
     side = 1.0 if np.count_nonzero(depth > 0) * 2 >= len(depth) else -1.0

@@ -1,8 +1,8 @@
 """The smooth map of an object: matches that it does not explain leave the object, and others join.
 
-A correspondence is predicted from the n_neighbors nearest matches of the object, excluding itself, in both
-directions, by a thin-plate spline, which smooths according to the accuracy of the points. This is also the
-best linear prediction (kriging) of a random field, with a variance that is larger where matches are sparse or
+A correspondence is predicted in both directions from the n_neighbors nearest matches of the object, excluding
+itself, by a thin-plate spline that smooths according to the accuracy of the points. The prediction is also
+the best linear one (kriging) of a random field, with a variance that is larger where matches are sparse or
 the object bends strongly. (Wahba, Spline Models for Observational Data, 1990; Kent and Mardia, The link
 between kriging and thin-plate splines, 1994.)
 
@@ -40,14 +40,14 @@ class SmoothMapConfig:
     accuracy : float
         Standard deviation of the points, pixels.
     largest_bend : float
-        Largest standard deviation of an object's bends: stronger ones would let outliers join.
+        Largest standard deviation of an object's bends. Stronger bends would let outliers join.
     tolerance : float
-        Largest residual of a match, in standard deviations of its prediction. Among many matches, where only
-        the point itself is uncertain, this is 2.4 pixels.
+        Largest residual of a match, in standard deviations of its prediction. Where matches are so dense that
+        only the point itself is uncertain, the default allows 2.4 pixels.
     reach : float
-        Largest distance of a joining match from the object's nearest one, in both images, pixels.
+        Largest distance of a joining match from the nearest match of the object, in both images, pixels.
     agreeing : float
-        Share of the nearby matches of the object with which the affine map of a joining match must agree: if
+        Share of the nearby matches of the object with which the affine map of a joining match must agree. If
         only places were compared, outliers would join.
     """
 
@@ -103,8 +103,8 @@ def refine_objects(
 class _Map:
     """The smooth map of one object from x to y (m, 2), the points of all correspondences, as members change.
 
-    Most correspondences keep their neighbours from round to round, and their predictions with them. `bend` is
-    the standard deviation of the object's bends.
+    Most correspondences keep their neighbours, and with them their predictions, from round to round. `bend`
+    is the standard deviation of the object's bends.
     """
 
     def __init__(self, x: Floats, y: Floats, config: SmoothMapConfig, bend: float, n_threads: int) -> None:
@@ -128,7 +128,7 @@ class _Map:
         """Residual and deviation (q,), in pixels, of the prediction from the members nearest to each row."""
         new = rows[~self.is_predicted[rows]]
         near = self.near.index[new]
-        k = int(np.count_nonzero(near[:1] >= 0))  # if there are few members, all are near
+        k = int(np.count_nonzero(near[:1] >= 0))  # fewer if the object has few members
         self.residual[new], self.deviation[new] = spline_residuals(
             self.x, self.y, near[:, :k], self.smoothing, (self.x[new], self.y[new]), self.n_threads
         )
@@ -146,9 +146,9 @@ def _make_maps(
 
 
 def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
-    """Keep the members that are where the others predict them: the worse half of the rest leaves, repeatedly.
+    """Keep the members that are where the others predict them; of the rest, the worse half leaves at a time.
 
-    Without the outliers, the map may explain members that they led astray.
+    Without the worst outliers, the map may explain members that these led astray.
     """
     tolerance = maps[0].config.tolerance
     while len(members) > CONFIRMED:
@@ -166,7 +166,7 @@ def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
 
 
 def _median_above(values: Floats) -> float:
-    """The median of n values, or the larger of the two in the middle."""
+    """The median of n values; if n is even, the larger of the two in the middle."""
     middle = len(values) // 2
     return float(np.partition(values, middle)[middle])
 
@@ -181,7 +181,7 @@ class _Joining:
         self.is_tested = np.zeros(len(correspondences), bool)
 
     def find(self, members: Ints, others: Ints) -> Ints:
-        """Those of `others` that are within reach and agree with the smooth maps and neighbours both ways."""
+        """Those of `others` that are within reach and agree with both smooth maps and their neighbours."""
         if len(members) <= CONFIRMED:
             return others[:0]
         for way in self.maps:
@@ -190,7 +190,7 @@ class _Joining:
             renewed = way.set_members(members, others)
             self.is_tested[others[renewed]] = False
             others = others[way.near.square[others, 0] < self.config.reach**2]
-        others = others[self._share(others) >= self.config.agreeing]  # checked first: cheap, and few pass
+        others = others[self._share(others) >= self.config.agreeing]  # first: cheap, and few pass
         for way in self.maps:
             residual, deviation = way.predict(others)
             others = others[residual < self.config.tolerance * deviation]
@@ -214,11 +214,12 @@ def spline_residuals(
     at: tuple[Array, Array] | None = None,
     n_threads: int = 1,
 ) -> tuple[Floats, Floats]:
-    """Distances of correspondences x, y (n, 2) from where the smooth map of their neighbours (q, k) takes
-    them.
+    """Distances of matches from where the smooth map of their neighbours takes them.
+
+    at: the matches, a pair of (q, 2); near (q, k): their neighbours, rows of x, y (n, 2).
 
     The spline is f(p) = sum_j c_j phi(|p - x_j|) plus an affine map, phi(r) = r^2 log r, with f(x_j) +
-    smoothing c_j = y_j. at: pair of (q, 2). Returns residual (q,), deviation (q,).
+    smoothing c_j = y_j. Returns residual (q,), deviation (q,).
     """
     from_, to = (x, y) if at is None else at
     residual, deviation = np.empty(len(near)), np.empty(len(near))

@@ -1,9 +1,9 @@
 """Suppression of contained objects, like that of overlapping detections, and of matches amid another object.
 
-A point has one counterpart in an object. Repeated structure (a logo printed twice on a box, the squares of a
-cube) gives small clusters that contradict the object they belong to: their points are also points of its
-matches, in both images. A copy of an object shares its points in only one image, and so does a thing that
-moved in front of a matched background.
+A point has only one counterpart in an object. Repeated structure (a logo printed twice on a box, the squares
+of a cube) gives small clusters that contradict the object they belong to: their points are also points of its
+matches, in both images. A copy of an object shares the object's points in only one image, and so does a thing
+that moved in front of a matched background.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class SuppressionConfig:
     Parameters
     ----------
     share : float
-        Share of the points of an object, in both images, that are also points of larger objects; if it is
-        above 1, nothing is suppressed.
+        An object is contained if, in both images, at least this share of its points are also points of larger
+        objects. If the share is above 1, nothing is suppressed.
     """
 
     share: float = setting(0.25, 0, 2)
@@ -41,8 +41,8 @@ def find_uncontained(
     """Find the parts that are not contained in stronger ones: xy0, xy1 (m, 2) -> (k,).
 
     A part is contained if in BOTH pictures at least `share` of its points are points of stronger, uncontained
-    parts; with by_one, of a single such part. (If each picture shows two things twice, each of the four
-    objects shares its points with others in both pictures.)
+    parts; with by_one, of a single such part. (If each picture shows a thing twice, each of the four objects
+    shares its points with others in both pictures.)
     """
     kept: list[int] = []
     for k, part in enumerate(parts):
@@ -59,7 +59,7 @@ def find_uncontained(
 def find_surrounded(xy0: Array, xy1: Array, objects: Sequence[Array]) -> Bools:
     """Find the matches that lie amid those of another object: xy0, xy1 (m, 2) -> (m,) bool.
 
-    In both pictures, more of the matches nearest to them are that object's than their own object's.
+    In both pictures, more of their nearest matches belong to that object than to their own.
     """
     rows = np.concatenate([np.empty(0, np.int64), *objects])
     owner = np.repeat(np.arange(len(objects)), [len(members) for members in objects])
