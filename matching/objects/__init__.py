@@ -1,1 +1,1 @@
-"""Description of the objects found: outline, transform, deformation, warp."""
+"""Description of the objects found: outline, transform, deformation, and warp."""

@@ -1,7 +1,7 @@
 """Where two pictures of the same size show the same print, pixel by pixel.
 
-A and B are small pictures that a map has aligned. The map may be slightly off, so B is compared at
-several places around each pixel: around the place where a wide window correlates best.
+A and B are small pictures that a map has aligned. The map may be slightly off, so A is compared with B at
+several places around each pixel: those next to the place where a wide window correlates best.
 """
 
 import numpy as np
@@ -10,14 +10,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 
-FINE, COARSE = 2.0, 5.0  # pixels: windows in which the print is compared, and searched for
-REACH = round(FINE)  # pixels by which a place of B may be off, because prints bend
-NOISE, FLAT = 4.0, 25.0  # variances of grey values: that of noise, and the least one of a print
+FINE, COARSE = 2.0, 5.0  # pixels: windows in which print is compared, and its place searched for
+REACH = round(FINE)  # the most pixels by which a place of B may be off, because prints bend
+NOISE, FLAT = 4.0, 25.0  # variances of grey values: of noise, and the least of a print
 ALIKE = 0.6  # least correlation of the same print
 
 
 def correlate(a: Floats, b: Floats) -> Floats:
-    """Correlate the print of two grey pictures (h, w) around each pixel -> (h, w), 1 without print."""
+    """Correlate the print of two grey pictures (h, w) around each pixel -> (h, w); 1 where both have none."""
     a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
     moved = _move(b)
     products = a[..., None] * moved
@@ -31,7 +31,7 @@ def correlate(a: Floats, b: Floats) -> Floats:
 
 
 def correlate_in_place(a: Floats, b: Floats) -> tuple[Floats, Bools]:
-    """Correlate the print of two exactly aligned pictures (h, w) -> (h, w), has print (h, w)."""
+    """Correlate the print of exactly aligned pictures (h, w) -> (h, w), and whether there is any (h, w)."""
     (mean_a, unit_a), (mean_b, unit_b) = _standardise(a, FINE), _standardise(b, FINE)
     return (blur(a * b, FINE) - mean_a * mean_b) * unit_a * unit_b, ~find_flat(a, b)
 
@@ -79,7 +79,7 @@ def blur(values: Floats, sigma: float) -> Floats:
 
 
 def _move(values: Floats) -> Floats:
-    """A picture moved by up to REACH pixels, row by row (h, w, n); the edge pixels are repeated."""
+    """A picture moved by up to REACH pixels, the moves row by row (h, w, n); edge pixels are repeated."""
     windows = sliding_window_view(np.pad(values, REACH, "edge"), values.shape)
     moved: Floats = np.stack([windows[y, x] for y, x in np.ndindex(windows.shape[:2])], axis=2)
     return moved

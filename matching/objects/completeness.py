@@ -1,7 +1,7 @@
 """Whether a place shows the whole of picture 0, or only a part of it, such as a logo.
 
-In a reduced frame of picture 0, A is picture 0 and B is the part of picture 1 that the map puts there. Where
-print or colours differ, picture 1 shows something else.
+A is picture 0, reduced; B is the part of picture 1 that the map takes to it, reduced likewise. Where the
+print or the colours of A and B differ, picture 1 shows something else.
 """
 
 import math
@@ -32,7 +32,7 @@ class Completeness:
         In [0, 1]: of the part of picture 0 that should be visible, the share whose print and colours agree.
     visible : float
         In [0, 1]: the share of picture 0 that should be visible because it lies inside picture 1. Only what
-        the mask of picture 0 shows counts or, without a mask, all but plain margins.
+        the mask of picture 0 shows counts; without a mask, everything but plain margins counts.
     print_share, colour_share : float
         The share of that part whose print agrees, and the share whose colours agree.
     """
@@ -83,14 +83,14 @@ def measure_completeness(
 
 
 def _is_convex(frame: Floats) -> bool:
-    """Whether a frame (4, 2) is convex, as each view of a plane is."""
+    """Whether a frame (4, 2) is convex, as any view of a plane is."""
     x, y = (np.roll(frame, -1, axis=0) - frame).T
     turns = np.sign(x * np.roll(y, -1) - y * np.roll(x, -1))
     return bool(abs(turns.sum()) == len(frame))
 
 
 def _find_print(picture: Picture) -> Floats | None:
-    """Box of what a mask shows, or of a picture without margins of one colour; None if all has one colour."""
+    """Box of what the mask shows, or of all but plain margins; None if the whole picture is plain."""
     box = picture.box
     if picture.mask is not None:
         return box
@@ -109,7 +109,7 @@ def _find_print(picture: Picture) -> Floats | None:
 
 
 def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:
-    """Compare the colours of two pictures in different light: a, b (h, w, 3); own (h, w) bool -> (h, w)."""
+    """Compare colours in different light, which is measured at own (h, w): a, b (h, w, 3) -> (h, w)."""
     a, b = blur(a, FINE), blur(b, FINE)
     light = (b[own].mean(axis=0) + 1) / (a[own].mean(axis=0) + 1)
     off = b / light - a
@@ -118,7 +118,7 @@ def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:
 
 
 def _look_up(mask: Bools, xy: Floats) -> Bools:
-    """The values of a mask at pixels (h, w, 2); beyond the edges, that of the nearest pixel."""
+    """The values of a mask at pixels (h, w, 2); beyond the edges, those of the nearest pixels."""
     last = np.array(mask.shape[1::-1]) - 1
     columns, rows = np.moveaxis(np.clip(np.rint(xy), 0, last).astype(int), 2, 0)
     found: Bools = mask[rows, columns]

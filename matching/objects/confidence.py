@@ -1,4 +1,4 @@
-"""How sure an object is, in one of three words, by its number of false alarms.
+"""How sure an object is, as one of three words, by its number of false alarms.
 
 docs/benchmarks/unrelated.md says how often each word is right.
 """

@@ -1,4 +1,4 @@
-"""How many copies of picture 0 picture 1 shows, and which places only share a part of it."""
+"""The number of copies of picture 0 that picture 1 shows, and the places that show only a part of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from matching.pictures.images import Picture
 
 @dataclass(frozen=True)
 class Copies:
-    """Whole copies and other places, each as the ids of the objects that show it.
+    """Whole copies and other places, each given by the ids of the objects that show it.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def add_completeness(
     """Add to objects how much of picture 0 they show."""
 
     def measured(found: MatchedObject) -> MatchedObject:
-        if found.frame1 is None or len(found.outline0) < 3:  # two points, as objects of the paper may have
+        if found.frame1 is None or len(found.outline0) < 3:  # two points, as in the paper's grouping
             return found
         completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
         return replace(found, completeness=completeness)
@@ -45,15 +45,15 @@ def add_completeness(
 
 
 def is_mostly_within(shape: Any, other: Any) -> bool:
-    """Whether most of one shape, of shapely, lies in another one."""
+    """Whether most of a shape lies within another one; both are shapes of shapely."""
     return bool(2 * shape.intersection(other).area > shape.area)
 
 
 def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     """Count the copies of picture 0.
 
-    Several objects are one copy if their frames are at one place (`number_places`), like the halves of a bent
-    print. A part inside the frame of a copy belongs to it.
+    Several objects, like the halves of a bent print, are one copy if their frames are at one place
+    (`number_places`). A part inside the frame of a copy belongs to that copy.
 
     Parameters
     ----------

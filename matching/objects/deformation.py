@@ -1,10 +1,10 @@
 """The smooth deformation of an object: a thin-plate spline with smoothing, in both directions.
 
-f(x) = H x + s(x). H is the object's homography or affine map, s the minimiser of
+f(x) = H x + s(x). H is the object's homography or affine map, and s minimises
     sum_i |y_i - H x_i - s(x_i)|^2 + mu * integral |second derivatives of s|^2
 over the matches x_i -> y_i (Duchon 1977). If the density of matches is rho per square pixel, a wave of length
-L is damped to rho / (rho + mu (2 pi / L)^4). So `smoothing` is given as the length that is halved, L = 2 pi
-(mu / rho)^(1/4), in pixels: shorter bends count as noise.
+L is damped to rho / (rho + mu (2 pi / L)^4). So `smoothing` is given as the length of the waves that are
+halved, L = 2 pi (mu / rho)^(1/4), in pixels: shorter bends count as noise.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from matching.objects.transforms import apply_transform, fit_transform
 
 Spline = Callable[[Array], Floats]  # a bend: pixels (n, 2) -> (n, 2)
 
-MAX_CONTROLS = 300  # bins; the matches of each are merged into one control point
-MIN_MATCHES = ObjectsConfig().min_matches  # fewer say nothing about a bend
+MAX_CONTROLS = 300  # bins; the matches in each are merged into one control point
+MIN_MATCHES = ObjectsConfig().min_matches  # fewer matches say nothing about bends
 LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # values of `smoothing` to try, in sizes of the object
 FOLDS = 5
 WORTH = 0.97  # a shorter smoothing must lower the hold-out error to this share ...
 NOTICEABLE = 0.05  # ... and by this many pixels, so that noise bends nothing
-OUTLIER = 5.0  # times the median residual: matches beyond it are left out
+OUTLIER = 5.0  # times the median residual: matches beyond this are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class SmoothMap:
     """A map of one object from one picture to the other; call it with pixels (n, 2) to get (n, 2) float64."""
 
     base: Array  # (3, 3) float64, the homography or affine map that is bent
-    smoothing: float  # pixels of the first picture: bends of this length are halved; inf: the base alone
+    smoothing: float  # pixels of the first picture: bends of this length are halved; inf: no bend
     # median hold-out distance in the second picture, in pixels, for maps fitted without nearby matches
     error: float
     base_error: float  # the same for the base alone, fitted to all matches
@@ -59,7 +59,7 @@ class Deformation:
 
 def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float | None = None) -> Deformation:
     """Fit the smooth maps of an object in both directions: xy0, xy1 (n, 2); transform (3, 3)."""
-    # many matches at one place can make a map without an inverse
+    # many matches at one place can lead to a map without an inverse
     back = np.linalg.inv(transform) if np.linalg.cond(transform) < 1e12 else fit_transform(xy1, xy0)[0]
     return Deformation(
         fit_smooth_map(xy0, xy1, transform, smoothing), fit_smooth_map(xy1, xy0, back, smoothing)
@@ -90,7 +90,7 @@ def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float |
 
 @dataclass(frozen=True, eq=False)
 class _Bins:
-    """number (n,) of the square bin in which each match lies; side in pixels."""
+    """number (n,): the square bin in which each match lies; side: that of a bin, in pixels."""
 
     number: Array
     side: float
@@ -117,7 +117,7 @@ def _least_error(source: Array, residual: Array, bins: _Bins) -> tuple[float, Fl
 
 
 def _typical(error: Array) -> float:
-    """Mean distance; values far above it count as five times the median, because they may be outliers."""
+    """Mean distance; values above five times the median count as that, because they may be outliers."""
     return float(np.minimum(error, OUTLIER * np.median(error)).mean())
 
 
@@ -132,20 +132,20 @@ def _hold_out(source: Array, residual: Array, bins: _Bins, smoothing: float) -> 
 
 
 def _folds(bins: _Bins) -> list[Bools]:
-    """FOLDS masks (n,) bool of the matches held out in turn, by whole bins."""
+    """FOLDS masks (n,) bool of the matches that are held out in turn, in whole bins."""
     fold = np.random.default_rng(0).permutation(bins.number.max(initial=-1) + 1)[bins.number] % FOLDS
     return [fold == k for k in range(FOLDS)]
 
 
 def _fixes_a_map(source: Array, bins: _Bins, chosen: Bools) -> bool:
-    """Whether the control points of the chosen matches fix an affine map: three of them not on one line."""
+    """Whether control points of the chosen matches fix an affine map: three or more, not all on one line."""
     _, number = np.unique(bins.number[chosen], return_inverse=True)
     controls = _medians(source[chosen], number, number.max(initial=-1) + 1)
     return len(controls) >= 3 and not _is_narrow(controls)
 
 
 def _fit(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Spline:
-    """The spline through one control point per bin, in the middle of its matches, with their weight."""
+    """The spline through one control point per bin: the median of its matches, weighted by their number."""
     from scipy.interpolate import RBFInterpolator  # a slow import that most runs don't need
 
     _, number, count = np.unique(bins.number, return_inverse=True, return_counts=True)
@@ -175,6 +175,6 @@ def _medians(values: Array, number: Ints, n: int) -> Floats:
 
 
 def _is_narrow(xy: Array) -> bool:
-    """Whether the points lie along one line, so that they fix no map beside it."""
+    """Whether the points lie along one line, so that they don't fix a map beside it."""
     spread = np.linalg.svd(xy - xy.mean(axis=0), compute_uv=False)
     return bool(spread[1] < 0.02 * spread[0])

@@ -1,4 +1,4 @@
-"""Objects in the result: their outlines in both images, and the transforms between them."""
+"""Objects in the result: their outlines in both images, and the transforms from image to image."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class MatchedObject:
     transform : (3, 3) float64
         Maps homogeneous pixels of image 0 to image 1 over the object.
     transform_kind : str
-        "homography", or "affine" if a homography is no better.
+        "homography", or "affine" if a homography fits no better.
     transform_error : float
         Median distance in pixels of image 1 between transformed and matched points.
     frame1 : (4, 2) float64 or None
@@ -49,19 +49,18 @@ class MatchedObject:
     motion : Motion or None
         Its position in picture 1 relative to picture 0; None if unknown.
     thing : int
-        The number of the thing; objects with the same place in picture 0 are copies of one thing and have the
-        same number.
+        The number of the thing that it shows: objects with the same place in picture 0 are copies of one
+        thing and have the same number.
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels; empty if unknown.
     log_nfa : float or None
         Log10 of its number of false alarms: how many objects as good as this one the same matches form by
         chance (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
     completeness : Completeness or None
-        How much of picture 0 it shows; None if that was not measured, which needs the pixels of both
-        pictures.
+        How much of picture 0 it shows; None if that was not measured, as without the pixels of both pictures.
     inlier_share : float or None
-        Share of its matches that the transform fits to within 6 pixels, at the size at which the picture was
-        matched. The transform of a bent object fits only a part of it. None if unknown.
+        Share of its matches that the transform fits to within 6 pixels at the size at which the picture was
+        matched. If an object is bent, the transform fits only a part of it. None if unknown.
     """
 
     id: int
@@ -83,7 +82,7 @@ class MatchedObject:
 
     @property
     def confidence(self) -> str | None:
-        """How sure it is: "sure", "likely" or "look at it"; None if not known.
+        """How sure it is: "sure", "likely" or "look at it"; None if unknown.
 
         See `matching.objects.confidence`.
         """
@@ -103,8 +102,8 @@ class MatchedObject:
     def rank(self) -> float:
         """The value by which pairs are ranked: the score times the share of a picture that the object covers.
 
-        The share is taken in the picture where it is larger. A logo alone covers little of a picture of a
-        product, however well it matches.
+        The share is that in the picture where it is larger. A logo alone, however well it matches, covers
+        little of the picture of a product.
         """
         covered = None if self.motion is None else self.motion.covered
         return self.score if covered is None else self.score * covered
@@ -144,10 +143,10 @@ def add_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tup
 def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     """Draw polygons (k, 2) around matched points xy0, xy1 (n, 2) in each image.
 
-    Both enclose the same Delaunay triangles, those that are small in both images. The triangulation is made
-    in the image in which the points reach farther (ties: by bytes), so that swapping the images changes
-    nothing. If the triangles don't hold nearly all matches, the polygons are convex hulls. Corners are exact
-    to a thousandth of the polygon's size.
+    Both polygons enclose the same Delaunay triangles: those that are small in both images. The triangulation
+    is made in the image in which the points extend farther (ties: by bytes), so that swapping the images
+    changes nothing. If the triangles don't hold nearly all matches, the polygons are convex hulls. Corners
+    are exact to a thousandth of the polygon's size.
     """
     triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tobytes())))
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
@@ -184,7 +183,7 @@ def _merge_triangles(xy: Floats, triangles: Ints) -> shapely.Polygon:
 
 
 def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
-    """Union of the triangles of a mesh, joined along their sides first, which is faster."""
+    """Union of the triangles of a mesh; they are joined along their sides first, which is faster."""
     (a, b), (c, d) = np.moveaxis(np.diff(xy[triangles], axis=1), 0, 2)
     area = (a * d - b * c) / 2
     triangles, area = triangles[area != 0], area[area != 0]

@@ -1,8 +1,8 @@
-"""Where picture 0 lies in picture 1, by the matches of one object, and how the object moved.
+"""Where picture 0 lies in picture 1, according to the matches of one object, and how the object moved.
 
-The matches may cover only a small part of picture 0. Then the corners are extrapolated, and there the errors
-of a plain homography are many times as large as at the matches. The priors of the map fitted here count over
-the whole picture, see `matching.objects.transforms`.
+The matches may cover only a small part of picture 0. Then the corners are extrapolated, and the errors of a
+plain homography there are many times as large as at the matches. The map fitted here has priors that apply to
+the whole picture; see `matching.objects.transforms`.
 """
 
 from dataclasses import dataclass
@@ -36,9 +36,7 @@ class Motion:
 
     @property
     def covered(self) -> float | None:
-        """The share of a picture that the object covers, in the picture where it is larger; None if not
-        known.
-        """
+        """The share of a picture that the object covers, the larger one of the two; None if unknown."""
         return None if self.share is None else max(self.share, self.share1 or 0.0)
 
     @property

@@ -13,13 +13,13 @@ MOST_STEPS = 500  # a fit takes about ten
 def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
     """Minimize the sum of log(1 + r^2) over residuals r, from a first guess: start (p,) -> (p,).
 
-    Levenberg-Marquardt with second derivatives of the loss. Far from the solution, where these give no
-    minimum, only positive second derivatives count, plus a thousandth of the weights of iterated least
-    squares (Triggs et al., Bundle adjustment: a modern synthesis, 2000, Sec. 4.3).
+    This is the Levenberg-Marquardt algorithm with second derivatives of the loss. Far from the solution,
+    where these give no minimum, each is raised to at least a thousandth of the weight that iterated least
+    squares gives (Triggs et al., Bundle adjustment: a modern synthesis, 2000, Sec. 4.3).
     """
     unknown, damping = np.array(start, float), 0.0
     r, jacobian = residuals(unknown)
-    loss, share = np.log1p(r * r).sum(), np.sqrt(np.finfo(float).eps)  # least share that a step changes
+    loss, share = np.log1p(r * r).sum(), np.sqrt(np.finfo(float).eps)  # least relative change by a step
     for _ in range(MOST_STEPS):
         weight = 1 / (1 + r * r)
         curvature = (1 - r * r) * weight * weight

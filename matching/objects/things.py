@@ -26,7 +26,7 @@ class Thing:
         Outlines, pixels: of the copies in picture 1 or, for repeats in one picture, of all places, row by row
         and from left to right.
     periodic : bool
-        Whether it is a fine periodic texture (bricks, cloth, text), whose place is shifted onto itself.
+        Whether it is a fine periodic texture (bricks, cloth, text): its single object shifts it onto itself.
     joined : tuple of (int, int)
         For repeats in one picture: the two `places` that each of `objects` joins.
     """
@@ -65,14 +65,14 @@ class Thing:
 def number_places(outlines: Sequence[Array]) -> Ints:
     """Number the places where the outlines of one picture lie: outlines sequence of (k, 2) -> (n,).
 
-    By descending area, each outline joins the place whose first outline is most similar, or begins a new one.
-    Outlines are similar if their common area exceeds half the geometric mean of their areas; so a logo and
-    its box are different things.
+    In descending order of area, each outline joins the place whose first outline is most similar to it, or
+    begins a new place. Outlines are similar if their common area exceeds half the geometric mean of their
+    areas, so a logo and its box are at different places.
     """
     if not len(outlines):
         return np.empty(0, np.int64)
     least = max(np.ptp(outline, axis=0).max() for outline in outlines) / 1000
-    # with a small margin, so that points and lines have an area, too
+    # with a small margin, so that points and lines also have an area
     rings = [np.resize(outline, (max(len(outline), 3), 2)) for outline in outlines]
     shapes = np.array([shapely.buffer(shapely.polygons(ring), least or 1.0) for ring in rings])
     area = shapely.area(shapes)
@@ -107,8 +107,8 @@ def find_things_of_repeats(
 ) -> tuple[Thing, ...]:
     """Find the things of repeats in one picture: places that objects join, directly or through others.
 
-    `known` holds the outlines of all places of some things, and joins (n_objects, 2) the two of these places,
-    numbered over all things, that an object joins; -1: none.
+    `known` holds, for some things, the outlines of all their places. joins (n_objects, 2) holds the two of
+    these places, numbered over all things, that each object joins; -1: none.
     """
     n = len(outlines0)
     joins = np.full((n, 2), -1) if joins is None else joins
@@ -139,9 +139,10 @@ def find_things_of_repeats(
 
 
 def list_in_rows(outlines: Sequence[Array]) -> list[int]:
-    """The order in which outlines (k, 2) are read: row by row, and from left to right.
+    """The order of outlines (k, 2), read row by row, and from left to right.
 
-    A row is the highest outline with all whose middles are no more than half its height below its middle.
+    A row is the highest remaining outline, and all whose middles are at most half its height below its
+    middle.
     """
     low, high = (np.array([of(outline, axis=0) for outline in outlines]) for of in (np.min, np.max))
     middle, height = (low + high) / 2, (high - low)[:, 1]

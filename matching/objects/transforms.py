@@ -1,12 +1,13 @@
 """Homographies and affine maps between two images: fitted to matched points, and applied.
 
-OpenCV's robust fits depend on a few of the points. They are the first guess for a map fitted to all points,
+OpenCV's robust fits depend on only a few of the points. They are the first guess for a map fitted to all
+points,
 
     y = (A x + t) / (1 + g x),    x in [-1, 1]^2 over a box in image 0,    A = (similarity) + (deviation),
 
-by least squares with a Cauchy loss. It is drawn towards a similarity: its deviation and its perspective g
-have normal priors (ridge regression), which decide if the matches give no information, and yield if the
-matches are many or spread out.
+by least squares with a Cauchy loss. The map is drawn towards a similarity: its deviation and its perspective
+g have normal priors (ridge regression). The priors decide where the matches give no information, and yield
+where the matches are many or spread out.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ PRIOR = 0.05  # standard deviation of the deviation, relative to the scale, and 
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
-    """Fit points (n, 2) robustly: a homography if it is sound and better than an affine map -> (3, 3)."""
+    """Fit points (n, 2) robustly: a homography if sound and better than an affine map -> (3, 3), its kind."""
     affine = _affine(xy0, xy1, tolerance)
     least = 0.95 * median_error(affine, xy0, xy1)
     best, kind = affine, "affine"
@@ -35,13 +36,13 @@ def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Flo
 def _affine(xy0: Floats, xy1: Floats, tolerance: float) -> Floats:
     affine = opencv.fit_affine(xy0, xy1, tolerance)
     if affine is None or not np.isfinite(affine).all():
-        # fewer than three points, or all in one line: the shift alone
+        # fewer than three points, or all on one line: only the shift is fitted
         affine = np.column_stack([np.eye(2), np.median(xy1 - xy0, axis=0)])
     return np.vstack([affine, [0.0, 0.0, 1.0]])
 
 
 def _homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats]:
-    """The sound homographies: OpenCV's and the map fitted to all points; none if there are few points."""
+    """The sound ones of two homographies: OpenCV's, and one fitted to all points; none if these are few."""
     if len(xy0) < 8:
         return []
     hull, box = opencv.convex_hull(xy0), np.array([xy0.min(axis=0), xy0.max(axis=0)])
@@ -57,12 +58,12 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
     middle, half = box.mean(axis=0), max(np.ptp(box, axis=0).max() / 2, 1e-9)
     derivative, centre = linear_part(first, np.median(xy0, axis=0)), np.median(xy1, axis=0)
     unit = half * float(np.sqrt(abs(np.linalg.det(derivative))))
-    spread = max(error / 1.18 / unit, np.finfo(np.float32).eps)  # of a Rayleigh distribution
+    spread = max(error / 1.18 / unit, np.finfo(np.float32).eps)  # 1.18: median of a Rayleigh distribution
     into, out = _scaling(half, middle), _scaling(unit, centre)
     start = np.linalg.inv(out) @ first @ into
     depth = start[2] @ [*(np.median(xy0, axis=0) - middle) / half, 1.0]
     least_depth = np.finfo(np.float32).eps * np.abs(start[2]).max()
-    if not min(abs(start[2, 2]), abs(depth)) > least_depth:  # the horizon crosses it
+    if not min(abs(start[2, 2]), abs(depth)) > least_depth:  # the horizon crosses the box
         return first
     fitted = _fit_map((xy0 - middle) / half, (xy1 - centre) / unit, start / start[2, 2], spread)
     return out @ fitted @ np.linalg.inv(into)
@@ -71,14 +72,14 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
 def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
     """(3, 3): the map from x to y by least squares with a Cauchy loss, from a first guess (3, 3).
 
-    The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b are a similarity, and c,
-    d are a mirrored one; each is the deviation from the other.
+    The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b form a similarity, and
+    c, d a mirrored one; each pair is the deviation from the other.
     """
     (p, q, *_), (r, s, *_), _ = first
     is_mirrored = np.linalg.det(linear_part(first, np.median(x, axis=0))) < 0
     similar, deviant = ([2, 3], [0, 1]) if is_mirrored else ([0, 1], [2, 3])
     (x0, x1), one, none = x.T, np.ones(len(x)), np.zeros(len(x))
-    # derivatives of A x + t, for each coordinate, by a, b, c, d, t
+    # derivatives of each coordinate of A x + t with respect to a, b, c, d, t
     design = np.array([[x0, -x1, x0, x1, one, none], [x1, x0, -x1, x0, none, one]])  # (2, 6, n)
 
     def as_matrix(unknown: Floats) -> Floats:
@@ -104,7 +105,7 @@ def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
 
 
 def _scaling(unit: float, origin: Sequence[float] | Floats = (0.0, 0.0)) -> Floats:
-    """(3, 3): takes points in this unit from this origin to pixels."""
+    """(3, 3): takes points in this unit, relative to this origin, to pixels."""
     return np.array([[unit, 0, origin[0]], [0, unit, origin[1]], [0, 0, 1]])
 
 

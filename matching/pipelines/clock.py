@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class Clock:
-    """Measures the seconds of the stages; after each it calls ``progress(stage, n_done, n_stages)``."""
+    """Measures the seconds of the stages; after each, it calls ``progress(stage, n_done, n_stages)``."""
 
     def __init__(
         self, progress: Callable[[str, int, int], object] | None = None, stages: tuple[str, ...] = ()

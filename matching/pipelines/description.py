@@ -17,7 +17,7 @@ ENLARGED = 2  # factor by which small pictures are enlarged, to describe one mor
 
 @dataclass(frozen=True, eq=False)
 class DescribedPicture:
-    """All that matching needs to know about a picture; it can be kept for further pairs."""
+    """All that matching needs to know about a picture; it can be reused for further pairs."""
 
     features: Features  # in working pixels
     step: Floats  # (2,), pixels of the picture per working pixel, in x and y
@@ -27,14 +27,14 @@ class DescribedPicture:
 
     @property
     def megapixels(self) -> float:
-        """The size at which it is described; enlarging a picture adds no megapixels."""
+        """The size at which the picture is described; enlarging a picture adds no megapixels."""
         return float(np.prod(self.size / np.maximum(self.step, 1))) / 1e6
 
 
 def describe_picture(
     picture: Picture, config: MatchConfig = MatchConfig(), n_threads: int = 1
 ) -> DescribedPicture:
-    """Extract the features of a picture, the part of a match that does not depend on the other picture."""
+    """Extract the features of a picture: the part of a match that does not depend on the other picture."""
     image = make_working_image(picture, config.first_pixels)
     features = extract_features(image.grey, config.features, image.mask, n_threads)
     size = np.array([picture.width, picture.height])

@@ -1,15 +1,18 @@
 """Objects that are too small for the size at which pictures are first matched.
 
-A larger picture has finer octaves than those described at the working size (`matching.features.details`). A
-detail is an object of at least 24 pixels that only these octaves show. Its size in the other picture is
-unknown, so candidates are matched and grouped for one band of relative scales after another
-(`matching.correspondences.scale_bands`). All lengths are pixels of the large picture at its full size.
+A picture larger than the working size has finer octaves than those described at that size
+(`matching.features.details`). A detail is an object of at least 24 pixels that only these finer octaves show.
+Its size in the other picture is unknown, so candidates are matched and grouped for one band of relative
+scales after another (`matching.correspondences.scale_bands`). All lengths are pixels of the large picture at
+its full size.
 
-A detail has few matches, so its significance decides whether chance explains it. It is measured outwards from
-a match in the large picture, where few other matches are nearby. Each band counts as one more test.
+A detail has few matches, so its significance decides whether chance explains it. Significance is measured
+outwards from a match in the large picture, where few other matches are nearby. Each band counts as one more
+test.
 
-If one picture is small, details of the other are always searched for; if both are large, only if no
-object is sure or likely without them.
+If only one picture is larger than the working size, its details are always searched for. If both are, or if
+both are so small that they can be enlarged, details are searched for only if no object is sure or likely
+without them.
 """
 
 from __future__ import annotations
@@ -32,12 +35,13 @@ from matching.pictures.images import to_picture
 from matching.pipelines.listing import choose_rows
 
 SMALLEST = 24.0  # pixels: smaller objects have fewer features than an object needs
-# Pixels: smaller features of the other picture are left out if it is large enough to have plenty of others.
-# (Of 36 prints of 36 to 100 px that are 80 to 200 px wide in another picture, as many are found as without
-# this; with 2.0, one fewer.)
+# Pixels: smaller features of the other picture are left out if that picture is large enough to have plenty of
+# others. (Of 36 prints of 36 to 100 px that are 80 to 200 px wide in another picture, as many are found as
+# with all features; with 2.0, one fewer is found.)
 FINEST = 1.4
 SHOWN = 200.0  # working pixels: larger objects are found without details
-WHOLE = 0.9  # a detail replaces an object if this share of its matches is near the detail's, in both pictures
+# A detail replaces an object if this share of the object's matches is near the detail's in both pictures.
+WHOLE = 0.9
 
 Group = Callable[[Features, Features, Candidates, Candidates, MatchConfig], tuple[Candidates, Groups]]
 
@@ -59,7 +63,7 @@ class Located:
     score: Floats  # (m,), descriptor distances
     labels: Ints  # (m,), the object of each, -1 for outliers
     scores: Floats  # (n_objects,)
-    steps: Floats  # (n_objects, 2), pixels of each picture per pixel of the size at which an object was found
+    steps: Floats  # (n_objects, 2), pixels of each picture per pixel of the size at which each was found
     log_nfa: Floats | None  # (n_objects,), log10 of their numbers of false alarms; None if not tested
     stages: Int8s  # (m,), the stage that dropped each match, see `rejections.Trace`
     rejected: tuple[Rejection, ...] = ()
@@ -73,7 +77,7 @@ class Located:
         )  # fmt: skip
 
     def add_rejected(self, rejected: Sequence[Rejection], reach: float) -> Located:
-        """Add rejected groups of another search that are not near objects or larger rejected groups."""
+        """Add those rejected groups of another search that are not near objects or larger rejected groups."""
         if not rejected:
             return self
         own, reaches = self.labels >= 0, reach * np.max([*self.steps, [1.0, 1.0]], axis=0)
@@ -86,8 +90,8 @@ def locate(
 ) -> Located:
     """Locate candidates and their groups in the pictures; step0, step1 (2,).
 
-    `most` limits their number: matches of objects come first, the best of them if there are too many, then
-    outliers.
+    At most `most` candidates are kept: first the matches of objects (the best of them if there are too many),
+    then outliers.
     """
     steps = np.tile([step0.max(), step1.max()], (len(groups.scores), 1))
     xy0, xy1 = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)
@@ -124,10 +128,10 @@ def find_details(
 
 
 def _leave_out_finest(seen: Seen, extent: float) -> Features:
-    """Leave out features that are too small to be needed for an object that fills the picture; saves a third
-    of the time.
+    """Leave out features that are too small to matter for an object that fills the picture.
 
-    An object of SHOWN pixels has enough features of one pixel and more.
+    An object of SHOWN pixels has enough features of one pixel and more. Leaving out the others saves a third
+    of the time.
     """
     sizes = np.sqrt(np.abs(np.linalg.det(seen.features.frames)))
     return seen.features[sizes >= min(extent / SHOWN, FINEST / float(seen.step.max()))]
@@ -141,7 +145,7 @@ def group_details(
     config: MatchConfig,
     group: Group,
 ) -> Located:
-    """Group candidates and their pool into objects of the finer picture, as one of n_tests."""
+    """Group candidates and their pool into objects of the finer picture; this is one of n_tests tests."""
     # Unrelated pictures have no group with this many matches within a band.
     objects = replace(config.objects, min_matches=min(NEIGHBORS, config.objects.min_matches))
     best, pool = (_swap(own) for own in candidates)
@@ -162,7 +166,7 @@ def _swap(found: Candidates) -> Candidates:
 
 
 def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:
-    """Add details to the known objects; if several are the same, the one with the most matches is kept."""
+    """Add details to the known objects; of several that are the same, the one with most matches is kept."""
     objects = [(part, k) for part in (known, *details) for k in range(len(part.scores))]
     objects.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))  # ties: known ones first
     kept: list[tuple[Located, int]] = []
@@ -175,7 +179,7 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
 
 
 def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: float) -> float:
-    """Share of an object's matches near another's in both pictures; each is a Located and a number."""
+    """Share of an object's matches near another's in both pictures; each is given as (Located, number)."""
     (own, k), (its, n) = found, other
     near = np.ones(np.count_nonzero(own.labels == k), bool)
     far = reach * np.maximum(own.steps[k], its.steps[n])
@@ -185,7 +189,7 @@ def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: f
 
 
 def join_objects(known: Located, objects: list[tuple[Located, int]], most: int) -> Located:
-    """Join the known candidates with the matches of the objects; only these are objects afterwards."""
+    """Join the known candidates with the matches of the objects; the result has only these objects."""
     objects = sorted(objects, key=lambda item: -item[0].scores[item[1]])
     labels, added = [np.full(len(known.labels), -1)], [(known, np.arange(len(known.labels)))]
     for number, (part, k) in enumerate(objects):

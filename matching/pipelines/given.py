@@ -1,6 +1,6 @@
 """Matches from anywhere, grouped into objects by the same stages as this program's candidates.
 
-Given points may have any unit, come from pictures of any size, and be few or many, so all lengths are derived
+Given points may have any unit, come from pictures of any size, and be few or many. So all lengths are derived
 from the points. The stages, in order:
 
     stray       each picture gets a unit, the spread of its points; stray points leave       given_units.py
@@ -48,8 +48,8 @@ from matching.result import MatchResult
 from matching.settings import MAX_MATCHES
 from matching.stages import Stage, Stages, insert_before
 
-SPACING = 28.0  # working pixels from a match to its 8th neighbour, for which the settings were chosen
-LISTED = MAX_MATCHES.default  # matches that this program lists, for which the settings were chosen
+SPACING = 28.0  # working pixels from a match to its 8th neighbour: the settings were chosen for this
+LISTED = MAX_MATCHES.default  # number of matches that this program lists: the settings were chosen for this
 
 
 def group_matches(
@@ -73,15 +73,15 @@ def group_matches(
         belong to several matches.
     frames0, frames1 : (n, 2, 2) array_like, optional
         Size, direction and shape of the keypoints of each match; give both or neither. A frame maps the
-        normalised coordinates of a keypoint to the picture, so that F1 F0^-1 maps the surroundings of the
-        match from picture 0 to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
+        normalised coordinates of a keypoint to the picture, so F1 F0^-1 maps the surroundings of the match
+        from picture 0 to picture 1. The frame of a keypoint of size s without direction is [[s, 0], [0, s]].
     sizes : ((h0, w0), (h1, w1)), optional
-        Sizes of the pictures, in the unit of the points; whole numbers are taken as pixels, with (0, 0) the
-        centre of the first pixel. If most points lie outside the pictures, objects have no frames and no
-        shares of the pictures.
+        Sizes of the pictures, in the unit of the points; whole numbers are taken as pixels, with (0, 0) as
+        the centre of the first pixel. If most points of a picture lie outside it, objects have no frames and
+        no shares of the pictures.
     score : (n,) array_like, optional
-        Smaller is better, as in `MatchResult`. If several matches join the same two places, the frames of the
-        best match are used.
+        The score of each match: smaller is better, as in `MatchResult`. If several matches join the same two
+        places, the frames of the best match are used.
     mirrored : bool or "auto"
         Which maps are tried around each match. True: only those that mirror, as when y points up in only one
         picture. False: only those that do not. "auto": both, for all matches together and for each one. The
@@ -90,9 +90,9 @@ def group_matches(
         Whether to split each object into planes; matches that are on none of them become outliers.
     config : MatchConfig
         The settings, of which only `graph`, `clustering`, `smooth_map`, `suppression`, `objects` and
-        `max_matches` are used. `max_matches` is the number of matches that are clustered at a time;
-        all others may join objects. The map around each match is found from a random sample of as many
-        matches. Lengths are working pixels, see `matching.pipelines.given`.
+        `max_matches` are used. `max_matches` is the number of matches that are clustered at a time; all
+        others may join objects. The map around each match is found from a random sample of the same number of
+        matches. Lengths are in working pixels; see `matching.pipelines.given`.
 
     Returns
     -------
@@ -147,9 +147,9 @@ class GivenContext:
 
 @dataclass(frozen=True, eq=False)
 class GivenState:
-    """The state of given matches; fields are filled by the stages in turn."""
+    """The state of given matches; the stages fill its fields in turn."""
 
-    groups: Groups  # of the given matches: none before the stage "grouping"
+    groups: Groups  # of the given matches; none before the stage "grouping"
     near: Any = None  # (n,) bool: not stray in either picture
     matches: Any = None  # UniqueMatches: the matches that are near
     sample: Any = None  # (k,) rows of `matches` from which maps and accuracy are measured
@@ -175,7 +175,7 @@ def run_stages(context: GivenContext, stages: Stages, clock: Clock | None = None
 
 
 def leave_out_stray(state: GivenState, context: GivenContext) -> GivenState | None:
-    """The matches without those whose coordinates lie far from all others."""
+    """The matches, without those whose coordinates lie far from all others."""
     if not len(context.xy0):
         return None
     xy0, xy1, maps, (unit0, unit1) = context.xy0, context.xy1, context.maps, context.units
@@ -270,7 +270,7 @@ def _to_local(context: GivenContext) -> tuple[Floats, Floats]:
 
 
 def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
-    """The groups with at most LISTED matches each, for speed, whatever the order of the rows."""
+    """The groups with at most LISTED matches each, for speed; independent of the order of the rows."""
     labels = groups.labels.copy()
     for k in range(len(groups.scores)):
         own = np.flatnonzero(labels == k)
@@ -287,7 +287,7 @@ def _lie_within(xy: Floats, size: Array) -> bool:
 
 
 def _corners(size: Array) -> Floats:
-    """(2, 2) first and last corner of a picture (h, w); whole pixels count from the first centre."""
+    """(2, 2) first and last corner of a picture (h, w); whole pixels count from the centre of the first."""
     half = 0.5 if (size == np.rint(size)).all() else 0.0
     return np.array([[0.0, 0.0], size[::-1]]) - half
 
@@ -305,8 +305,8 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
     """Adapt the settings that depend on the number of candidates to n given matches.
 
     spacing: working pixels from a match to its neighbours in an object. If there are few matches, objects are
-    small and merge at larger affinities, by the law of `ClusteringConfig`, and chance agreements of a given
-    size are rarer.
+    small and merge at larger affinities, by the law given in `ClusteringConfig`; chance agreements of a given
+    size are also rarer.
     """
     rise, reach = (LISTED / n) ** 1.5, spacing / SPACING
     smooth_map, objects = config.smooth_map, config.objects

@@ -22,7 +22,7 @@ def check_given(
     sizes: ArrayLike | None,
     score: ArrayLike | None,
 ) -> tuple[Floats, Floats, Array | None, Sizes, Floats]:
-    """The points, the maps that the frames predict or None, the sizes (None if unknown), and the scores."""
+    """The points, the maps that the frames predict (or None), the sizes (None if unknown), and the scores."""
     x0, x1 = _read_numbers("xy0", xy0, (2,)), _read_numbers("xy1", xy1, (2,))
     n = len(x0)
     if len(x1) != n:

@@ -22,12 +22,12 @@ from matching.grouping.significance import APART, grow_objects
 SEEDS = 128  # matches from which objects are grown to measure the accuracy of points
 FINE = 0.002  # share of the spread of points: the unit of the next constants
 NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # standard deviations of points to try, in that unit
-ACCURATE = 4.0  # standard deviations of the points in a working pixel, so most errors are below one
+ACCURATE = 4.0  # standard deviations of the points in a working pixel, so that most errors are below a pixel
 
 
 @dataclass(frozen=True, eq=False)
 class UniqueMatches:
-    """Given matches in units of each picture's spread, each place once; `row` (n,) is the row of each."""
+    """Given matches in units of each picture's spread, each once; `row` (n,) is the row of each given one."""
 
     xy0: Floats
     xy1: Floats
@@ -36,7 +36,7 @@ class UniqueMatches:
 
 
 def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> UniqueMatches:
-    """The UniqueMatches at places x0, x1 (n, 2); if the pictures are swapped, the order is the same."""
+    """The UniqueMatches at places x0, x1 (n, 2), in the same order if the pictures are swapped."""
     if np.sort(x0, axis=0).tobytes() > np.sort(x1, axis=0).tobytes():
         x0, x1, maps = x1, x0, None if maps is None else invert_matrices(maps)
     places = np.hstack([x0, x1])
@@ -55,8 +55,9 @@ def choose_local_maps(
 ) -> tuple[UniqueMatches, LocalMaps]:
     """The map of each match, by a vote of the nearest matches in a sample of the usual size.
 
-    If most maps are mirrored, as when y points up in one picture, picture 1 is flipped. With "auto", the map
-    of a match is also flipped if it then explains its neighbours better.
+    If `mirrored` is True, picture 1 is flipped. With "auto", it is flipped if more maps agree then, as when y
+    points up in only one picture. Moreover, the map of a single match is flipped if only the flipped map
+    explains most of its neighbours, and if the same holds for most of these neighbours.
     """
     places = np.hstack([matches.xy0, matches.xy1])
     n_voters = min(NEIGHBORS, len(sample) - 1)
@@ -83,8 +84,10 @@ def choose_local_maps(
 
 
 def put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
-    """(n,) the order in which matches are clustered, n_listed at a time: first those whose map explains most
-    of their neighbours, in random order, then the others by their support; unchanged if all are clustered.
+    """(n,) the order in which matches are clustered, n_listed at a time.
+
+    First come those whose map explains most of their neighbours, in random order, then the others by their
+    support. The order is unchanged if all are clustered at once.
     """
     n = len(local.support)
     if n_listed == n:
@@ -96,10 +99,9 @@ def put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
 def measure_points(
     matches: UniqueMatches, local: LocalMaps, sample: Ints, max_log_nfa: float
 ) -> tuple[float, float] | None:
-    """The accuracy of the points of significant objects, and the spacing of the most significant one, or
-    None.
+    """The accuracy of the points of significant objects, and the spacing of the most significant one.
 
-    Both are measured on the objects of a sample.
+    Both are measured on the objects of a sample; None if it has no significant object.
     """
     xy0, xy1 = matches.xy0[sample], matches.xy1[sample]
     local = LocalMaps(local.maps[sample], local.support[sample], np.searchsorted(sample, local.near[sample]))
@@ -119,7 +121,7 @@ def measure_points(
 
 
 def _choose_seeds(scaled: Correspondences, local: LocalMaps) -> Ints:
-    """(s, 2) the matches whose neighbours agree best, each with the neighbour that its map explains best."""
+    """(s, 2) the matches whose neighbours agree best, each with that neighbour that its map explains best."""
     best = np.argsort(-local.support, kind="stable")[:SEEDS]
     others = local.near[best]
     u, v = (xy[others] - xy[best, None] for xy in (scaled.xy0, scaled.xy1))

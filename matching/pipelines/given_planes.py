@@ -1,13 +1,14 @@
 """The planes that an object consists of.
 
-Neighbouring planes of a rigid thing move smoothly together. Here, homographies are fitted to the matches of
-one object. The cost of a match is the negative log density of its error from its plane, or that of an
-outlier. A plane costs half the logarithm of the number of matches for each of its eight numbers (Schwarz
-1978). The nearest matches around each match propose a plane; planes are added while they save more than they
-cost. Then each match chooses a plane, guided by the choices of its neighbours, the planes are fitted again,
-and two planes are merged if that lowers the cost, until nothing changes.
+Neighbouring planes of a rigid thing move smoothly together, so grouping leaves them in one object. Here,
+homographies are fitted to the matches of one object. The cost of a match is the negative log density of its
+error from its plane, or the cost of an outlier. A plane costs half the logarithm of the number of matches for
+each of its eight numbers (Schwarz 1978). The nearest matches around each match propose a plane; planes are
+added while they save more than they cost. Then each match chooses a plane, guided by the choices of its
+neighbours, the planes are fitted again, and two planes are merged if that lowers the cost, until nothing
+changes.
 
-Notation: cost (p, n) is the cost of each match on each plane: minus the logarithm of the density of its
+Notation: cost (p, n) is the cost of each match on each plane: the negative logarithm of the density of its
 error, up to a constant.
 """
 
@@ -25,8 +26,8 @@ from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.rejections import mark_dropped
 from matching.settings import MAX_MATCHES
 
-PROPOSALS = 400  # at most, for an object
-FELLOWS = SmoothMapConfig().n_neighbors  # they propose a homography, and guide the choice of a match
+PROPOSALS = 400  # the largest number for an object
+FELLOWS = SmoothMapConfig().n_neighbors  # how many propose a homography, and guide a match's choice
 OUTLIER = SmoothMapConfig().tolerance ** 2 / 2  # the cost of a match on no plane
 
 
@@ -35,7 +36,7 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
     found = []
     for k, score in enumerate(groups.scores):
         own = np.flatnonzero(groups.labels == k)
-        own = own[np.lexsort(np.hstack([xy0[own], xy1[own]]).T)]  # independent of the order of rows
+        own = own[np.lexsort(np.hstack([xy0[own], xy1[own]]).T)]  # so that the order of rows does not matter
         planes = find_planes_of_object(xy0[own], xy1[own])
         found += [(float(score), own[planes == p], k) for p in range(planes.max(initial=-1) + 1)]
     found.sort(key=lambda plane: (-plane[0], -len(plane[1]), plane[1][0]))
@@ -57,7 +58,7 @@ def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
     planes, variance = _choose(xy0[sample], xy1[sample])
     near = _find_near(xy0, xy1)
     labels, seen = np.full(n, -1, np.int64), set[bytes]()
-    while labels.tobytes() not in seen:  # until nothing changes, or a choice comes back
+    while labels.tobytes() not in seen:  # until a choice is the same as an earlier one
         if not planes:
             return whole
         seen.add(labels.tobytes())
@@ -97,7 +98,7 @@ def _linearise(homography: Floats, xy: Floats) -> tuple[Floats, Floats, Floats]:
 def fit_plane(xy0: Floats, xy1: Floats) -> Floats | None:
     """Fit the homography (3, 3) of least Sampson error to xy0, xy1 (n, 2); None if they don't determine one.
 
-    It repeats the direct linear transform of normalised points, weighting equations by the previous fit.
+    It repeats the direct linear transform of normalised points, with equations weighted by the previous fit.
     """
     into0, into1 = _centring(xy0), _centring(xy1)
     if len(xy0) < 4 or into0 is None or into1 is None:
@@ -122,7 +123,7 @@ def fit_plane(xy0: Floats, xy1: Floats) -> Floats | None:
 
 
 def _centring(xy: Floats) -> Floats | None:
-    """(3, 3): takes points to a unit square around the origin; None if all are in one place."""
+    """(3, 3): takes points to mean 0, in units of their spread; None if they have no spread."""
     middle, spread = xy.mean(axis=0), float(xy.std())
     if not spread > 0:
         return None
@@ -140,8 +141,9 @@ def _price(n: int) -> float:
 
 
 def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
-    """The planes and the variance: planes are chosen greedily, each the proposal that saves most, fitted to
-    the matches it explains.
+    """Choose planes greedily, and estimate the variance.
+
+    Each plane is the proposal that saves most, fitted to the matches that it explains.
 
     The variance of the points is the first quartile over proposals, because some neighbours are on two
     planes.
@@ -175,11 +177,11 @@ def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
 
 
 def _assign(cost: Floats, near: Ints, labels: Ints) -> Ints:
-    """Assign each match to a plane or -1; planes that more of its neighbours (n, k) chose are likelier."""
+    """Assign each match to a plane or -1; a plane is the likelier, the more neighbours (n, k) chose it."""
     none = len(cost) - 1
     before = np.where(labels < 0, none, labels) if (labels >= 0).any() else cost.argmin(axis=0)
     count = np.array([(before[near] == p).sum(axis=1) for p in range(len(cost))])
-    chosen = (cost - np.log(count + 0.5)).argmin(axis=0)  # half of a match: Jeffreys' prior
+    chosen = (cost - np.log(count + 0.5)).argmin(axis=0)  # half a match: Jeffreys' prior
     return np.where(chosen == none, -1, chosen)
 
 
@@ -204,7 +206,7 @@ def _merge(
     labels: Ints,
     variance: float,
 ) -> tuple[list[Floats], Ints]:
-    """Merge planes that cost less as one, the pair that saves most first.
+    """Merge pairs of planes that cost less as one plane, the pair that saves most first.
 
     A merged plane saves the encoding of which match is on which plane: little if neighbours (n, k) are on the
     same plane, but much if the matches of two planes are intermixed.

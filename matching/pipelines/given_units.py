@@ -23,7 +23,7 @@ class Unit:
     """A unit and an origin of points."""
 
     origin: Floats  # (2,), the middle of the points
-    spread: float  # median distance from it; if the size is known, that of points spread evenly
+    spread: float  # median distance from the origin; if the size is known, that of evenly spread points
 
     @property
     def size(self) -> float:
@@ -31,7 +31,7 @@ class Unit:
         return self.spread * LIKE_PIXELS
 
     def near(self, xy: Floats) -> Bools:
-        """Which points do not lie far from all others: xy (n, 2) -> (n,) bool."""
+        """Find points that do not lie far from all others: xy (n, 2) -> (n,) bool."""
         return np.asarray(_distance(xy, self.origin) < STRAY * self.spread)
 
     def to_local(self, xy: Floats) -> Floats:
@@ -49,7 +49,7 @@ class Unit:
         return np.array([[size, 0, x], [0, size, y], [0, 0, 1]])
 
     def round_to_single(self, xy: Floats) -> Floats:
-        """Convert points (n, 2) to units of their spread, in single precision, which hides rounding."""
+        """Convert points (n, 2) to units of their spread; single precision hides rounding errors."""
         return ((xy - self.origin) / self.spread).astype(np.float32).astype(np.float64) + 0.0  # no -0.0
 
 

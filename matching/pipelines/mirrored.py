@@ -12,7 +12,7 @@ from matching.features.extraction import Features, mirrored_features
 from matching.grouping.evidence import find_supported
 from matching.grouping.graph import CONFIRMED
 
-LARGEST = 400  # features compared of each picture: even blurred copies share them
+LARGEST = 400  # number of features of each picture that are compared: even blurred copies share them
 
 
 def may_be_mirrored(features0: Features, features1: Features, config: MatchConfig = MatchConfig()) -> bool:

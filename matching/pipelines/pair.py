@@ -59,7 +59,7 @@ def match(
     mask0, mask1 : like `image0` and `image1`, of the same sizes, optional
         White where features may lie; by default, they may lie everywhere.
     progress : callable, optional
-        Called as ``progress(stage, n_done, n_stages)`` when each of STAGES has ended.
+        Called as ``progress(stage, n_done, n_stages)`` after each stage.
     **settings : object
         Settings that differ from `config`, see `MatchConfig.with_settings`: ``max_matches=5000``.
 
@@ -141,7 +141,7 @@ def match_described(
 ) -> MatchResult:
     """Match described pictures as `match` does, but without negatives unless `stages` include them."""
     clock = clock or Clock()
-    # The stages use the pictures in a canonical order, so that swapping them changes nothing.
+    # The stages take the pictures in a canonical order, so that swapping the pictures changes nothing.
     swapped = described0.digest > described1.digest
     seen = (described1, described0) if swapped else (described0, described1)
     if swapped:
@@ -280,7 +280,7 @@ def choose_stages(config: MatchConfig) -> Stages:
 
 
 def label_by(find_clusters: FindClusters) -> Stages:
-    """The stages, with a function that labels candidates instead of the grouping and its tests."""
+    """The stages with a function that labels candidates in place of the grouping and its tests."""
 
     def label(state: PairState, context: PairContext) -> PairState:
         return replace(state, groups=find_clusters(state.candidates, context.config))
@@ -289,7 +289,7 @@ def label_by(find_clusters: FindClusters) -> Stages:
 
 
 def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int]:
-    """Choose the pictures to match at their full size: the reduced one, or both if none is sure or likely."""
+    """Choose the pictures to match closer: the only reduced one, or both if no object is sure or likely."""
     larger = [k for k in (0, 1) if is_larger(pair[k], config)]
     if len(larger) == 1 or is_solved(found):
         return larger[: len(larger) % 2]
@@ -299,7 +299,7 @@ def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int
 def _look_closer(
     located: Located, pair: Pair, chosen: list[int], details: Sequence[FindDetails], config: MatchConfig
 ) -> tuple[Located, Pair]:
-    """Add the details of the chosen pictures; also returns the sizes at which they were matched."""
+    """Add the details of the chosen pictures; also return the pictures as they were matched last."""
     found: list[Located] = []
     seen = list(pair)
     for k in chosen:
@@ -372,7 +372,7 @@ def find_candidates(
 
 
 def drop_textures(features0: Features, features1: Features, candidates: Candidates, groups: Groups) -> Groups:
-    """Drop the groups that are a fine periodic texture."""
+    """Drop the groups that are fine periodic textures."""
     found = [measure_periodicity(features0, features1, candidates[rows]) for rows in groups.members]
     kept = np.array([not one.is_periodic for one in found], bool)
     if kept.all():

@@ -43,14 +43,14 @@ class PairContext:
 
 @dataclass(frozen=True, eq=False)
 class PairState:
-    """The state of a pair; fields are filled by the stages in turn."""
+    """The state of a pair; the stages fill its fields in turn."""
 
     seen: Pair  # the pictures at their working size, or larger
-    candidates: Any = None  # the best; from `grouping` on, also the reserve: the next best
+    candidates: Any = None  # the best; from "grouping" on, also the reserve: the next best
     reserve: Any = None
     n_listed: int = 0  # candidates that the result lists
     groups: Any = None  # Groups of the candidates
-    located: Any = None  # Located: candidates and groups in pixels of the pictures, from `listing` on
+    located: Any = None  # Located: candidates and groups in pixels of the pictures, from "listing" on
     negative: bool = False  # whether one picture shows the objects in negative
     objects: tuple[MatchedObject, ...] = ()
     things: tuple[Thing, ...] = ()

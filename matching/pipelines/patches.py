@@ -1,8 +1,8 @@
-"""Small patches that a small picture shows twice, as where something in a photograph was hidden or doubled.
+"""Small patches that a small picture shows twice, as where something in a photograph was hidden or copied.
 
-A patch of 40 pixels has too few features at the picture's own size. The picture is enlarged, and all its key
-points count, faint ones too. Most of these belong to textures, so few neighbours of each are considered, and
-a patch must be an exact copy: its matches agree with one map within part of a pixel.
+A patch of 40 pixels has too few features at the picture's own size. So the picture is enlarged, and all its
+key points count, even faint ones. Most of these belong to textures, so few neighbours of each are considered,
+and a patch must be an exact copy: its matches must agree with one map to within a fraction of a pixel.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from matching.pipelines.description import DescribedPicture, describe_details, i
 from matching.pipelines.details import SMALLEST, Located, join_objects
 from matching.settings import LARGEST
 
-# Of four photographs with a copied patch of 40 px that their own size does not show, three are solved; with
-# the usual fill of faint key points or ten nearest features each, one; with both, none. Fewer neighbours than
-# usual double the score of a patch of ten matches.
+# Of four photographs with a copied patch of 40 px that is not found at their own size, three are solved; with
+# the usual number of faint key points, or with the ten nearest features of each, one is; with both, none.
+# Fewer neighbours than usual double the score of a patch of ten matches.
 SEARCH = {
     "sift_fill": LARGEST,
     "per_feature": 2,
@@ -31,7 +31,7 @@ SEARCH = {
     "min_degree": 0.25,
     "min_matches": NEIGHBORS,
 }
-EXACT = 0.3  # pixels: patches had errors of 0.1 to 0.2, things that are alike, but no copies, 0.5 and more
+EXACT = 0.3  # pixels: the errors of patches were 0.1 to 0.2, those of similar things 0.5 or more
 
 
 def adapt_settings(config: MatchConfig) -> MatchConfig:
@@ -49,7 +49,10 @@ def describe_patches(
 
 
 def find_exact(repeats: Repeats, objects: list[MatchedObject], known: Floats, step: float) -> list[int]:
-    """List the exact copies, unless both ends lie amid known points (k, 2); step: the size of fine pixels."""
+    """List the exact copies that are large enough and not known yet.
+
+    They are known if both ends lie amid known points (k, 2). step: the size of a fine pixel.
+    """
     return [
         k
         for k, one in enumerate(objects)
@@ -63,7 +66,7 @@ def find_exact(repeats: Repeats, objects: list[MatchedObject], known: Floats, st
 def add_patches(
     known: Located, periodic: Bools, joins: Ints, found: Located, kept: list[int], most: int
 ) -> tuple[Located, Bools, Ints]:
-    """Add patches to the objects -> all objects, which are periodic (n,), which places they join (n, 2)."""
+    """Add patches to objects -> all objects, whether they are periodic (n,), the places they join (n, 2)."""
     objects = [(known, k) for k in range(len(known.scores))] + [(found, k) for k in kept]
     order = np.argsort([-part.scores[k] for part, k in objects], kind="stable")
     periodic = np.append(periodic, np.zeros(len(kept), bool))[order]

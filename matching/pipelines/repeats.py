@@ -1,4 +1,4 @@
-"""Finds what one picture shows more than once by matching its features with each other."""
+"""Repeats: what one picture shows more than once, found by matching its features with each other."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ from matching.stages import Stage, Stages
 
 # Least score of a row of copies: similar things that are not copies agree with fewer neighbours.
 ROW_SCORE = 0.45
-LEAST_BOUND = 0.3  # distance of unit descriptors within which the same print is equal: light and edges differ
+LEAST_BOUND = 0.3  # distance of unit descriptors: copies differ by that much, because of light and edges
 
 
 def find_repeats(
@@ -52,21 +52,21 @@ def find_repeats(
 ) -> MatchResult:
     """Find what a picture shows more than once.
 
-    Each object joins two places, xy0 in one and xy1 in the other; each pair of places is joined once, with
-    the place further left first (if both have the same x, the upper one). `things` says which places show the
-    same thing: a thing shown three times has three places, joined by two or three objects. A fine periodic
-    texture is a `periodic` thing with one object, which shifts it onto itself.
+    Each object joins two places, with xy0 in one and xy1 in the other. Each pair of places is joined once,
+    and the place further left comes first (if both have the same x, the upper one). `things` says which
+    places show the same thing: a thing shown three times has three places, joined by two or three objects. A
+    fine periodic texture is a `periodic` thing with one object, which shifts it onto itself.
 
     Parameters
     ----------
     image : path, bytes, binary file, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
         The picture.
     config : MatchConfig
-        All settings.
+        The settings.
     mask : like `image`, of the same size, optional
         White where features may lie.
     progress : callable, optional
-        Called as ``progress(stage, n_done, n_stages)`` when each stage has ended.
+        Called as ``progress(stage, n_done, n_stages)`` after each stage.
     **settings
         Settings that differ from `config`, see `MatchConfig.with_settings`: ``mirrored=True``.
 
@@ -100,7 +100,7 @@ def find_repeats_in_picture(
 ) -> MatchResult:
     """Find repeats in a picture already read."""
     clock = clock or Clock()
-    clear = config.with_settings(sift_fill=0)  # faint texture, as of grass, is alike everywhere
+    clear = config.with_settings(sift_fill=0)  # faint texture, such as grass, looks alike everywhere
     described = describe_picture(picture, clear, default_threads())
     fine = describe_patches(picture, described, config, default_threads())
     clock.lap("features")
@@ -113,7 +113,7 @@ class RepeatsContext:
 
     described: DescribedPicture
     config: MatchConfig
-    fine: DescribedPicture | None = None  # for patches; None: none are looked for
+    fine: DescribedPicture | None = None  # for patches; None: no search for patches
 
     def measure_score(self, matches: Correspondences) -> float:
         """Measure how well matches agree with each other."""
@@ -123,7 +123,7 @@ class RepeatsContext:
         return float(cluster_scores(graph, [np.arange(len(matches))], k)[0])
 
     def moves_apart(self, matches: Correspondences, parts: Sequence[Ints]) -> bool:
-        """Test whether two parts of the matches, rows of each, are two things."""
+        """Test whether two parts, given as rows of the matches, are two things."""
         config = self.config
         landmarks = [
             find_landmarks(matches, own, np.ones(len(own)), config.merging, config.smooth_map.accuracy)
@@ -137,14 +137,14 @@ class RepeatsContext:
 
 @dataclass(frozen=True, eq=False)
 class RepeatsState:
-    """The state of one picture; fields are filled by the stages in turn."""
+    """The state of one picture; the stages fill its fields in turn."""
 
     candidates: Any = None  # the best, then the next best, each once
     n_listed: int = 0  # candidates that the result lists
     correspondences: Any = None  # (2 n,), the candidates in both directions
-    groups: Any = None  # Groups of these
+    groups: Any = None  # Groups of these correspondences
     placed: Any = None  # Placed: the objects among the candidates, and the places that they join
-    located: Any = None  # Located: the same in pixels of the picture, from `listing` on
+    located: Any = None  # Located: the same in pixels of the picture, from "listing" on
     objects: tuple[MatchedObject, ...] = ()
     things: tuple[Thing, ...] = ()
 
@@ -188,7 +188,7 @@ def group_both_ways(state: RepeatsState, context: RepeatsContext) -> RepeatsStat
     """The groups of the candidates, in both directions."""
     candidates, n, config = state.candidates, len(state.candidates), context.config
     correspondences = direct_both_ways(candidates.xy0, candidates.xy1, candidates.maps)
-    # grouping needs the best first: those of both directions before the reserve of both
+    # grouping needs the best first: the best in both directions come before the reserve in both
     first, last = np.split(np.arange(n), [state.n_listed])
     order = np.concatenate([first, first + n, last, last + n])
     groups = group(correspondences[order], 2 * state.n_listed, config, default_threads(), config.way.of_one)
@@ -213,7 +213,7 @@ def find_pairs(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         config.objects,
         is_texture,
         row_score=ROW_SCORE,
-        measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
+        measure_score=measure_score if config.way.is_tested else None,  # others use other graphs
     )
     return replace(state, placed=Placed(repeats, [], np.full((len(repeats.groups.scores), 2), -1)))
 

@@ -1,4 +1,4 @@
-"""One picture that is described once and matched with many others."""
+"""A search: one picture is described once and matched with many others."""
 
 from functools import cache
 

@@ -1,7 +1,7 @@
 """Objects seen from very different directions, found in simulated views.
 
-If plain features do not solve a pair, a few simulated views of both pictures are matched, then many more
-(`matching.features.views`). The objects are the groups that are planes
+If plain features do not solve a pair, a few simulated views of both pictures are matched, then, if need be,
+many more (`matching.features.views`). The objects are those groups that are planes
 (`matching.grouping.refinement.planes`).
 """
 
@@ -19,11 +19,11 @@ from matching.grouping.refinement.planes import count_places, find_planes
 from matching.objects.confidence import DOUBTFUL, confidence
 from matching.pipelines.details import Located
 
-ENOUGH = 2  # times the places that an object needs: then no more views are simulated
+ENOUGH = 2  # times the places that an object needs: with so many, no more views are simulated
 
 
 def is_solved(groups: Groups | Located) -> bool:
-    """Test whether plain features solve a pair: its best object is sure or likely."""
+    """Test whether plain features solve a pair, that is, whether its best object is sure or likely."""
     return groups.log_nfa is not None and any(confidence(v) != DOUBTFUL for v in groups.log_nfa)
 
 
@@ -48,7 +48,7 @@ def find_in_views(
         )
         correspondences = candidates.correspondences
         groups = group(correspondences, n_listed, narrow, n_threads, VIEWS)
-        share = config.suppression.share  # as of other objects that share matches with stronger ones
+        share = config.suppression.share  # as for other objects that share matches with stronger ones
         planes = find_planes(correspondences, groups, config.planes, config.graph.scale, share)
         if len(planes.scores) or found is None or not len(found[1].scores):
             found = candidates, planes
