@@ -1,4 +1,4 @@
-"""The same matching over many pictures: a cache of features, a database of results, many processes."""
+"""Matching of many pictures: a cache of features, a database of results, and many processes."""
 
 import lazy_loader
 

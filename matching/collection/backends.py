@@ -1,8 +1,8 @@
 """Backends that run tasks: processes of this machine (joblib), or an existing Dask cluster.
 
-A backend is called with a function of `matching.collection.work` and an iterable of tasks: tuples of
-arguments, with the task's number first. It yields the results as they arrive, and a Lost for each task whose
-worker died at every attempt.
+A backend is called with a function, such as those of `matching.collection.work`, and an iterable of tasks:
+tuples of arguments, of which the first is the task's number. It yields the results as they arrive, and a Lost
+for each task whose worker died at every attempt.
 """
 
 import atexit
@@ -33,13 +33,13 @@ from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import differences, programs
 
-Function = Callable[..., Any]  # takes a task, returns what is sent back
+Function = Callable[..., Any]  # takes the arguments of a task, and returns its record
 Task = tuple[Any, ...]  # arguments; the first one is a number
 Run = Callable[[Function, Iterable[Task]], Iterable[Any]]
 Progress = Callable[..., Iterable[Any]]  # like tqdm
 
 TOGETHER = 1000  # tasks fetched at a time, perhaps from a database
-AHEAD = 4  # tasks in flight per thread of the cluster: bounds the results that wait to be written
+AHEAD = 4  # tasks in flight per thread of the cluster; this bounds the results that wait to be written
 CONNECT = 30  # seconds to wait for a connection
 
 
@@ -96,7 +96,7 @@ def local_backend(jobs: int) -> Iterator[Run]:
 
 
 def _end_pool() -> None:
-    """End the processes at once and release shared resources, about which loky would warn later."""
+    """End the processes at once, and release shared resources, about which loky would warn otherwise."""
     from joblib.externals.loky import reusable_executor
 
     executor = getattr(reusable_executor, "_executor", None)
@@ -108,7 +108,7 @@ def _end_pool() -> None:
 
 @contextmanager
 def _no_imports_from_current_folder() -> Iterator[None]:
-    """Keep Python processes that are started inside, now or later, from importing from the current folder."""
+    """Keep Python processes that are started inside the context from importing from the current folder."""
     name = "PYTHONSAFEPATH"
     before = os.environ.get(name)
     os.environ[name] = "1"
@@ -135,8 +135,8 @@ def _run_some(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
                 del waiting[record.id]
                 yield record
         except TerminatedWorkerError:
-            # One was killed for memory, or a decoder crashed: run the tasks in flight again, at most twice as
-            # many as jobs, each in a new process.
+            # A process was killed for lack of memory, or a decoder crashed: run the tasks in flight again (at
+            # most twice as many as jobs), each in a new process.
             for task in list(waiting.values())[: 2 * jobs]:
                 del waiting[task[0]]
                 yield _run_alone(function, task)
@@ -158,7 +158,7 @@ def _parallel(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
 
 
 def _current_folder() -> str | None:
-    """The folder that relative paths start from; None if it no longer exists."""
+    """The folder to which paths are relative; None if it no longer exists."""
     try:
         return str(Path.cwd())
     except FileNotFoundError:
@@ -166,11 +166,11 @@ def _current_folder() -> str | None:
 
 
 def _begin_worker(parent: int, folder: str | None) -> None:
-    """Prepare a process of this machine before its first task: tasks have paths relative to the folder."""
+    """Prepare a process on this machine for its tasks, whose paths are relative to the folder."""
     end_with(parent)
     if folder is not None:
         os.chdir(folder)
-    atexit.register(os._exit, 0)  # Python would clean up all modules first, while the parent waits
+    atexit.register(os._exit, 0)  # otherwise, Python would first clean up all modules, while the parent waits
 
 
 @contextmanager
@@ -219,7 +219,7 @@ def dask_backend(address: str) -> Iterator[Run]:
 
 @contextmanager
 def _silent(*names: str) -> Iterator[None]:
-    """Silence loggers: what happens to a cluster is reported in one line, not in tracebacks."""
+    """Silence loggers: what happens in a cluster is reported in one line, not by tracebacks."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -273,7 +273,7 @@ def _run_on_cluster(client: Any, function: Function, tasks: Iterable[Task]) -> I
             record = future.result()
         except KilledWorker:
             record = Lost(number, "every worker that worked on it died, perhaps for lack of memory")
-        except (ImportError, AttributeError) as error:  # the function reports all others
+        except (ImportError, AttributeError) as error:  # the function reports all other errors
             raise InputError(f"this program is not installed on a worker of the cluster ({error})") from None
         future.release()
         for new in send():

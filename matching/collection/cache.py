@@ -1,10 +1,10 @@
 """Described pictures on disk, so that each picture is described once.
 
 The key of an entry is made from the file's content, the settings, the program versions and the kind of
-processor. Entries are written under another name and renamed, and hold a checksum over key and content: a
-damaged or foreign entry counts as missing. Each process counts the entries when it adds the first one, and
-again each time it has added a fiftieth of the limit; if they exceed the limit, the least recently used ones
-are removed.
+processor. An entry is written under another name and then renamed. It holds a checksum over its key and
+content, so a damaged or foreign entry counts as missing. Each process adds up the sizes of all entries when
+it adds its first one, and again each time it has added a fiftieth of the limit; if the sum exceeds the limit,
+the least recently used entries are removed.
 """
 
 import hashlib
@@ -31,10 +31,10 @@ from matching.pictures.names import is_file
 from matching.pipelines.description import DescribedPicture
 
 SUFFIX = ".npz"
-FULL = 0.9  # share of the limit to which the entries are reduced
+FULL = 0.9  # share of the limit to which the entries are then reduced
 UNCOUNTED = 0.02  # share of the limit that a process adds between two counts
 ABANDONED = 3600  # seconds after which an unfinished file counts as abandoned
-_left: "dict[FeatureCache, float]" = {}  # bytes that this process may add before it counts again
+_left: "dict[FeatureCache, float]" = {}  # bytes that this process may still add before it counts again
 DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
@@ -44,7 +44,7 @@ def compute_digest(path: str | Path) -> str | None:
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
-    """The key of a file's features, as this process computes them on this kind of processor."""
+    """The key of a file's features as this process computes them, on this kind of processor."""
     described_by: tuple[object, ...] = (
         content,
         config.features,
@@ -53,7 +53,7 @@ def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> s
         machine(),
     )
     known = list_detectors()
-    for name in config.features.regions:  # numbers of registered detectors are local to this process
+    for name in config.features.regions:  # numbers of registered detectors differ from process to process
         described_by += (known.index(name), get_detector(name, config.features).version)
     if has_details:
         described_by += ("details", config.max_pixels)
@@ -62,7 +62,7 @@ def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> s
 
 @dataclass(frozen=True)
 class FeatureCache:
-    """Entries in the files of a folder that exists.
+    """Entries in the files of an existing folder.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class FeatureCache:
         path = self._path(key)
         try:
             entry = _read(path, key)
-        except OSError:  # missing, or can't be read now: too many open files, a network disk
+        except OSError:  # missing, or unreadable for now: too many open files, a network disk
             return None
         except DAMAGED:
             with suppress(OSError):
@@ -91,7 +91,7 @@ class FeatureCache:
         return entry
 
     def put(self, key: str, entry: DescribedPicture) -> None:
-        """Keep an entry, unless the disk is full or can't be written, which is not an error."""
+        """Keep an entry. If the disk is full or can't be written, the entry is not kept, without an error."""
         path = self._path(key)
         part = self._unfinished / f"{uuid4().hex}.part"
         with suppress(OSError):  # the picture is described again when needed
@@ -120,7 +120,7 @@ class FeatureCache:
         return self.folder / key[:2] / f"{key}{SUFFIX}"
 
     def _make_room(self) -> None:
-        """Count the entries; remove those used least recently if they exceed the limit."""
+        """Add up the entries; if they exceed the limit, remove those used least recently."""
         entries = sorted(self._entries(), key=lambda entry: entry[0])  # least recently used first
         taken = sum(size for _, size, _ in entries)
         for _, size, path in entries if taken > self.limit else ():
@@ -159,7 +159,7 @@ def _arrays(entry: DescribedPicture) -> dict[str, Array]:
 
 
 def _checksum(key: str, arrays: Mapping[str, Array]) -> Array:
-    """(32,) uint8: SHA-256 over a key and all of the arrays, their names, types and shapes."""
+    """(32,) uint8: SHA-256 of a key and of all arrays, with their names, types and shapes."""
     digest = hashlib.sha256(key.encode())
     for name, array in sorted(arrays.items()):
         digest.update(repr((name, array.dtype.str, array.shape)).encode())

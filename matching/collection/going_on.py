@@ -1,4 +1,4 @@
-"""Continuing a collection after an update of libraries, as long as the results are equal."""
+"""Continuing a collection after an update of libraries, provided that they give the same results."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +15,9 @@ OF_SOURCES = "its sources"
 
 
 def compare_programs(store: Store, settings: Settings, path: Path) -> str:
-    """Match some pairs again if the database was made with other libraries; raise InputError if one
-    differs.
+    """Match some pairs again if the database was made with other libraries.
+
+    Raise InputError if the result of a pair differs.
     """
     if not store.has_pending():
         return ""
@@ -42,7 +43,7 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
 
 
 def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:
-    """Versions without the digest of this program's sources, for which the numbers of stages stand."""
+    """Versions without the digest of this program's sources: the numbers of stages stand in for it."""
     return {name: version for name, version in made_by.items() if name != OF_SOURCES}
 
 

@@ -16,14 +16,14 @@ from matching.errors import InputError
 from matching.pictures.formats import readable_formats
 from matching.pictures.names import exists, is_file, is_folder, make_absolute
 
-READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # suffixes that Pillow does not read
+READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # suffixes of files that Pillow does not read
 BLANKS = " \t\r"  # between the names of a list
-BAD_NAME = "\\udc"  # marks bytes that are not UTF-8 in the names of a plan
+BAD_NAME = "\\udc"  # marks bytes that are not UTF-8 in the paths of a plan
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Pictures, and which of them to match: pairs, or every query with every picture of a gallery.
+    """Pictures, and which of them to match: listed pairs, or every query with every picture of a gallery.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class Plan:
     queries, gallery : tuple of int
         Rows of `paths`; empty if the pairs are listed.
     is_mutual : bool
-        Whether queries and gallery are the same pictures; then each pair is listed once, the picture with the
-        smaller row first.
+        Whether queries and gallery are the same pictures; then each pair counts once, with the smaller row
+        first.
     """
 
     paths: tuple[str, ...]
@@ -45,7 +45,7 @@ class Plan:
     is_mutual: bool = False
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Iterate over all pairs: a large folder has too many for a list."""
+        """Iterate over all pairs; a large folder has too many for a list."""
         yield from self.listed
         if self.is_mutual:
             yield from combinations(self.queries, 2)
@@ -70,7 +70,7 @@ def plan_list(path: str | Path) -> Plan:
     """
     path = Path(path)
     try:
-        # not splitlines, which splits at characters that names may contain
+        # splitlines would also split at characters that names may contain
         lines = [line.removesuffix("\r") for line in path.read_bytes().decode("utf-8-sig").split("\n")]
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a UTF-8 text"
@@ -95,7 +95,7 @@ def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
     folder : path
         The folder.
     recursive : bool
-        Include the folders in it.
+        Whether to include the folders in it.
 
     Returns
     -------
@@ -112,14 +112,14 @@ def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
 
 
 def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = False) -> Plan:
-    """Plan pairs of each picture in one folder with each picture in another, but none with itself.
+    """Plan pairs of each picture in one folder with each picture in another, but of none with itself.
 
     Parameters
     ----------
     queries, gallery : path
         The two folders.
     recursive : bool
-        Include the folders in them.
+        Whether to include the folders in them.
 
     Returns
     -------
@@ -136,12 +136,12 @@ def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = Fal
 
 
 def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[str]:
-    """List the pictures of `find_pictures` by names that a database can hold."""
+    """List the pictures that `find_pictures` finds, by names that a database can hold."""
     return [_absolute(path) for path in find_pictures(folder, recursive, may_be_empty=may_be_empty)]
 
 
 def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[Path]:
-    """Find the files in a folder with the suffix of a picture; hidden files are ignored."""
+    """Find the files in a folder that have the suffix of a picture; hidden files are ignored."""
     folder = Path(folder)
     if is_file(folder):
         return [folder]
@@ -159,7 +159,7 @@ def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
 
 @cache
 def find_picture_suffixes() -> frozenset[str]:
-    """The suffixes of readable pictures, and always those of HEIC, so that such a file gives an error."""
+    """The suffixes of readable pictures, and in any case those of HEIC, so that such files give errors."""
     kinds = {*readable_formats(), "MPO"}  # Pillow opens MPO as JPEG
     known = Image.registered_extensions().items()
     return READ_OTHERWISE.union(suffix for suffix, kind in known if kind in kinds)

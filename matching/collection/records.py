@@ -1,4 +1,4 @@
-"""Results for one picture and for one pair, which a worker sends and the database keeps."""
+"""Results for one picture and for one pair, which a worker sends, and the database keeps."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,20 +52,20 @@ class IndexedRecord:
     content: str | None = None  # SHA-256 of the file; None if it can't be read
     bytes: int | None = None  # size and time of the file; None if it can't be read
     modified: int | None = None
-    entries: Array | None = None  # (n,) ENTRY, the descriptors as the index stores them; None if it failed
+    entries: Array | None = None  # (n,) ENTRY, the descriptors as an index stores them; None if it failed
     error: str | None = None  # why it failed
     origin: Origin | None = None
 
 
 def make_pair_record(number: int, contents: tuple[str | None, str | None], result: Matches) -> PairRecord:
-    """Keep the objects of a result and the matches in them."""
+    """Keep the objects of a result, and the matches in them."""
     kept = np.flatnonzero(result.cluster >= 0)
     matches = kept, result.cluster[kept], result.xy0[kept], result.xy1[kept], result.score[kept]
     return PairRecord(number, contents, len(result.cluster), result.objects, *matches, result.timings)
 
 
 def check_origin(record: Any) -> None:
-    """Check that a record comes from a process with the same versions; with others, results may differ."""
+    """Check that a record comes from a process with the same versions: others may give other results."""
     made_with = {} if record.origin is None else record.origin.programs
     if made_with != programs():
         difference = differences(made_with, programs())

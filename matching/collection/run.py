@@ -1,4 +1,4 @@
-"""Running a collection: describe every picture once, match every pair, continue after an earlier run."""
+"""Running a collection: describe every picture once, match every pair, and continue an earlier run."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +36,7 @@ class Summary:
     internal_errors : int
         Pictures and pairs that failed because of an error in the program.
     machines : tuple of str
-        Processors and builds of OpenCV that results come from; different ones find different features.
+        Processors and builds of OpenCV from which results come; different ones find different features.
     other_programs : str
         If the database was begun with other versions of libraries, the difference and how the results
         compare; otherwise empty.
@@ -68,7 +68,7 @@ def match_collection(
     restart: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
-    """Match all pairs of a plan; results that the database already holds are not computed again.
+    """Match all pairs of a plan; results that are in the database already are not computed again.
 
     Parameters
     ----------
@@ -77,21 +77,22 @@ def match_collection(
     db : path
         The database; it is created if it does not exist.
     config : MatchConfig
-        Settings of the matching.
+        The settings of the matching.
     cache : FeatureCache
         The cache for features.
     jobs : int, optional
         Number of processes; by default, as many as there are processors.
     scheduler : str, optional
-        Address of a Dask scheduler, which runs the work instead.
+        The address of a Dask scheduler that runs the work instead.
     shortlist : int, optional
-        Match each picture only with this many others that share descriptors with it; all pairs if None.
+        Match each picture only with this many others, those that share the most descriptors with it; by
+        default, match all pairs.
     retry : bool
-        Try again what failed in an earlier run.
+        Whether to try again what failed in an earlier run.
     restart : bool
-        Start with an empty database.
+        Whether to start with an empty database.
     progress : callable, optional
-        Like `tqdm.tqdm`: called with items, `total` and `desc`, returns the items.
+        A function like `tqdm.tqdm`: called with items, `total` and `desc`, it returns the items.
 
     Returns
     -------
@@ -120,7 +121,7 @@ def match_collection(
 
 
 def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
-    """Picture number -> digest of its file now, for pictures that an earlier run processed."""
+    """Map the number of each picture that an earlier run processed to the present digest of its file."""
     rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
     with ThreadPoolExecutor(4) as pool:
         contents = pool.map(compute_digest, (path for _, path in rows))
@@ -143,8 +144,8 @@ def _describe(store: Store, working: Working) -> int:
 
 
 def _match(store: Store, working: Working) -> int:
-    sources = _sources(store)  # shared: there may be millions of pairs
-    # if another run has just found that a picture changed, that run matches its pairs
+    sources = _sources(store)  # all pairs share the sources: there may be millions of pairs
+    # if another run has just found that a picture has changed, that run matches its pairs
     rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
 
     def lost(task: Lost) -> PairRecord:

@@ -1,4 +1,4 @@
-"""Watching a folder: pictures that arrive are added to a kept index, and matched with a thing."""
+"""Watching a folder: pictures that arrive are added to a kept index, and matched with a wanted thing."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from matching.errors import InputError
 from matching.pictures.names import is_file, is_folder, make_absolute
 
 QUIET = 1600  # milliseconds within which changes are handled together
-ALIVE = 500  # milliseconds after which a watch without any event counts as begun
+ALIVE = 500  # milliseconds after which a watch without events counts as begun
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Update:
-    """The pictures added at one time, and how they match the thing, if there is one."""
+    """The pictures added at one time, and how they match the wanted thing, if there is one."""
 
     added: Added
     seen: tuple[Seen, ...] = ()
@@ -45,7 +45,7 @@ def watch_folder(
     recursive: bool = False,
     **running: Any,
 ) -> Iterator[Update]:
-    """Add the pictures of a folder to an index, then, without end, those that arrive or change."""
+    """Add the pictures of a folder to an index, and then, without end, those that arrive or change."""
     watchfiles = _import_watchfiles()
     if not is_folder(folder):
         raise InputError(f"{folder}: is not a folder")
@@ -70,7 +70,7 @@ def watch_folder(
         paths = sorted(path for _, path in heard)
         if has_begun and not paths:
             continue
-        is_whole = not has_begun or any(not is_file(path) for path in paths)  # a folder, or gone
+        is_whole = not has_begun or any(not is_file(path) for path in paths)  # some path is a folder, or gone
         has_begun = True
         if is_whole:
             paths = list_pictures(folder, recursive, may_be_empty=True)

@@ -1,6 +1,6 @@
 """The two kinds of work: describe a picture, match a pair. Each call is independent and can be repeated.
 
-They run in any process on any machine that sees the files, and return errors as records.
+The calls run in any process on any machine that can read the files, and return errors as records.
 """
 
 import traceback
@@ -29,7 +29,7 @@ from matching.pipelines.description import (
 from matching.pipelines.mirrored import may_be_mirrored
 from matching.pipelines.pair import match_described
 
-INTERNAL = "internal error: "  # begins the reason if the program itself failed
+INTERNAL = "internal error: "  # begins the reason of a failure if the program itself failed
 KEPT_IN_MEMORY = 8  # described pictures per process, each at most about 20 MB
 DETAILS_IN_MEMORY = 2  # pictures per process whose details are kept, each 40 MB for 6 megapixels
 VIEWS_IN_MEMORY = 2  # pictures per process whose simulated views are kept, each at most about 60 MB
@@ -58,7 +58,7 @@ class Source:
 
 
 def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
-    """Describe a picture; its features are in the cache afterwards."""
+    """Describe a picture, and keep its features in the cache."""
     settings.register()
     return replace(_describe_file(number, path, settings), origin=origin())
 
@@ -90,8 +90,8 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
             sources = source0, source1
             first, second = (get_described(source, settings) for source in sources)
             views = [partial(_read_view, source, settings.config) for source in sources]
-            # Details of two large pictures are not matched: most pairs of a collection share nothing,
-            # and each pair would take ten times as long.
+            # The details of two large pictures are not matched: most pairs of a collection share nothing, and
+            # each pair would take ten times as long.
             one_is_small = is_larger(first, settings.config) != is_larger(second, settings.config)
             get_details = partial(_describe_details_or_load, config=settings.config, cache=settings.cache)
             details = [partial(get_details, source) for source in sources] if one_is_small else None
@@ -111,7 +111,7 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
 
 
 def get_described(source: Source, settings: Settings) -> DescribedPicture:
-    """Take a described picture from memory or the cache, or describe it and keep it in both."""
+    """Take a described picture from memory or from the cache, or describe it and keep it in both."""
     return _describe_or_load(source, settings.config, settings.cache)
 
 
@@ -148,14 +148,14 @@ def _describe_details_or_load(source: Source, config: MatchConfig, cache: Featur
 
 @lru_cache(maxsize=VIEWS_IN_MEMORY)
 def _read_view(source: Source, config: MatchConfig) -> ViewedPicture:
-    """The ViewedPicture of a Source. Raises InputError if the file has changed."""
+    """The ViewedPicture of a Source; raise InputError if the file has changed."""
     viewed = prepare_views(read_picture(Path(source.path)), config)
     _check_unchanged(source)
     return viewed
 
 
 def explain_unreadable(path: str) -> str:
-    """Explain why a file can't be read."""
+    """Explain in one line why a file can't be read."""
     try:
         Path(path).stat()
     except (OSError, ValueError) as error:

@@ -1,7 +1,8 @@
 """Checksums of the contents of a database, so that a changed byte is reported and never read as a result.
 
-Each row of the checked tables has one, and the rows of a pair in a table of results have one together. Only
-triggers of this connection write them, so a row that another program changed no longer fits.
+Each row of some tables has a checksum of its own; the rows of a pair in a table of results have one in
+common. Only this program's connections write checksums, so a row that another program has changed no longer
+fits its checksum.
 """
 
 import sqlite3
@@ -14,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = {"matches": "candidate", "objects": "object", "timings": "stage"}  # table: order in a pair
-Keys = Mapping[str, Sequence[str]]  # table: the columns that name a row
-_whole: dict[Path, tuple[int, ...]] = {}  # databases found intact, and the state of their files at that time
+Keys = Mapping[str, Sequence[str]]  # table: the columns that identify a row
+_whole: dict[Path, tuple[int, ...]] = {}  # databases found intact, and the state of their files then
 
 
 def compute_checksum(*values: Any) -> bytes:
@@ -26,14 +27,14 @@ def compute_checksum(*values: Any) -> bytes:
 def _compute_checksum_of_rows(*rows: Sequence[Any]) -> bytes:
     try:
         pack = struct.Struct(f"<{len(rows[0])}d").pack
-        data = b"".join([pack(*row) for row in rows])  # takes a fifth of the time
+        data = b"".join([pack(*row) for row in rows])  # in a fifth of the time
     except (struct.error, OverflowError):
         return compute_checksum(*rows)
     return blake2b(data, digest_size=8).digest()
 
 
 def seal_rows(connection: sqlite3.Connection, keys: Keys) -> None:
-    """Let this connection write a checksum with each row that it writes to some tables."""
+    """Let this connection write a checksum with each row that it writes to these tables."""
     connection.create_function("checksum", -1, compute_checksum, deterministic=True)
     for table, key in keys.items():
         names = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
@@ -107,7 +108,7 @@ def _compare(
     rows: Iterable[Sequence[Any]],
     compute: Callable[..., bytes] = compute_checksum,
 ) -> Iterator[str]:
-    """The keys of rows that differ from their checksums; a row is a key, then the values of the checksum."""
+    """The keys of rows that don't fit their checksums; a row is a key, then the values to check."""
     wanted = dict(connection.execute("SELECT key, checksum FROM checksums WHERE part = ?", (part,)))
     for key, *values in rows:
         if wanted.pop(key, None) != compute(*values):

@@ -10,8 +10,8 @@ from typing import Any
 
 from matching.errors import InputError
 
-WAIT = 60.0  # seconds to wait for another process, unless another time is set
-SOON = 0.5  # seconds of the wait that are not reported
+WAIT = 60.0  # seconds to wait for another process, by default
+SOON = 0.5  # seconds of waiting before it is reported
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Patience:
     """How long to wait for a database that another process has locked, and how to report it."""
 
     seconds: float = WAIT  # the longest wait
-    tell: Callable[[str], None] | None = None  # called with a line when the wait gets long
+    tell: Callable[[str], None] | None = None  # called with a line of text when the wait gets long
 
 
 PATIENCE = Patience()
@@ -28,7 +28,7 @@ _patience: ContextVar[Patience] = ContextVar("patience", default=PATIENCE)
 
 @contextmanager
 def wait_for_databases(seconds: float, tell: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Let connections that are made inside wait this many seconds for other processes, and report it."""
+    """Let connections made inside the context wait this many seconds for other processes, and report it."""
     token = _patience.set(Patience(seconds, tell))
     try:
         yield
@@ -92,7 +92,7 @@ def connect(path: Path, named: str, foreign: str) -> Iterator[Connection]:
     try:
         connection.execute("PRAGMA foreign_keys = ON")
         yield connection
-    except sqlite3.OperationalError as error:  # disk full, locked, taken away
+    except sqlite3.OperationalError as error:  # the disk is full, locked or gone
         if _is_locked(error):
             raise InputError(
                 f"{named} is still locked by another process after {patience.seconds:g} s; --wait SECONDS"

@@ -1,8 +1,10 @@
 -- The database of a collection. docs/collections.md explains it. Lengths and positions are pixels of the original
 -- pictures as displayed (EXIF orientation applied), x to the right, y down, (0, 0) the centre of the top-left pixel.
 
--- What the results were made with: one row each for schema, version (of gdl-match), config (JSON of MatchConfig) and
--- programs (JSON, name: version), and machine:... for each kind of processor and build of OpenCV.
+-- What the results were made with: one row each for schema, version (of gdl-match), config (JSON of MatchConfig),
+-- results (JSON, numbers of the stages) and programs (JSON, name: version); programs:... for other versions with which
+-- the run was continued, machine:... for each kind of processor and build of OpenCV, and shortlist:... for each
+-- shortlist.
 CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -27,10 +29,10 @@ CREATE TABLE pairs (
     image1 INTEGER NOT NULL REFERENCES images (id),
     status TEXT NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'matched', 'failed')),
     n_candidates INTEGER,                  -- candidate correspondences
-    n_matches INTEGER,                     -- of them, kept: rows of matches
+    n_matches INTEGER,                     -- how many of them were kept: rows of matches
     n_objects INTEGER,                     -- rows of objects
     score REAL,                            -- of the best object, 0 without one
-    rank REAL,                             -- of the object that ranks highest: score times share covered
+    rank REAL,                             -- of the object that ranks highest: its score times the share that it covers
     error TEXT,                            -- why it failed
     UNIQUE (image0, image1),
     CHECK ((status = 'failed') = (error IS NOT NULL)),
@@ -41,11 +43,11 @@ CREATE INDEX pairs_by_image1 ON pairs (image1);
 
 CREATE TABLE objects (
     pair INTEGER NOT NULL REFERENCES pairs (id) ON DELETE CASCADE,
-    object INTEGER NOT NULL,               -- from 0, by falling score
+    object INTEGER NOT NULL,               -- from 0, by descending score
     n_matches INTEGER NOT NULL,
     score REAL NOT NULL,                   -- connectivity
-    log10_nfa REAL,                        -- of the number of false alarms; NULL with the paper's grouping
-    transform TEXT NOT NULL,               -- JSON, 3 x 3, takes homogeneous pixels of image0 to image1
+    log10_nfa REAL,                        -- log10 of the number of false alarms; NULL with the paper's grouping
+    transform TEXT NOT NULL,               -- JSON, 3 x 3; takes homogeneous pixels of image0 to image1
     transform_kind TEXT NOT NULL,          -- homography or affine
     transform_error REAL NOT NULL,         -- median distance, pixels of image1
     outline0 TEXT NOT NULL,                -- JSON, [[x, y], ...], polygon in image0
@@ -61,7 +63,7 @@ CREATE TABLE matches (
     y0 REAL NOT NULL,
     x1 REAL NOT NULL,
     y1 REAL NOT NULL,
-    score REAL NOT NULL,                   -- descriptor distance, smaller is better
+    score REAL NOT NULL,                   -- descriptor distance; smaller is better
     PRIMARY KEY (pair, candidate),
     FOREIGN KEY (pair, object) REFERENCES objects (pair, object) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -75,8 +77,8 @@ CREATE TABLE timings (
     PRIMARY KEY (pair, stage)
 ) WITHOUT ROWID;
 
--- What each row of settings, images and pairs, each definition of a table, and all rows of a pair in objects, matches
--- and timings were when they were written (matching/collection/database/checksums.py).
+-- A checksum of each row of settings, images and pairs, of each definition of a table, and of all rows of a pair in
+-- objects, matches or timings, as they were when they were written (matching/collection/database/checksums.py).
 CREATE TABLE checksums (
     part TEXT NOT NULL,                    -- the table, or schema
     key NOT NULL,                          -- name or id of the row, number of the pair

@@ -1,4 +1,4 @@
-"""The settings that a database was made with: written, compared with the current ones, and read back."""
+"""The settings that a database was made with: writing, comparing with the current ones, and reading."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from matching.errors import InputError
 from matching.output.provenance import STAGES, as_text, programs
 
 SCHEMA = "3"
-KEY_OF_PROGRAMS = "programs:"  # other versions, whose results were compared
+KEY_OF_PROGRAMS = "programs:"  # begins the names of other versions, whose results were compared
 REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
 
 
@@ -37,7 +37,7 @@ def check_schema(made_with: Mapping[str, str], path: Path) -> None:
 
 
 def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, path: Path) -> None:
-    """Check that a database was made with the same settings, by stages with the same results."""
+    """Check that a database was made with the same settings and by stages that give the same results."""
     if config is None:
         return
     if not has_same_results(made_with):

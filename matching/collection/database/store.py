@@ -1,7 +1,8 @@
 """The database of a collection: one SQLite file, which no crash can damage.
 
-Every picture and every pair is one transaction. Their numbers follow from the plan, not from the order of the
-work. So the finished database always holds the same rows, except for timings, even if runs were stopped.
+Every picture and every pair is written in one transaction. The numbers of pictures and pairs follow from the
+plan, not from the order of the work. So the finished database always holds the same rows, except for timings,
+even if runs were stopped.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ SETTINGS = "SELECT name, value FROM settings"
 
 @contextmanager
 def open_store(path: str | Path, config: MatchConfig | None = None, restart: bool = False) -> Iterator[Store]:
-    """Open a database; create it if it is missing and a config is given."""
+    """Open a database; create it if it is missing and a configuration is given."""
     path = Path(path)
     if config is None and not is_file(path):
         raise InputError(f"{path}: no such database")
@@ -59,7 +60,7 @@ def _prepare(connection: Connection, path: Path, config: MatchConfig | None, res
             raise InputError(f"{path}: is not a database of gdl-match collection")
     if config is not None and (restart or not tables):
         with transaction(connection):
-            if restart or not _list_tables(connection):  # no other process has begun it meanwhile
+            if restart or not _list_tables(connection):  # unless another process has begun it meanwhile
                 _begin_anew(connection, config)
     with transaction(connection, writes=False):
         check_schema(dict(connection.execute(SETTINGS)), path)
@@ -81,7 +82,7 @@ def _begin_anew(connection: Connection, config: MatchConfig) -> None:
     connection.execute("DROP VIEW IF EXISTS results")
     for table in TABLES:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
-    # executescript would commit the statements before it
+    # executescript would commit the statements before its own
     for statement in files(__package__).joinpath("schema.sql").read_text("utf-8").split(";\n"):
         connection.execute(statement)
     checksums.seal_schema(connection)
@@ -108,11 +109,11 @@ class Store:
         return dict(self.rows("SELECT name, value FROM settings"))
 
     def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Make a cursor over a query: columns in `description`, rows one by one."""
+        """Make a cursor over a query, with the columns in its `description`; it gives the rows one by one."""
         return self._db.execute(query, parameters)
 
     def add_images(self, paths: Iterable[str]) -> list[int]:
-        """Add pictures that are not there yet, and return the numbers of all."""
+        """Add pictures that are not in the database yet, and return the numbers of all."""
         paths = list(paths)
         known = dict(self._db.execute("SELECT path, id FROM images"))
         if known.keys() >= set(paths):
@@ -125,7 +126,7 @@ class Store:
         return [known[path] for path in paths]
 
     def add_pairs(self, pairs: Iterable[tuple[int, int]], shortlist: str | None = None) -> None:
-        """Add pairs that are not there yet."""
+        """Add pairs that are not in the database yet."""
         with transaction(self._db, writes=False):  # locks nothing: the table belongs to this connection
             self._db.execute(
                 "CREATE TEMP TABLE wanted (place INTEGER PRIMARY KEY, image0 INTEGER, image1 INTEGER,"
@@ -150,7 +151,7 @@ class Store:
         self._db.execute("DROP TABLE wanted")
 
     def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Read the pairs to match page by page, so that results can be recorded meanwhile."""
+        """Read the pairs that are to be matched, page by page, so that results can be recorded meanwhile."""
         last = -1
         while rows := self.rows(
             f"SELECT pairs.id, image0, image1 FROM {MATCHABLE} AND pairs.id > ? ORDER BY pairs.id LIMIT ?",
@@ -171,12 +172,12 @@ class Store:
         return int(self.value(f"SELECT count(*) FROM {MATCHABLE}"))
 
     def has_shortlist(self, shortlist: str) -> bool:
-        """Test whether the pairs of a shortlist are there."""
+        """Test whether the database has the pairs of a shortlist."""
         query = "SELECT count(*) FROM settings WHERE name = ?"
         return bool(self.value(query, (KEY_OF_SHORTLIST + shortlist,)))
 
     def forget_changed(self, contents: Mapping[int, str | None]) -> int:
-        """Make pictures whose file has changed pending again, with all their pairs."""
+        """Make pictures whose file has changed pending again, together with all their pairs."""
         known = dict(self._db.execute("SELECT id, sha256 FROM images WHERE status != 'pending'"))
         changed = [(k,) for k, content in contents.items() if k in known and content != known[k]]
         if not changed:
@@ -214,7 +215,7 @@ class Store:
                 )
 
     def machines(self) -> tuple[str, ...]:
-        """The kinds of processors that results come from."""
+        """The kinds of processors from which results come."""
         query = "SELECT value FROM settings WHERE substr(name, 1, ?) = ? ORDER BY value"
         return tuple(value for (value,) in self.rows(query, (len(KEY_OF_MACHINE), KEY_OF_MACHINE)))
 
@@ -283,7 +284,7 @@ class Store:
         return ended.rowcount == 1
 
     def fail_pairs_of_failed_images(self) -> None:
-        """Mark pairs with a failed picture as failed, with the (first) picture's reason."""
+        """Mark pairs with a failed picture as failed, with the reason of that picture (the first of two)."""
         if not self.value(
             "SELECT EXISTS (SELECT 1 FROM pairs JOIN images ON images.id IN (image0, image1)"
             " WHERE pairs.status = 'pending' AND images.status = 'failed')"
@@ -299,7 +300,7 @@ class Store:
 
 
 def read_transform(store: Store, pair: int) -> Floats:
-    """Read the transform of the object of a pair with the most matches -> (3, 3)."""
+    """Read the transform of the object with the most matches of a pair -> (3, 3)."""
     query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
     return np.array(json.loads(store.value(query, (pair,))))
 

@@ -20,12 +20,12 @@ from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import origin
 
-TOGETHER = 256  # pictures a segment: what a run that is killed may have to do again
+TOGETHER = 256  # pictures per segment: as many as a killed run may have to do again
 
 
 @dataclass(frozen=True)
 class Added:
-    """What a run did; `paths` are the pictures that it added."""
+    """What a run has done; `paths` are the pictures that it added."""
 
     indexed: int
     failed: int
@@ -54,11 +54,11 @@ def add_pictures(
     check: bool = False,
     **how: Any,
 ) -> Added:
-    """Add pictures to the index in a folder, which is made if it is missing.
+    """Add pictures to the index in a folder, which is created if it is missing.
 
-    Pictures that it already has are skipped; those whose file has changed are described again, and those in
-    the folders `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress, as
-    for `match_collection`.
+    Pictures that the index already has are skipped; those whose file has changed are described again; those
+    in the folders `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress,
+    as for `match_collection`.
     """
     with open_index(folder, config, create=True) as index, start_working(config, **how) as working:
         mended = index.mend(check)
@@ -101,7 +101,7 @@ def find_candidates(
 ) -> list[Candidate]:
     """Find the pictures of an index that share the most descriptors with each query.
 
-    Pictures whose file is gone are left out. `how` is as for `add_pictures`.
+    Pictures whose file is gone are not found. `how` is as for `add_pictures`.
     """
     with open_index(folder, config) as index, start_working(config, **how) as working:
         queries = list(dict.fromkeys(queries))
@@ -114,7 +114,7 @@ def find_candidates(
         result = []
         for number, query in zip(numbers, queries, strict=True):
             if number not in ranked:
-                get_described(sources[number], working.settings)  # raises if the query is to blame
+                get_described(sources[number], working.settings)  # raises an error if the query is to blame
             best = ranked.get(number, ())
             paths = index.paths(k for k, _ in best)
             there = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]

@@ -1,9 +1,9 @@
 """An index that stays on disk: a folder of segments, and a database of the pictures in them.
 
-A segment is written under a new name and taken in by one transaction of the database; files in the folder
-that the database does not name are ignored. So a crash leaves the index as it was before the segment. Entries
-are never changed: a picture that is gone is noted as dead, and its entries are dropped when its segment is
-merged with others of its size.
+A segment is written under a new name, and one transaction of the database makes it a part of the index; files
+in the folder that the database does not name are ignored. So a crash leaves the index as it was before the
+segment. Entries are never changed: a picture that is gone is marked as dead, and its entries are dropped when
+its segment is merged with others of its size.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from matching.pictures.names import is_file
 FORMAT = "6"
 DATABASE = "index.db"
 KEYS = {"settings": ["name"], "segments": ["name"], "pictures": ["id"], "dead": ["segment", "picture"]}
-STAGES_OF_FEATURES = "pictures", "features"  # whose results an index depends on
-ABANDONED = 86400  # seconds after which a file that nothing refers to goes
-FANOUT = 8  # segments of about one size (a factor of 8) that are merged into one
-SMALL, LEVELS = 256, 2  # pictures: smaller segments count as of one size; sizes that are merged
+STAGES_OF_FEATURES = "pictures", "features"  # the stages on whose results an index depends
+ABANDONED = 86400  # seconds after which a file to which nothing refers is deleted
+FANOUT = 8  # as many segments of about one size (within a factor of 8) are merged into one
+SMALL, LEVELS = 256, 2  # number of pictures: all smaller segments count as one size; sizes that are merged
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Pictures of an index that can be found, that failed, that are not described yet; bytes of its files."""
+    """How many pictures of an index can be found, failed, or are not described yet; bytes of its files."""
 
     indexed: int
     failed: int
@@ -57,7 +57,7 @@ class Counts:
 
 @contextmanager
 def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Iterator[KeptIndex]:
-    """Open the index in a folder; raises InputError if it is missing, damaged, or made in another way."""
+    """Open the index in a folder; raise InputError if it is missing, damaged, or made in another way."""
     check_indexed(config.features)
     folder = Path(folder)
     path = folder / DATABASE
@@ -75,7 +75,7 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
 
 
 def _settings(config: MatchConfig) -> dict[str, str]:
-    """What an index depends on."""
+    """The settings on which an index depends."""
     made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
     features = json.dumps(made_with, sort_keys=True)
     results = json.dumps({name: STAGES[name] for name in STAGES_OF_FEATURES})
@@ -85,7 +85,7 @@ def _settings(config: MatchConfig) -> dict[str, str]:
 def _prepare(connection: Connection, folder: Path, config: MatchConfig, create: bool) -> None:
     if create and _is_empty(connection):
         with transaction(connection):
-            if _is_empty(connection):  # another process was not faster
+            if _is_empty(connection):  # no other process was faster
                 for statement in files(__package__).joinpath("store.sql").read_text("utf-8").split(";\n"):
                     connection.execute(statement)
                 checksums.seal_schema(connection)
@@ -166,7 +166,7 @@ class KeptIndex:
         return [path for (path,) in inside if not is_file(path)]
 
     def pending(self) -> Iterator[tuple[int, str]]:
-        """Number and path of each picture that has not been described, read a page at a time."""
+        """The number and the path of each picture that has not been described yet, read page by page."""
         last = -1
         while rows := self.rows(
             "SELECT id, path FROM pictures WHERE status = 'pending' AND id > ? ORDER BY id LIMIT 1000",
@@ -176,9 +176,9 @@ class KeptIndex:
             last = rows[-1][0]
 
     def add(self, records: Sequence[IndexedRecord]) -> None:
-        """Add pictures that have been described, unless another process has.
+        """Add pictures that have been described, unless another process has added them.
 
-        If the disk is full or can't be written, it raises InputError and the index is as it was before.
+        If the disk is full or can't be written, InputError is raised, and the index stays as it was.
         """
         good = [record.entries for record in records if record.entries is not None]
         cells = self._cells()
@@ -199,7 +199,7 @@ class KeptIndex:
                     self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
 
     def merge_small_segments(self) -> None:
-        """Merge FANOUT segments of about the same size, as long as there are that many."""
+        """Merge FANOUT segments of about the same size into one, as long as there are that many."""
         while True:
             sizes: dict[int, list[str]] = {}
             for name, n in self.rows("SELECT name, n_pictures FROM segments ORDER BY name"):
@@ -210,7 +210,7 @@ class KeptIndex:
                 return
 
     def _merge(self, names: Sequence[str]) -> bool:
-        """Merge segments; returns False if one is damaged or another process has merged them."""
+        """Merge segments; return False if one is damaged, or if another process has merged them."""
         marks = ",".join("?" * len(names))
         query = f"SELECT segment, picture FROM dead WHERE segment IN ({marks})"
         before = self.rows(query, names)
@@ -240,7 +240,7 @@ class KeptIndex:
         return True
 
     def shards(self) -> list[Shard]:
-        """The segments with their dead pictures, for a search; it raises InputError if one is damaged."""
+        """The segments with their dead pictures, for a search; raise InputError if a segment is damaged."""
         dead: dict[str, list[int]] = {}
         for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
             dead.setdefault(name, []).append(picture)
@@ -262,14 +262,14 @@ class KeptIndex:
         return [p for (p,) in self.rows("SELECT path FROM pictures WHERE status = 'indexed' ORDER BY path")]
 
     def number_of(self, path: str) -> int | None:
-        """The number of a picture, None if it is not in the index."""
+        """The number of a picture; None if it is not in the index."""
         rows = self.rows("SELECT id FROM pictures WHERE path = ?", (path,))
         return rows[0][0] if rows else None
 
     def mend(self, check: bool = False) -> int:
-        """Make pictures pending again whose segment is damaged, count them, and remove unused files.
+        """Make pictures pending again if their segment is damaged, count them, and remove unused files.
 
-        A file is read if its size or time have changed, or in any case with `check`.
+        A file is read if its size or time has changed, and with `check` in any case.
         """
         lost = 0
         if broken := [(name,) for name in self._damaged(check)]:
@@ -295,7 +295,7 @@ class KeptIndex:
                 continue
             if not now or compute_digest(path) != digest:
                 yield name
-            else:  # of a copy of the index, which perhaps can only be read
+            else:  # in a copy of the index, which perhaps can only be read
                 with suppress(sqlite3.OperationalError):
                     row = now.st_mtime_ns, name
                     self._db.execute("UPDATE segments SET modified = ? WHERE name = ?", row)
@@ -305,7 +305,7 @@ class KeptIndex:
         return np.frombuffer(bytes.fromhex(value), np.uint8).reshape(-1, 32)
 
     def _new_segment(self, cells: Array, chunks: Iterable[_inverted.Lists]) -> tuple[str, str, int, int]:
-        """Write a segment: its name, digest, size and time; it is complete and on the disk."""
+        """Write a segment, completely and to the disk, and return its name, digest, size and time."""
         name, part = f"{uuid4().hex}.seg", self.folder / f"{uuid4().hex}.part"
         try:
             try:
@@ -321,7 +321,7 @@ class KeptIndex:
 
 
 def _is_another(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:
-    """Whether a file has changed since it was described; its content is read only if size or time differ."""
+    """Whether a file has changed since it was described; it is read only if its size or time differs."""
     if status == "pending":
         return False
     try:

@@ -1,6 +1,7 @@
 -- The pictures of a kept index. docs/kept-index.md explains it.
 
--- What it was made with: format, results (JSON, numbers of stages), features (JSON), and the bits of its cells (hexadecimal).
+-- What the index was made with: format, results (JSON, numbers of stages), features (JSON), and the bits of its cells
+-- (hexadecimal).
 CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -11,16 +12,16 @@ CREATE TABLE segments (
     name TEXT PRIMARY KEY,
     sha256 TEXT NOT NULL,
     bytes INTEGER NOT NULL,
-    modified INTEGER NOT NULL,             -- its time when it was written or last read as a whole, nanoseconds
+    modified INTEGER NOT NULL,             -- time of the file when it was written or last read as a whole, nanoseconds
     n_pictures INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE pictures (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- a picture that has changed gets another one
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- a picture that has changed gets a new one
     path TEXT NOT NULL UNIQUE,             -- absolute
     status TEXT NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'indexed', 'failed')),
     bytes INTEGER,                         -- of the file when it was described
-    modified INTEGER,                      -- its time, nanoseconds
+    modified INTEGER,                      -- time of the file, nanoseconds
     sha256 TEXT,
     n_entries INTEGER,
     segment TEXT REFERENCES segments (name),
@@ -31,18 +32,18 @@ CREATE TABLE pictures (
 CREATE INDEX pictures_by_status ON pictures (status, id);
 CREATE INDEX pictures_by_segment ON pictures (segment);
 
--- Pictures whose entries stand in a segment and count no more: removed, changed, or another writer's.
+-- Pictures whose entries are still in a segment but no longer count: removed, changed, or written by another process.
 CREATE TABLE dead (
     segment TEXT NOT NULL REFERENCES segments (name) ON DELETE CASCADE,
     picture INTEGER NOT NULL,
     PRIMARY KEY (segment, picture)
 ) WITHOUT ROWID;
 
--- What each row of the other tables, and each of their definitions, was when it was written
+-- A checksum of each row of the other tables, and of each of their definitions, as it was when it was written
 -- (matching/collection/database/checksums.py).
 CREATE TABLE checksums (
     part TEXT NOT NULL,                    -- the table, or schema
-    key NOT NULL,                          -- what names the row
+    key NOT NULL,                          -- what identifies the row
     checksum BLOB NOT NULL,
     PRIMARY KEY (part, key)
 ) WITHOUT ROWID;

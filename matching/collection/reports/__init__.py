@@ -1,1 +1,1 @@
-"""Reports of a collection: exports, pages, groups of pictures that belong together."""
+"""Reports of a collection: exports, pages, and groups of pictures that belong together."""

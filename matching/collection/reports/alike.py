@@ -1,4 +1,4 @@
-"""A test, pixel by pixel, of whether two pictures show the same print when a similarity aligns them."""
+"""A test, pixel by pixel, of whether two pictures that a similarity aligns show the same print."""
 
 import math
 
@@ -9,7 +9,7 @@ from matching.objects.agreement import correlate_in_place, lay_grid, shrink, to_
 from matching.objects.transforms import apply_transform
 from matching.pictures.images import Picture
 
-SIDE = 128  # longer side of the inner picture when they are compared, pixels
+SIDE = 128  # pixels: longer side of the inner picture when both are compared
 SAME = 0.82  # least median correlation: a reduced copy has 0.84, a photograph of a print 0.76
 
 

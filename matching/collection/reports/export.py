@@ -22,9 +22,9 @@ TABLES = {  # the tables and the order of their rows
     "objects": "SELECT * FROM objects ORDER BY pair, object",
     "matches": "SELECT * FROM matches ORDER BY pair, candidate",
 }
-ROWS = 50_000  # written at a time
+ROWS = 50_000  # rows written at a time
 FOREIGN = "was not written by gdl-match collection; choose another folder, or remove it"
-TYPES = {  # Parquet's types of columns that may be completely empty, so that values don't show the type
+TYPES = {  # Parquet's types of those columns that may be empty, so that no value shows the type
     "text": ("path", "path0", "path1", "status", "sha256", "error", "transform", "transform_kind"),
     "real": ("score", "rank", "transform_error", "x0", "y0", "x1", "y1"),
 }
@@ -37,7 +37,7 @@ def require_parquet() -> None:
 
 
 def check_tables_replaceable(folder: Path, kind: str) -> None:
-    """Check that files in the way of an export are exports."""
+    """Check that files in the way of an export are earlier exports."""
     finish_earlier_run(Path(folder))
     for table, columns in _columns().items():
         path = Path(folder) / f"{table}.{kind}"
@@ -46,7 +46,7 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
 
 
 def export(db: Path, folder: Path, kind: str) -> list[Path]:
-    """Write images, pairs, objects and matches into a folder, one file for each, all of them or none."""
+    """Write images, pairs, objects and matches into a folder, one file per table: all of them, or none."""
     if kind == "parquet":
         require_parquet()
     write = {"csv": _write_csv, "parquet": _write_parquet}[kind]
@@ -62,7 +62,7 @@ def export(db: Path, folder: Path, kind: str) -> list[Path]:
 
 @contextmanager
 def exported_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
-    """Make a temporary folder, and move its files into another one at the end: all of them, or none."""
+    """Make a temporary folder, and move its files into another folder at the end: all of them, or none."""
     try:
         with make_temporary_folder(folder) as part:
             yield part

@@ -1,7 +1,8 @@
 """A whole collection for structure from motion: one COLMAP database, or hloc's files, with all pictures.
 
-The keypoints of a picture are the places of its matches in all pairs, each listed once, so that tracks extend
-over several pictures. In each pair a keypoint has one partner, the one with the smallest descriptor distance.
+The keypoints of a picture are the places of its matches in all pairs, each listed once, so that tracks can
+extend over several pictures. In each pair, a keypoint has one partner: the one with the smallest descriptor
+distance.
 """
 
 import io
@@ -37,7 +38,7 @@ LISTED = "pairs_sha256"  # attribute of matches.h5: the digest of the pairs.txt 
 
 @dataclass(frozen=True, eq=False)
 class ExportedPair:
-    """The matches of a pair, as keypoints of its pictures."""
+    """The matches of a pair, as pairs of keypoints."""
 
     image0: int  # in the database
     image1: int
@@ -48,7 +49,7 @@ class ExportedPair:
 
 
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
-    """Write all pictures and matches of a collection into a folder, all files or none."""
+    """Write all pictures and matches of a collection into a folder: all files, or none."""
     write = {"colmap": _write_colmap, "hloc": _write_hloc}[kind]
     folder = Path(folder)
     check_sfm_replaceable(folder, kind)
@@ -60,7 +61,7 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
 
 
 def check_sfm_replaceable(folder: Path, kind: str) -> None:
-    """Check that an export is possible."""
+    """Check that an export is possible and replaces only earlier exports."""
     finish_earlier_run(Path(folder))
     if kind == "hloc":
         exchange.require_h5py()
@@ -149,7 +150,10 @@ class _Collection:
 
 
 def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
-    """Fit the fundamental matrix of most matches -> (3, 3) or None, explained (n,): no moving objects."""
+    """Fit the fundamental matrix of most matches -> (3, 3) or None, explained (n,).
+
+    Matches of an object of which the matrix explains less than half count as moving, not as explained.
+    """
     fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:
         return None, np.zeros(len(xy0), bool)
@@ -160,7 +164,7 @@ def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None
 
 
 def _one_to_one(at0: Array, at1: Array) -> Ints:
-    """Rows of the matches, the best first, that share no keypoint with an earlier one."""
+    """Rows of those matches, given the best first, that share no keypoint with an earlier chosen one."""
     used0: set[int] = set()
     used1: set[int] = set()
     rows: list[int] = []
@@ -222,7 +226,7 @@ def _insert_pair(
 
 
 class _Output(io.RawIOBase):
-    """A file for HDF5, which can't handle failed writes: they seem to succeed, and `check` reports them."""
+    """A file for HDF5, which can't handle failed writes: they seem to succeed, but `check` reports them."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w+b", buffering=0)
@@ -270,7 +274,7 @@ def _open_hdf5(path: Path) -> Iterator[tuple[Any, _Output]]:
             with exchange.require_h5py().File(output, "w") as file:
                 file.attrs[MARK] = "gdl-match-collection"
                 yield file, output
-        except (RuntimeError, ValueError):  # HDF5 may have read what was not written
+        except (RuntimeError, ValueError):  # HDF5 may have read what could not be written
             output.check()
             raise
         output.check()

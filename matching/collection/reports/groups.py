@@ -1,4 +1,4 @@
-"""Connected pictures of a collection, and how each is related to another one of its group."""
+"""Groups of connected pictures in a collection, and how each picture is related to another of its group."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Link:
     relation: Relation  # of image0 to image1
     score: float  # of the best object
     n_matches: int  # of all objects
-    covered: float = 1.0  # share of a picture within the outlines, the smaller of the two
+    covered: float = 1.0  # share of a picture within the outlines, the smaller of the two shares
 
     @property
     def is_strong(self) -> bool:
-        """Whether it joins a group: one was made from the other, or they share more than a logo."""
+        """Whether it joins a group: one picture was made from the other, or they share more than a logo."""
         return self.relation.kind != "same thing" or self.covered >= SMALL
 
     def reverse(self) -> Link:
@@ -59,12 +59,12 @@ class Member:
     """A picture of a group."""
 
     picture: str  # path
-    of: str | None = None  # path of the picture that it is compared with; None for the first of the group
+    of: str | None = None  # path of the picture with which it is compared; None for the first of the group
     link: Link | None = None  # from `of` to the picture; None for the first
 
     @property
     def role(self) -> str:
-        """Its relation to `of`, in words; empty for the group's first."""
+        """Its relation to `of`, in words; empty for the first of the group."""
         return "" if self.link is None else self.link.relation.reverse().role
 
 
@@ -78,7 +78,7 @@ def find_groups(store: Store) -> list[tuple[Member, ...]]:
 
 
 def read_groups(db: Path) -> list[tuple[Member, ...]]:
-    """Find the groups of a database, see `find_groups`."""
+    """Find the groups of a database; see `find_groups`."""
     with open_store(db) as store:
         return find_groups(store)
 
@@ -105,7 +105,7 @@ def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any,
 
 
 def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
-    """Write the groups as a CSV file."""
+    """Write the groups in the form of a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -136,7 +136,7 @@ def find_links(store: Store) -> Iterator[Link]:
 
 
 def _find_covered(store: Store, pair: int, sizes: Sequence[Sequence[int]]) -> float:
-    """The share of a picture within the outlines of the pair's objects, the smaller of the two."""
+    """The share of a picture within the outlines of a pair's objects, the smaller of the two shares."""
     outlines = store.rows("SELECT outline0, outline1 FROM objects WHERE pair = ?", (pair,))
     shares = (
         sum(Polygon(json.loads(outline)).area for outline in own) / math.prod(size)
@@ -146,8 +146,9 @@ def _find_covered(store: Store, pair: int, sizes: Sequence[Sequence[int]]) -> fl
 
 
 def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, str]:
-    """Map each picture that is surely joined to others, by objects larger than a logo, to one picture that
-    stands for all of them. Only the pairs of paths in `asked` count, each in rising order. No file is read.
+    """Map each picture that objects larger than a logo join to others, to one that stands for them all.
+
+    Only the pairs of paths in `asked` count, each in ascending order. No file is read.
     """
     rows = store.rows(
         "SELECT pairs.id, a.path, b.path, a.width, a.height, b.width, b.height FROM pairs"
@@ -188,7 +189,7 @@ def _find_components(links: Sequence[Link]) -> list[list[Link]]:
 
 
 def _find_members(links: Sequence[Link], shots: Mapping[int, Shot]) -> Iterator[Member]:
-    """The pictures of a group, each reached from one before it by the best link (Prim's algorithm)."""
+    """The pictures of a group, each reached from an earlier one by the best link (Prim's algorithm)."""
     from_: dict[int, list[Link]] = {}
     for link in links:
         for number in (link.image0, link.image1):
@@ -203,7 +204,7 @@ def _find_members(links: Sequence[Link], shots: Mapping[int, Shot]) -> Iterator[
         if link.image1 in reached:
             link = link.reverse()
         if link.image1 in reached:
-            continue  # by a better one
+            continue  # reached by a better link
         reached.add(link.image1)
         yield Member(shots[link.image1].path, shots[link.image0].path, link)
         for further in from_[link.image1]:
@@ -212,6 +213,6 @@ def _find_members(links: Sequence[Link], shots: Mapping[int, Shot]) -> Iterator[
 
 
 def _rank(link: Link) -> tuple[bool, bool, int, int, int]:
-    """The least comes first; no two links of a collection have the same."""
+    """The sort key of a link: the best link has the least, and no two links of a collection have the same."""
     relation = link.relation
     return relation.kind == "same thing", relation.mirrored, -link.n_matches, link.image0, link.image1

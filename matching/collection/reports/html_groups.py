@@ -1,4 +1,4 @@
-"""The report of a collection's groups: one page, with each picture's relation to another one."""
+"""The report of a collection's groups: one page, with the relation of each picture to another one."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

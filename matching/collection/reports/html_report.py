@@ -1,4 +1,4 @@
-"""The report of a collection: its pairs with objects, the best first, each in a view with details."""
+"""The report of a collection: its pairs with objects, the best first, each in a view with its details."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +25,7 @@ from matching.output.html.page import candidates_data, embed_file, objects_data,
 from matching.pictures.names import make_relative
 from matching.pipelines.pair import label_by, match_described
 
-Row = tuple[Any, ...]  # of the database
+Row = tuple[Any, ...]  # a row of the database
 
 REJECTED = 400  # candidates per pair, besides the kept ones
 BUDGET = 40e6  # pixels of all embedded pictures together, about 10 MB of JPEG
@@ -128,7 +128,7 @@ def _pair_data(
 
 
 def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_candidates: int) -> Floats:
-    """The best rejected candidates of a pair, rows (x0, y0, x1, y1, score), without the `kept` ones."""
+    """The best rejected candidates of a pair, as rows (x0, y0, x1, y1, score), without the `kept` ones."""
     described0, described1 = (get_described(source, settings) for source in sources)
 
     def all_outliers(candidates: Candidates, config: MatchConfig) -> Groups:
@@ -142,6 +142,6 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
 
 
 def _describe(stored: MatchedObject, xy0: Floats, xy1: Floats, boxes: Sequence[Floats]) -> MatchedObject:
-    """Add the motion and the frame to an object, from its matches (n, 2); boxes (2, 2) of both pictures."""
+    """Add the motion and the frame to an object, from its matches (n, 2) and the pictures' boxes (2, 2)."""
     motion = describe_motion(stored.transform, stored.outline0, stored.outline1, *boxes)
     return replace(stored, motion=motion, frame1=fit_frame(xy0, xy1, boxes[0], stored.transform))

@@ -10,7 +10,7 @@ from matching._common import opencv
 from matching.errors import InputError
 from matching.pictures.images import read_picture
 
-SHARP = 0.7  # share of the largest sharpness: lossy copies have more, blurred or enlarged ones less than half
+SHARP = 0.7  # share of the largest sharpness: lossy copies have more, blurred or enlarged ones less than 0.5
 LOOKED_AT = 10  # the most pictures of a group that are read
 COLOURED = 3.0  # mean difference of the channels, of 255: lossy grey pictures have less
 
@@ -25,7 +25,7 @@ class Shot:
 
 
 def choose_original(shots: Sequence[Shot]) -> Shot:
-    """Choose the likely original: by pixels, sharpness, colour, file size, path."""
+    """Choose the likely original by number of pixels, sharpness, colour, file size, and path."""
     largest = max(shot.n_pixels for shot in shots)
     left = [shot for shot in shots if shot.n_pixels == largest]
     if len(left) == 1:
@@ -46,7 +46,7 @@ class Look:
 
 
 def look_at(path: str) -> Look:
-    """Look at the picture in a file."""
+    """Measure what the picture in a file looks like."""
     try:
         rgb = read_picture(path).rgb
     except InputError:

@@ -1,4 +1,4 @@
-"""The results of a query, as values that JSON can hold: matched pictures with their objects."""
+"""The results of queries, as values that JSON can hold: the matched pictures with their objects."""
 
 import tempfile
 from collections import Counter
@@ -20,7 +20,7 @@ from matching.collection.run import match_collection
 from matching.config import MatchConfig
 from matching.objects.description import MatchedObject
 
-STRANGERS = 2  # after this many candidates outside the group of a picture, no more are tried
+STRANGERS = 2  # after this many candidates that did not join the group of a picture, no more are tried
 
 
 @contextmanager
@@ -52,8 +52,8 @@ def verify_for_groups(
     """Match each picture with its candidates, but only pairs that may join groups.
 
     In each round, every picture proposes its best two candidates outside its group. The pairs with the most
-    votes are matched, except those that the others would make unnecessary: a pair waits if other pairs and
-    groups would already connect its two pictures. After two candidates that did not join its group, a
+    votes are matched, but not those that other pairs may make unnecessary: a pair waits if better pairs and
+    known groups would already connect its two pictures. After two candidates that did not join its group, a
     picture proposes no more, because the others share even less with it.
 
     Each pair is matched once, in an order that does not depend on the index.
@@ -78,7 +78,7 @@ def verify_for_groups(
             matched.update(chosen)
             found = verify_candidates([Candidate(*pair, 0) for pair in chosen], config, db=path, **how)
             with found, open_store(path) as store:
-                group = find_joined(store, matched)  # ignores pairs of later rounds of a stopped run
+                group = find_joined(store, matched)  # without later pairs of a stopped run
             if not chosen:
                 break
         yield path
@@ -87,9 +87,9 @@ def verify_for_groups(
 def _choose_next(
     best: list[Candidate], n_strangers: int, matched: set[tuple[str, str]], group: Mapping[str, str]
 ) -> tuple[dict[tuple[str, str], int], int]:
-    """The pairs of a picture to match next, with their votes, and how many strangers it has met.
+    """The pairs of a picture to match next, with their votes, and how many of its candidates were strangers.
 
-    Candidates that were matched or are joined already are removed from `best`.
+    Candidates that have been matched, or are already joined, are removed from `best`.
     """
     new: dict[tuple[str, str], int] = {}
     for candidate in tuple(best):
@@ -107,7 +107,7 @@ def _choose_next(
 def _choose_without_rings(
     asked: Mapping[tuple[str, str], int], group: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """The pairs with the most votes that connect all that can be connected: a spanning tree; sorted."""
+    """The pairs with the most votes that connect all that can be connected (a spanning tree), sorted."""
     links: dict[tuple[str, ...], tuple[str, str]] = {}  # two groups -> the best pair between them
     for pair in sorted(asked, key=lambda pair: (-asked[pair], pair)):
         links.setdefault(tuple(sorted(group.get(name, name) for name in pair)), pair)
@@ -127,7 +127,7 @@ def _are_joined(group: Mapping[str, str], first: str, second: str) -> bool:
 def collect_results(
     db: Path, queries: Sequence[str], candidates: Sequence[Candidate]
 ) -> list[dict[str, Any]]:
-    """Collect the results of queries."""
+    """Collect the results of queries from a database."""
     with open_store(db) as store:
         by_query: dict[str, list[dict[str, Any]]] = {query: [] for query in queries}
         failed: dict[str, list[dict[str, str]]] = {}

@@ -1,7 +1,7 @@
-"""How two pictures are related, from the motion of the objects that both show: copy, crop, thumbnail ...
+"""How two pictures are related, from the motion of the objects that both show: copy, crop, thumbnail...
 
-The frame is where the corners of picture 0 lie in picture 1. share0 is the part of picture 0 inside picture
-1, share1 the part of picture 1 inside the frame.
+The frame is the quadrilateral of the corners of picture 0 in picture 1. share0 is the share of picture 0
+inside picture 1, and share1 the share of picture 1 inside the frame.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
 
 WHOLE = 0.93  # least share of a picture that counts as the whole: fits err by a few percent at the borders
-STRAIGHT = 3.0  # degrees from a multiple of 90 that count as zero
+STRAIGHT = 3.0  # degrees: a turn this close to a multiple of 90 counts as one
 EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as equal
-FILLED = 0.35  # least share of a turned copy outside its filled corners
+FILLED = 0.35  # least share of both pictures that a copy shows if turned by any angle, with filled corners
 CENTRED = 0.03  # share of the diagonal by which the middle of a copy turned within its canvas may be off
-PIXELS = 2.0  # pixels of the coarser picture by which a match may always be off
-TOLERANCE = 0.005  # share of the diagonal of the shown part of picture 0: less than the error of a photograph
+PIXELS = 2.0  # pixels of the coarser picture: any match may be off by as much
+TOLERANCE = 0.005  # further, a share of the diagonal of the part shown: less than the error of a photograph
 ROUNDS = 5  # iterations of the fit
 
 
@@ -33,8 +33,8 @@ class Relation:
     """The relation of two pictures."""
 
     kind: str  # "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing"
-    derived: int | None  # 0 or 1, the one that is a thumbnail or crop; None for other kinds
-    share0: float  # share of each picture that the other one shows, if one motion holds throughout
+    derived: int | None  # 0 or 1, the picture that is a thumbnail or crop; None for other kinds
+    share0: float  # share of each picture that the other shows, if one motion holds throughout
     share1: float
     # degrees by which picture 0 is turned in picture 1, clockwise, in (-180, 180], after any flip
     turn: float
@@ -43,7 +43,7 @@ class Relation:
 
     @property
     def role(self) -> str:
-        """The role of picture 0: words to put before the name of picture 1."""
+        """The role of picture 0, as words that stand before the name of picture 1."""
         if self.kind == "crop":
             return "crop of" if self.derived == 0 else "shows more than"
         if self.kind == "thumbnail":
@@ -76,7 +76,7 @@ def fit_motion(
 ) -> Array | None:
     """Fit the similarity (3, 3) of most matches xy0, xy1 (n, 2), starting from a transform, or return None.
 
-    In one of the pictures it explains most of the places: a wallpaper also matches its other copies.
+    It must explain most of the places in one picture at least: a wallpaper also matches its other copies.
     """
     frame = map_frame(transform, size0)
     if frame is None:
@@ -95,7 +95,7 @@ def fit_motion(
 
 
 def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
-    """Find the relation of two pictures if one similarity (3, 3) holds for all that both show."""
+    """Find the relation of two pictures, given that one similarity (3, 3) holds for all that both show."""
     frame = map_frame(transform, size0)
     if frame is None:
         return UNMEASURED
@@ -137,13 +137,13 @@ def _kind(share0: float, share1: float, turn: float, scale: float, mirrored: boo
     if max(share0, share1) >= WHOLE:
         if off_straight <= STRAIGHT:
             return "crop", 0 if share0 > share1 else 1
-        if min(share0, share1) >= FILLED:  # turned by any angle, with corners cut off or filled
+        if min(share0, share1) >= FILLED:  # turned by any angle, corners cut off or filled
             return "turned", None
     return "same thing", None
 
 
 def _is_within_canvas(frame: Floats, scale: float, size0: tuple[int, int], size1: tuple[int, int]) -> bool:
-    """Whether a picture was turned about its middle and cut off at its former borders."""
+    """Whether a picture was turned about its middle, and cut off at its former borders."""
     off = np.linalg.norm(frame.mean(axis=0) - _corners(size1).mean(axis=0))
     sides = (size1[k] / (scale * size0[k]) for k in range(2))
     fits = all(1 / EQUAL_SIZE <= side <= EQUAL_SIZE for side in sides)

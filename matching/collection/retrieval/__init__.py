@@ -1,1 +1,1 @@
-"""Which pictures share descriptors with a query: bits of descriptors, the nearest ones, their votes."""
+"""The pictures that share descriptors with a query: bits of descriptors, nearest entries, and their votes."""

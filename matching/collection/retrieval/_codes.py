@@ -1,8 +1,8 @@
-"""The index entries of a picture: 256 bits of each descriptor, and its place, direction, size and kind.
+"""The index entries of a picture: 256 bits for each descriptor, and its place, direction, size and kind.
 
-The bits say which values exceed the 64th smallest, and which the 96th (Zhou, Lu, Li, Tian, "Scalar
+The bits say which values exceed the 64th smallest, and which exceed the 96th (Zhou, Lu, Li, Tian, "Scalar
 quantization for large scale image search", ACM Multimedia 2012). Nothing is learned, so a picture has the
-same bits in every index. The distance is the number of different bits.
+same bits in every index. The distance of two entries is the number of bits in which they differ.
 """
 
 from dataclasses import replace
@@ -18,19 +18,19 @@ from matching.pipelines.description import DescribedPicture
 from matching.settings import REGIONS
 
 ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**PICTURE + shape
-PER_PICTURE = 1300  # entries of a picture that is searched, and of every part of a large one: 52 kB
-PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects each has few of them
-TURNED = 650  # and of the query turned over: of a mirrored copy some are enough
-RANKS = 63, 95  # of a descriptor's sorted values, those that the others are compared with
-PICTURE = 36  # bits of a shape, above which an id has the picture's number
-SCALE_STEPS = 4  # of a shape, an octave
-PLACE_STEP = 4  # pixels of a shape's places, which end at 4096
+PER_PICTURE = 1300  # entries of a picture that is searched, and of each such part of a large one: 52 kB
+PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects, each object has few of them
+TURNED = 650  # and descriptors of the mirrored query: a few are enough for a mirrored copy
+RANKS = 63, 95  # ranks of those two values of a descriptor with which all are compared
+PICTURE = 36  # bits of a shape; the higher bits of an id are the picture's number
+SCALE_STEPS = 4  # steps of a shape's size per octave
+PLACE_STEP = 4  # pixels: step of a shape's places, which end at 4096
 INDEXED = REGIONS  # kinds of features that a shape tells apart
-N_CLASSES = 2 * len(INDEXED)  # kind and polarity: only descriptors of one class are compared
+N_CLASSES = 2 * len(INDEXED)  # a class is a kind and polarity: only descriptors of one class are compared
 
 
 class EntryLists(NamedTuple):
-    """Entries in lists: the bits and then the ids of the size[k] ones of list k are words[first[k] :].
+    """Entries in lists: words[first[k] :] begin with the bits, and then the ids, of the size[k] of list k.
 
     `words` (m,) uint64 may be a mapped file; `first` and `size` are (n,) int64.
     """
@@ -51,7 +51,7 @@ def check_indexed(config: FeatureConfig) -> None:
 
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
-    """The (n,) ENTRY of the largest features of every part of a picture, which copies and crops share."""
+    """The (n,) ENTRY of the largest features in every part of a picture, which copies and crops share."""
     chosen = _choose_largest(features, most)
     entries = np.empty(len(chosen), ENTRY)
     entries["id"] = (picture << PICTURE) + pack_shapes(chosen)
@@ -62,13 +62,13 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
 
 
 def encode_indexed(described: DescribedPicture, picture: int) -> Array:
-    """The (n,) ENTRY of a picture of an index, more for a large one, of which a query may be a detail."""
+    """The (n,) ENTRY of a picture of an index: more for a large one, since a query may be a detail of it."""
     most = int(PER_PICTURE * max(float(described.step.prod()), 1.0))
     return encode(described.features, min(most, PER_QUERY), picture)
 
 
 def encode_query(features: Features) -> Array:
-    """The (n,) ENTRY that a query looks up: those of the picture and, as number 1, of its mirror image."""
+    """The (n,) ENTRY that a query looks up: of the picture, as number 0, and of its mirror image, as 1."""
     turned = mirrored_features(_choose_largest(features, TURNED))
     over = np.array([-1.0, 1.0])
     xy = turned.xy * over + np.array([turned.xy[:, 0].max(initial=0), 0])
@@ -77,7 +77,7 @@ def encode_query(features: Features) -> Array:
 
 
 def pack_shapes(features: Features) -> Array:
-    """(n,) int64: 10 bits of y, 10 of x, 8 of direction, 6 of log size, 1 of kind, 1 whether bright."""
+    """(n,) int64: 10 bits for y, 10 for x, 8 for direction, 6 for log size, 1 for kind, 1 for polarity."""
     if (features.kind >= len(INDEXED)).any():
         raise ValueError(f"kinds of features must be below {len(INDEXED)}, got {features.kind.max()}")
     size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
@@ -90,7 +90,7 @@ def pack_shapes(features: Features) -> Array:
 
 
 def classes(entries: Array) -> Array:
-    """(n,) int64: kind and polarity of entries, below N_CLASSES."""
+    """(n,) int64: the class of each entry, its kind and polarity, below N_CLASSES."""
     return np.asarray(entries["id"] & (N_CLASSES - 1))
 
 

@@ -26,7 +26,7 @@ def find_exact(query: Array, entries: EntryLists, own: int) -> Neighbours:
 def find_in_lists(query: Array, lists: Array, entries: EntryLists, but: Sequence[int]) -> Neighbours:
     """The Neighbours of a query in the lists (n, p) of its descriptors, except those of pictures `but`."""
     distance, found = np.full((len(query), KEPT), MISSING), np.full((len(query), KEPT), -1, np.int64)
-    order = np.argsort(lists[:, 0], kind="stable")  # so a list is in the processor's cache for all of them
+    order = np.argsort(lists[:, 0], kind="stable")  # so that a list stays in the processor's cache
     bits = np.ascontiguousarray(query["bits"]).view(np.uint64)  # (n, 4)
     _kernels.search(bits, order, lists, entries, np.sort(np.array(but, np.int64)), distance, found)
     return choose_neighbours(distance, found)

@@ -1,8 +1,8 @@
 """How many of the descriptors that a picture shares with a query agree in geometry.
 
 Votes count if they agree on how much the query is turned and scaled in the picture (weak geometric
-consistency, Jégou, Douze, Schmid, ECCV 2008), and on where it lies. Places are complex: what is at q in the
-query is at p = a q + t in the picture.
+consistency, Jégou, Douze, Schmid, ECCV 2008), and on where it lies. Places are complex numbers: what is at q
+in the query is at p = a q + t in the picture.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from matching._common.types import Bools, Ints
 from matching.collection.retrieval._codes import SCALE_STEPS
 
-SECTORS = 8  # bins of votes: an octave, an eighth of a turn,
+SECTORS = 8  # a bin of votes spans an octave, an eighth of a turn,
 PARTS = 4  # and a fourth of the query's extent
 
 
@@ -47,15 +47,15 @@ def count_alike(picture: Ints, n: int, row: Ints, query: Ints, entry: Ints) -> I
 
 
 def _find_fullest(picture: Ints, n: int, row: Ints, bins: Iterable[Ints], among: Bools) -> Bools:
-    """(m,): the votes `among` all in the fullest bin of their picture; each of `bins` (m,) is tried."""
+    """(m,): those votes of `among` that are in the fullest of all `bins` (m,) of their picture."""
     most, fullest = np.zeros(n, np.int64), np.zeros(len(row), bool)
     picture, row = picture[among], row[among]
     for own in bins:
-        # a bin is a picture's: its number is picture * 2**32 + own
+        # bins of different pictures differ: their numbers are picture * 2**32 + own
         cells, cell = np.unique(picture << 32 | own[among] % 2**32, return_inverse=True)
         count = _count(cell, len(cells), row)
         order = np.lexsort((-count, cells >> 32))
-        top = order[np.searchsorted(cells[order] >> 32, np.arange(n))]  # of each picture
+        top = order[np.searchsorted(cells[order] >> 32, np.arange(n))]  # the fullest of each picture
         more = count[top] > most
         most = np.maximum(most, count[top])
         fullest[among] = np.where(more[picture], cell == top[picture], fullest[among])

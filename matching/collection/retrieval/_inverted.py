@@ -1,9 +1,9 @@
 """Entries in inverted lists, in files that faiss writes and maps.
 
-A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
-photographs, which are computed when an index is made and kept in each of its files. A query looks through
-the lists of the nearest cells. What is found depends neither on how entries are spread over files, nor on the
-number of threads.
+A list holds the entries of one cell. A cell has a descriptor from some photographs as its centre, and its
+entries are those of the same class that are nearest to this centre. The centres are computed when an index is
+made, and kept in each of its files. A query looks through the lists of the nearest cells. What is found
+depends neither on how entries are distributed over files nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ except ImportError:
     raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
 
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
-LOOKED_THROUGH = 3000  # lists of a query, more where they are short: with fewer pictures than lists
-PROBES = 8  # at most, of a descriptor
-CELLS = 64  # in a list of cells; of many descriptors, only the cells
-CELL_LISTS = 16  # of as many lists are looked at: six of seven found are the nearest, in half of the time
-TOGETHER = 1024  # lists that are copied at a time where files are merged
+LOOKED_THROUGH = 3000  # lists that a query looks through, times lists // pictures if there are more lists
+PROBES = 8  # the most lists per descriptor
+CELLS = 64  # cells per list of cells; many descriptors look up their cells in such lists
+CELL_LISTS = 16  # lists of cells looked through: 6 of 7 cells found are the nearest, in half of the time
+TOGETHER = 1024  # lists that are copied at a time when files are merged
 
 Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY in them
 
@@ -49,13 +49,13 @@ class Segment(NamedTuple):
     """A mapped file: faiss's index, and the entries in its lists."""
 
     index: Any  # an IndexBinaryIVF
-    cells: bytes  # of its lists
+    cells: bytes  # the centres of its lists
     entries: EntryLists
 
 
 @lru_cache(maxsize=1)
 def make_cells(config: MatchConfig) -> Array:
-    """The bits (c, 32) uint8 around which cells lie; those of each class follow a cell of zeros."""
+    """The centres of cells, bits (c, 32) uint8; those of each class follow a centre of zeros."""
     shipped = Path(skimage.data.__file__).parent
     pictures = (read_picture(next(shipped.glob(f"{name}.*"))) for name in PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
@@ -73,7 +73,7 @@ def assign(entries: Array, cells: Array) -> Lists:
 
 
 def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
-    """Write a new file, which is certainly on the disk when this returns; no list is split between chunks."""
+    """Write a new file, which is safely on the disk afterwards; no list is split between chunks."""
     quantizer = _quantizer(cells)
     segment = faiss.IndexBinaryIVF(quantizer, quantizer.d, len(cells))
     segment.is_trained = True
@@ -90,15 +90,15 @@ def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
 
 
 def open_segment(path: Path) -> Segment:
-    """Map the file of a segment; it raises OSError or ValueError if it can't be used."""
+    """Map the file of a segment; raise OSError or ValueError if it can't be used."""
     path.open("rb").close()
     try:
         index: Any = faiss.read_index_binary(os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
     except (RuntimeError, MemoryError):
         raise ValueError("is not a part of an index, or is damaged") from None
-    mapped: Any = faiss.downcast_InvertedLists(index.invlists)  # list after list, bits and then ids
+    mapped: Any = faiss.downcast_InvertedLists(index.invlists)  # list after list: bits, then ids
     shapes = (c_size_t * (3 * mapped.nlist)).from_address(int(mapped.lists.data().this))
-    size, _, at = np.array(shapes, np.int64).reshape(-1, 3).T.copy()  # of a list: size, room for it, place
+    size, _, at = np.array(shapes, np.int64).reshape(-1, 3).T.copy()  # of each list: size, capacity, place
     data = faiss.rev_swig_ptr(mapped.ptr, mapped.totsize)[at[0] :][: ENTRY.itemsize * size.sum()]
     quantizer: Any = faiss.downcast_IndexBinary(index.quantizer)
     cells = faiss.vector_to_array(quantizer.xb).tobytes()
@@ -121,7 +121,7 @@ def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> I
 
 
 def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = (), n: int = 10**6) -> Neighbours:
-    """The Neighbours of a query in a segment of an index of n pictures, without those of pictures `but`."""
+    """The Neighbours of a query in a segment of an index of n pictures, except those of pictures `but`."""
     faiss.omp_set_num_threads(default_threads())
     most = LOOKED_THROUGH * max(len(segment.entries.size) // max(n, 1), 1)
     probes = min(max(most // max(len(query), 1), 1), PROBES)
@@ -131,7 +131,7 @@ def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = (), n: 
 
 @lru_cache(maxsize=64)  # all segments of an index have the same cells
 def _find_cells(entries: bytes, cells: bytes, probes: int, exact: bool) -> Array:
-    """(n, probes): the cells nearest to n ENTRY, of equally near ones the first; -1 if there are fewer."""
+    """(n, probes): the cells nearest to (n,) ENTRY, ties by number; -1 if there are fewer."""
     looked, bits = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint8).reshape(-1, 32)
     near, kinds = np.empty((len(looked), probes), np.int64), classes(looked)
     starts = np.flatnonzero(~bits.any(axis=1))
@@ -145,7 +145,7 @@ def _find_cells(entries: bytes, cells: bytes, probes: int, exact: bool) -> Array
 
 @lru_cache(maxsize=2 * N_CLASSES)
 def _list_cells(cells: bytes) -> Any:
-    """The index of the cells of a class (c, 32): a list around each of some of them."""
+    """The index of the cells of a class (c, 32): a list around each of a sample of them."""
     bits = np.frombuffer(cells, np.uint8).reshape(-1, 32)
     n = -(-len(bits) // CELLS)
     centres = bits[np.arange(n) * len(bits) // n]

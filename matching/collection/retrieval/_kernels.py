@@ -1,4 +1,4 @@
-"""The compiled loop of the search, which, unlike faiss's, skips entries that are too far away to matter."""
+"""The compiled loop of the search; unlike faiss's, it skips entries that are too far away to matter."""
 
 import numpy as np
 
@@ -20,16 +20,16 @@ def _count_bits(x: Scalar) -> Scalar:
 def search(
     query: Array, order: Array, lists: Array, entries: EntryLists, dead: Array, distance: Array, found: Array
 ) -> None:
-    """The entries in lists[i] (n, p) nearest to query[i] (n, 4) uint64, sorted, without pictures `dead`.
+    """Find the entries in lists[i] (n, p) nearest to query[i] (n, 4) uint64, except those of `dead` (sorted).
 
-    A list of -1 is skipped. Entries that may vote, or are among the nearest, go to `distance` and `found` (n,
-    KEPT), by rising distance and id. The rows of `order` are searched one after the other.
+    A list of -1 is skipped. Entries that may vote, or are among the nearest, are written to `distance` and
+    `found` (n, KEPT), by ascending distance and id. The rows of `order` are searched one after the other.
     """
     words, first, size = entries
     for i in order:
         distances, others = distance[i], found[i]
         a, b, c, d = query[i]
-        farthest = FAR - 1  # of an entry that is kept
+        farthest = FAR - 1  # the largest distance of a kept entry
         for k in lists[i]:
             n = size[k] if k >= 0 else 0
             bits = words[first[k] : first[k] + 4 * n].reshape(n, 4)
@@ -52,6 +52,6 @@ def search(
                     distances[place], others[place] = distances[place - 1], others[place - 1]
                     place -= 1
                 distances[place], others[place] = apart, number
-                # at the background's distance and beyond, no entry may vote, but for nearly equal ones
+                # from the background's distance on, only nearly equal entries may vote
                 background = max(distances[NEIGHBORS], NEARLY_EQUAL) - 1
                 farthest = min(farthest, background, distances[KEPT - 1])

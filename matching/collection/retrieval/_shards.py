@@ -1,4 +1,4 @@
-"""Searching shards: parts of an index or of a gallery, each of which any worker can search.
+"""Searching shards, which are parts of an index or of a gallery; any worker can search any shard.
 
 The results of the shards are merged query by query, and don't depend on the number of shards.
 """
@@ -25,16 +25,16 @@ from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.errors import InputError
 from matching.output.provenance import Origin, origin
 
-Find = Callable[[Array, int], Neighbours]  # of a query and its number, which is passed over
+Find = Callable[[Array, int], Neighbours]  # from a query and its number; leaves out the query itself
 Ranking = list[tuple[int, int]]  # pictures and their scores, the best first
 
-TOGETHER = 32  # queries a task
-MANY = 64  # tasks that are enough for all workers, so that each may search all shards
+TOGETHER = 32  # queries per task
+MANY = 64  # tasks: enough for all workers, so that each task may search all shards
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Some of n pictures, in inverted lists in `path`, or searched one by one; `dead` ones are skipped."""
+    """Some of n pictures, in inverted lists in `path` or compared one by one, without the `dead` ones."""
 
     path: str | None
     n: int
@@ -44,7 +44,7 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The result of a task: number, ids and Neighbours of queries, or their `best` pictures; lost files."""
+    """The result of a task: number, ids and Neighbours of queries, or `best` pictures; `lost` pictures."""
 
     id: int
     neighbours: tuple[tuple[int, Array, Neighbours], ...] = ()
@@ -57,9 +57,9 @@ class Found:
 def rank_pictures(
     queries: Sequence[int], shards: Sequence[Shard], sources: Mapping[int, Source], n: int, working: Working
 ) -> tuple[dict[int, Ranking], set[int]]:
-    """The n pictures that share the most descriptors with each query, and their scores; lost pictures."""
+    """The n pictures that share the most descriptors with each query, with scores; and the lost pictures."""
     groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
-    # few queries go to a task for each shard; each of many is prepared once, for all of them
+    # if queries are few, each shard is a task of its own; if many, each query is prepared once for all shards
     divided = [*split_in_batches(shards, 1 if len(groups) < MANY else len(shards))]
     whole = n if len(divided) == 1 else None
     tasks = ((k, *both, working.settings, whole) for k, both in enumerate(product(groups, divided)))
@@ -94,7 +94,7 @@ def search_shards(
     settings: Settings,
     n: int | None = None,
 ) -> Found:
-    """Find the Neighbours, or the n best pictures, of some queries in some shards, made if missing."""
+    """Find the Neighbours, or n best pictures, of some queries in some shards, which are made if missing."""
     found: list[tuple[int, Array, Neighbours]] = []
     best: list[tuple[int, Ranking]] = []
     try:
@@ -120,7 +120,7 @@ def search_shards(
 
 
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:
-    """Divide items into tuples of one size, the last of which may be shorter."""
+    """Divide items into tuples of one size; the last may be shorter."""
     items = iter(items)
     while some := tuple(islice(items, size)):
         yield some
@@ -132,7 +132,7 @@ def _read_query(source: Source, settings: Settings) -> Array:
 
 
 def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
-    """Return the search function of a Shard, made and mapped for one task, and the lost pictures."""
+    """Return the search function of a Shard, which is made if missing, and the lost pictures."""
     if shard.path is None:
         entries, gone = sort_pictures(shard, settings)
         return lambda query, own: find_exact(query, entries, own), gone
@@ -156,7 +156,7 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
 
 @lru_cache(maxsize=4)
 def sort_pictures(shard: Shard, settings: Settings) -> tuple[EntryLists, Sequence[int]]:
-    """The sorted entries of the pictures of a Shard; and lost pictures."""
+    """The sorted entries of the pictures of a Shard, and the lost pictures."""
     lost: list[int] = []
     return sort_entries(_encode(shard.pictures, settings, lost)), lost
 

@@ -1,4 +1,4 @@
-"""Which pictures are worth matching with a query: those that share the most descriptors with it.
+"""The pictures worth matching with a query: those that share the most descriptors with it.
 
 A small gallery is searched without faiss; the shards of a large one are files in the cache's folder.
 """
@@ -17,15 +17,15 @@ from matching.collection.retrieval import _shards
 from matching.collection.retrieval._shards import Shard, rank_pictures, split_in_batches
 from matching.collection.work import Source
 
-LARGEST_EXACT = 2000  # pictures of a gallery that is searched without faiss
-SHARDS, SMALLEST, LARGEST = 4, 64, 2048  # shards of a small gallery, and pictures of each (52 kB a picture)
-ABANDONED = 86400  # seconds after which the shards of a run that was killed go
+LARGEST_EXACT = 2000  # the most pictures of a gallery that is searched without faiss
+SHARDS, SMALLEST, LARGEST = 4, 64, 2048  # shards of a small gallery; bounds of their pictures (52 kB each)
+ABANDONED = 86400  # seconds after which the shards of a killed run are deleted
 
 
 def choose_pairs(
     queries: Sequence[int], gallery: Sequence[int], sources: Mapping[int, Source], n: int, working: Working
 ) -> tuple[list[tuple[int, int]], set[int]]:
-    """The pairs (query, picture) to match, each query's n best ones first; and lost pictures."""
+    """The pairs (query, picture) to match, for each query its n best, best first; and the lost pictures."""
     size = max(min(-(-len(gallery) // SHARDS), LARGEST), SMALLEST)
     some = split_in_batches(sorted(set(gallery)), size)
     pictures = [tuple((number, sources[number]) for number in numbers) for numbers in some]
@@ -50,7 +50,7 @@ def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs
 def _make_shards(
     pictures: Sequence[tuple[tuple[int, Source], ...]], n: int, cache: Path
 ) -> Iterator[list[Shard]]:
-    """Shards of some pictures each; their files are in a new folder, on a disk that the workers may share."""
+    """Shards with these pictures; their files are in a new folder, on a disk that the workers may share."""
     parent = cache / "shards"
     for old in parent.glob("*"):
         with suppress(OSError):
