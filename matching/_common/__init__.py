@@ -1,1 +1,1 @@
-"""What the folders of the package share: OpenCV, types, threads, names that load when used."""
+"""What the folders of the package share: OpenCV, array types, threads, and operations on arrays."""

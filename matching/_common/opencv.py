@@ -24,12 +24,12 @@ def cpu_features() -> str:
 
 
 def build_information() -> str:
-    """How OpenCV was built."""
+    """A description of how OpenCV was built."""
     return cv2.getBuildInformation()
 
 
 def set_threads(n: int) -> int:
-    """Let OpenCV use a number of threads."""
+    """Let OpenCV use this number of threads, and return the previous number."""
     before = cv2.getNumThreads()
     cv2.setNumThreads(n)
     return before
@@ -42,7 +42,7 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep OpenCV from reporting damage on standard error, in several lines."""
+    """Keep OpenCV from reporting damage in several lines on standard error."""
     log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, or before
     level = log.getLogLevel()
     log.setLogLevel(0)
@@ -57,7 +57,7 @@ def read_deep(file: Path | bytes) -> Array | None:
     try:
         with _silence():
             image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
-            if image is None:  # 5.0 fails on TIFFs turned by a quarter; on Windows names must be ASCII
+            if image is None:  # 5.0 fails on TIFFs turned by a quarter; on Windows, names must be ASCII
                 content = (
                     np.frombuffer(file, np.uint8) if isinstance(file, bytes) else np.fromfile(file, np.uint8)
                 )
@@ -89,7 +89,7 @@ class VideoReader:
         return float(self._capture.get(cv2.CAP_PROP_POS_MSEC)) / 1000
 
     def decode(self) -> Array | None:
-        """Decode the frame at which `skip` stopped: (h, w, 3) uint8 RGB."""
+        """Decode the frame to which `skip` went: (h, w, 3) uint8 RGB."""
         ok, image = self._capture.retrieve()
         return image[:, :, ::-1] if ok and image is not None and image.ndim == 3 else None
 
@@ -108,7 +108,7 @@ def read_storage(path: Path) -> dict[str, Array] | None:
         nodes = [(name, root.getNode(name)) for name in root.keys()]  # noqa: SIM118 - not a dictionary
         matrices = [(name, node.mat()) for name, node in nodes if node.isMap()]
         return {name: np.asarray(matrix) for name, matrix in matrices if matrix is not None}
-    except (cv2.error, SystemError):  # kinds of damage raise different ones
+    except (cv2.error, SystemError):  # different damage raises different errors
         return None
 
 
@@ -124,7 +124,7 @@ def histogram(grey: Array, mask: Bools | None = None) -> Floats:
 
 
 def resize_area(image: Array, width: int, height: int) -> Array:
-    """Reduce an image (h, w) or (h, w, c) to a size; each pixel is the mean of the area it covers."""
+    """Reduce an image (h, w) or (h, w, c) to a size; each pixel is the mean of the area that it covers."""
     return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
 
 
@@ -137,7 +137,7 @@ def resize(image: Array, factor: float) -> Array:
 
 
 def sample(image: Array, xy: Array) -> Array:
-    """Sample image (h, w, 3) uint8 at xy (h1, w1, 2), bicubic -> (h1, w1, 3); its edges extend outwards."""
+    """Sample image (h, w, 3) uint8 at xy (h1, w1, 2), bicubic -> (h1, w1, 3); edge pixels repeat outwards."""
     x, y = np.moveaxis(xy.astype(np.float32), 2, 0)
     return cv2.remap(image, x, y, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
 
@@ -157,7 +157,7 @@ def tilt(image: Array, tilt: float, angle: float, antialiasing: float) -> tuple[
     view = cv2.warpAffine(image, turn[:2], (columns * whole, high), borderMode=cv2.BORDER_REPLICATE)
     if whole > 1:
         view = cv2.resize(view, (columns, high), interpolation=cv2.INTER_AREA)
-    variance = antialiasing**2 * (tilt**2 - 1) - (whole**2 - 1) / 12  # a mean of n pixels blurs, too
+    variance = antialiasing**2 * (tilt**2 - 1) - (whole**2 - 1) / 12  # a mean of n pixels also blurs
     if variance > 0:
         sigma = np.sqrt(variance) / whole
         view = cv2.GaussianBlur(view, (0, 1), sigmaX=sigma, sigmaY=1, borderType=cv2.BORDER_REPLICATE)
@@ -175,7 +175,7 @@ def warp_mask(mask: Array, matrix: Array, shape: tuple[int, int]) -> Array:
 
 
 def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
-    """Fit a homography with MAGSAC++, its random state fixed: xy0, xy1 (n, 2) -> (3, 3) or None."""
+    """Fit a homography by MAGSAC++ with a fixed random state: xy0, xy1 (n, 2) -> (3, 3) or None."""
     if len(xy0) < 4:
         return None
     unit = _unit(tolerance)
@@ -230,7 +230,7 @@ def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) 
 def undistort(
     xy: Array, lens: Sequence[float], distortion: Sequence[float], *, fisheye: bool = False
 ) -> Floats:
-    """Map pixels xy (n, 2) to the plane at depth 1, lens distortion removed; lens (4,) -> (n, 2)."""
+    """Map pixels xy (n, 2) to the plane at depth 1, without lens distortion; lens (4,) -> (n, 2)."""
     fx, fy, cx, cy = lens
     matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
     coefficients = np.zeros(4 if len(distortion) <= 4 else 8)

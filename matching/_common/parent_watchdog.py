@@ -1,4 +1,4 @@
-"""Parent watchdog: worker processes end when the process that started them ends or is killed."""
+"""A watchdog: worker processes end when the process that started them ends or is killed."""
 
 import os
 import time
@@ -6,7 +6,7 @@ from threading import Thread
 
 
 def end_with(parent: int, check_every: float = 1.0) -> None:
-    """End this process soon after its parent; POSIX only, because Windows keeps the id of an ended parent."""
+    """End this process soon after its parent ends; only on POSIX, as Windows keeps an ended parent's id."""
     Thread(target=_end_with, args=(parent, check_every), daemon=True).start()
 
 

@@ -29,7 +29,7 @@ def default_threads() -> int:
 
 @contextmanager
 def limit_threads(n: int) -> Iterator[None]:
-    """Limit the threads of this process (compiled loops, OpenCV, BLAS), for many processes side by side."""
+    """Limit the threads of this process (compiled loops, OpenCV, BLAS), if many processes run at once."""
     global _most
     before, _most = _most, n
     opencv_before = opencv.set_threads(n)
@@ -43,7 +43,7 @@ def limit_threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Limit the BLAS of this process to one thread while any thread is inside the block."""
+    """Limit the BLAS of this process to one thread as long as any thread is inside such a block."""
     global _blas_users, _blas_limits
     with _blas_lock:
         if _blas_users == 0:
@@ -65,7 +65,7 @@ def _libraries() -> ThreadpoolController:
 
 
 def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, block: int) -> None:
-    """Call a function over consecutive ranges of 0..n in several threads; each writes its own rows."""
+    """Call a function with consecutive ranges of 0..n in several threads; each call writes its own rows."""
     starts = iter(range(0, n, block))
 
     def run() -> None:
@@ -73,17 +73,17 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
             function(start, min(start + block, n))
 
     n_threads = min(n_threads, -(-n // block))
-    helpers = [_helpers().submit(run) for _ in range(n_threads - 1)]  # this thread is the first
+    helpers = [_helpers().submit(run) for _ in range(n_threads - 1)]  # this thread is one more
     try:
         run()
     finally:
         for helper in helpers:
-            if not helper.cancel():  # it has begun
+            if not helper.cancel():  # it has begun already
                 helper.result()
 
 
 def map_in_threads(function: Callable[[Item], Found], items: Sequence[Item], n_threads: int) -> list[Found]:
-    """Call a function for each of several items, on several threads."""
+    """Call a function for each of several items, in several threads."""
     found: dict[int, Found] = {}
 
     def call(k: int, _: int) -> None:
@@ -100,7 +100,7 @@ def _helpers() -> ThreadPoolExecutor:
 
 
 def _begin_anew() -> None:
-    """Reset after a fork: the child has only the thread that forked, and a lock may be held forever."""
+    """Reset after a fork: the child has only the thread that forked, and a lock might be held forever."""
     global _blas_lock, _blas_users
     _helpers.cache_clear()
     _blas_lock, _blas_users = threading.Lock(), 0

@@ -1,1 +1,1 @@
-"""Candidate correspondences between two pictures and the distances between them."""
+"""Candidate correspondences of two pictures, and the distances between correspondences."""

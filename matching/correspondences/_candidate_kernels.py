@@ -12,7 +12,7 @@ RUN = 32  # distances that are compared at a time
 
 @njit
 def pass_over_near(similarity: Array, xy0: Array, clearance0: Array, xy1: Array, clearance1: Array) -> None:
-    """Write -inf into `similarity` (b, c) where two points are nearer than either clearance."""
+    """Write -inf into `similarity` (b, c) where two points are nearer than the larger of their clearances."""
     for r in range(similarity.shape[0]):
         x, y, own = xy0[r, 0], xy0[r, 1], clearance0[r]
         for j in range(similarity.shape[1]):
@@ -25,7 +25,7 @@ def pass_over_near(similarity: Array, xy0: Array, clearance0: Array, xy1: Array,
 def enter_nearest(
     similarity: Array, norms: Array, rows: Array, members: Array, found: Array, score: Array
 ) -> None:
-    """Enter the columns of `similarity` (b, c) into the lists of the nearest, by norm - 2 similarity.
+    """Enter the columns of `similarity` (b, c) into the lists of the nearest, ordered by norm - 2 similarity.
 
     The columns are `members` (c,); the lists of `rows` (b,) are in found and score (n, width).
     """
@@ -60,8 +60,8 @@ def enter_within(
 ) -> None:
     """Enter members (c, d) int16, numbered from `first`, into the lists of the nearest of rows (b, d) int16.
 
-    The lists are found and score (b, width), by norm - 2 similarity. A member enters if the product of the
-    projections minus the member's `halves` is at least the row's `least`.
+    The lists are found and score (b, width), ordered by norm - 2 similarity. A member enters only if the
+    product of the projections, minus the member's `halves`, is at least the row's `least`.
     """
     for b in range(products.shape[0]):
         index, value, product, own = found[b], score[b], products[b], rows[b]
@@ -83,7 +83,7 @@ def enter_within(
 
 @inner
 def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
-    """Insert j by value, behind equal values; the last one drops out."""
+    """Insert j by its value, behind equal values; the last entry drops out."""
     k = len(value) - 1
     while k > 0 and value[k - 1] > d:
         value[k], index[k] = value[k - 1], index[k - 1]
@@ -95,7 +95,7 @@ def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
 def bound_smallest(row: Array, k: Scalar) -> Scalar:
     """Return an upper bound of the k smallest values of `row`, found by halving an interval.
 
-    At least k of about 2 k minima, each of an interleaved subset, do not exceed it.
+    The row is divided into about 2 k interleaved subsets, of which at least k have a minimum up to the bound.
     """
     width = (2 * k + 15) // 16 * 16  # so that vectors are full
     if width > len(row):
@@ -116,7 +116,7 @@ def bound_smallest(row: Array, k: Scalar) -> Scalar:
         middle, n_within = low + (high - low) / np.float32(2), np.int32(0)
         for j in range(width):  # vector instructions
             n_within += np.int32(least[j] <= middle)
-        if middle in (low, high):  # several are equal to the k-th smallest
+        if middle in (low, high):  # several values equal the k-th smallest
             break
         if n_within >= k:
             high = middle
@@ -127,9 +127,10 @@ def bound_smallest(row: Array, k: Scalar) -> Scalar:
 
 @njit
 def ratios_to_other_places(found: Array, squared: Array, xy1: Array, radius: Scalar, ratios: Array) -> None:
-    """Divide the distance of each nearest entry by that of the first farther than `radius` from it.
+    """Divide the distance of each nearest descriptor by that of the first one at another place.
 
-    Entries are found (n, width) with squared distances; if all are within the radius, the last one counts.
+    These are found (n, width), with squared distances. Another place is farther than `radius`; if there is
+    none, the last descriptor counts.
     """
     n, width = found.shape
     r2 = radius * radius
@@ -163,14 +164,13 @@ def drop_same_regions(
     farthest: Scalar,
     most: Scalar,
 ) -> Bools:
-    """Mask of the pairs, in order of preference, that do not repeat a kept one in another view; at most
-    `most`.
+    """Mask of the pairs, in order of preference, that don't repeat a kept one; it keeps at most `most`.
 
-    A pair repeats another one if both ends are within `radius` of it, or, if the sizes are alike, within
-    `reach` times its region, at most `farthest`.
+    A pair repeats another one if both of its ends are within `radius` of the other's ends, or, if the sizes
+    are alike, within `reach` times the size of the other's regions, but at most `farthest`.
     """
     keep = np.zeros(len(xy0), np.bool_)
-    buckets = 65536  # of squares
+    buckets = 65536  # for squares
     head = np.full(buckets, -1, np.int64)
     after = np.empty(len(xy0), np.int64)
     wide = max(radius, farthest)

@@ -15,11 +15,10 @@ LARGEST = np.finfo(np.float32).max
 def acc_nearest(
     table: Array, slope: Scalar, k: Scalar, start: Scalar, stop: Scalar, nearest: Array, distance: Array
 ) -> None:
-    """Rows start..stop of nearest and distance (m, k): the k smallest ACC distances plus slope times mean
-    gap.
+    """Fill rows start..stop of nearest, distance (m, k): the k smallest ACC distances + slope * mean gap.
 
-    Order: (distance, index). table (12, m) float32: a row per quantity, for vector instructions over j: x0
-    (2), x1 (2), the maps (4) and the inverse maps (4).
+    They are in the order (distance, index). table (12, m) float32 has a row per quantity, for vector
+    instructions over j: x0 (2), x1 (2), the maps (4) and the inverse maps (4).
     """
     row = _make_row(table.shape[1])
     for i in range(start, stop):
@@ -84,7 +83,7 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
 def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     """Find the k smallest of `row` and their indices, by (value, index); -1 and infinity pad the result.
 
-    `row` is non-negative, of a length divisible by 8. Candidates within a bound are found eight at a time,
+    `row` is non-negative, and its length is divisible by 8. Values within a bound are found eight at a time,
     and each goes directly to its rank, so that hardly any branch depends on the values.
     """
     bound, n, most = min(bound_smallest(row, k), LARGEST), 0, 4 * k
@@ -132,7 +131,7 @@ def agreeing_shares(
     slope: Scalar,
     out: Array,
 ) -> None:
-    """out (q,): the share of near[r], (q, k) padded with -1, with which rows[r] agrees.
+    """Fill out (q,): the share of near[r], (q, k) padded with -1, with which rows[r] agrees.
 
     x0, x1 (m, 2) are points, forth and back (m, 2, 2) maps and inverse maps.
     """

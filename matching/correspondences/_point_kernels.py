@@ -15,7 +15,7 @@ def nearest_points(
 ) -> None:
     """Fill index and distance (q, k) with the k points (n, 2) nearest to each row of `at` (q, 2).
 
-    They are in the order (distance, number), without own[q]; -1 and inf if fewer are nearer than `reach`.
+    They are in the order (distance, number), without own[q]; -1 and inf pad them if fewer are within `reach`.
     Rings of square cells around a place are searched until no point beyond them can be nearer.
     """
     for q in range(len(at)):
@@ -41,8 +41,9 @@ def renew_nearest(
 ) -> None:
     """Update rows `at` (q,) of near and square (m, k): the members (n,) nearest to each of points (m, 2).
 
-    A row that is `known` and contains no member that is gone, gone (m,) bool, can change only through members
-    that come, come (c,). Rows of fewer than k members are unknown. renewed (q,) says which rows changed.
+    A row that is `known` and contains no member that has left, gone (m,) bool, can change only through
+    members that have joined, come (c,). Rows of fewer than k members are unknown. renewed (q,) tells which
+    rows changed.
     """
     k, n_new, new = near.shape[1], 0, np.empty(len(at), np.int64)
     for q in range(len(at)):
@@ -74,7 +75,7 @@ def renew_nearest(
 
 @inner
 def _enter_others(points: Array, others: Array, i: Scalar, numbers: Array, values: Array) -> Scalar:
-    """Insert the others (c,), except point i, among its nearest; returns whether any was inserted."""
+    """Insert the others (c,), except point i, among the nearest of i; return whether any was inserted."""
     x, y, end, is_any = points[i, 0], points[i, 1], len(values) - 1, False
     for j in others:
         a, b = points[j, 0] - x, points[j, 1] - y
@@ -89,8 +90,8 @@ def _enter_others(points: Array, others: Array, i: Scalar, numbers: Array, value
 def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, square: Array) -> None:
     """Find the points of a grid nearest to some rows of `at` (q, 2), by (distance, number), without own[q].
 
-    Fills those rows of index (q, k), which hold -1, and of square (q, k), which hold bounds of the squared
-    distance.
+    Fills these rows of index (q, k) and square (q, k), which initially hold -1 and bounds of the squared
+    distances.
     """
     (low0, low1, wide, high, side, columns, n_rows), start, order, sorted_ = grid
     rounding = 4e-16 * (abs(low0) + abs(low1) + wide + high)  # error of the places of borders
@@ -152,7 +153,7 @@ def _sort_into_cells(points: Array) -> tuple[tuple[Scalar, ...], Array, Array, A
 
 @inner
 def _box(points: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """The least x and y, the width and the height."""
+    """The least x and y, the width, and the height."""
     x, y, right, low = points[0, 0], points[0, 1], points[0, 0], points[0, 1]
     for i in range(1, len(points)):
         x, y = min(x, points[i, 0]), min(y, points[i, 1])
@@ -185,7 +186,7 @@ def _enter_run(
     numbers: Array,
     values: Array,
 ) -> None:
-    """Insert the points first..last of sorted_ by (distance, number); those beyond the end drop out."""
+    """Insert the points first..last of sorted_ by (distance, number); those past the end drop out."""
     end = len(values) - 1
     for e in range(first, last):
         a, b = sorted_[e, 0] - x, sorted_[e, 1] - y
@@ -200,7 +201,7 @@ def _enter_run(
 
 @inner
 def _insert(j: Scalar, value: Scalar, numbers: Array, values: Array) -> None:
-    """Insert j by (value, number); the last one drops out."""
+    """Insert j by (value, number); the last entry drops out."""
     k = len(values) - 1
     while k > 0 and (values[k - 1] > value or (values[k - 1] == value and numbers[k - 1] > j)):
         values[k], numbers[k] = values[k - 1], numbers[k - 1]

@@ -31,15 +31,16 @@ class CandidateConfig:
     max_matches : int
         Number of candidates that are clustered.
     reserve : float
-        Number of further candidates as a share of `max_matches`; only guided matching uses them.
+        Number of further candidates, as a share of `max_matches`. They are not clustered, but may join
+        objects.
     per_feature : int
         How many of the descriptors nearest to a feature are considered.
     max_distance : float
         Largest distance between two unit descriptors.
     duplicate_radius : float
-        Distance in pixels: a pair this close to a better one at both ends is dropped; 0: no pair is.
+        Distance in pixels: a pair this close to a better one at both ends is dropped; 0: no pair is dropped.
     per_polarity : bool
-        Whether bright regions are matched only with bright ones, and dark ones with dark ones.
+        Whether bright regions are matched only with bright ones, and dark ones only with dark ones.
     """
 
     max_matches: int = MAX_MATCHES.field()
@@ -77,7 +78,7 @@ class Candidates:
 
     @property
     def correspondences(self) -> Correspondences:
-        """How they move, without their descriptors' scores."""
+        """Their geometry, without the descriptors' scores."""
         return Correspondences(self.xy0, self.xy1, self.maps)
 
     def __getitem__(self, index: Any) -> Candidates:
@@ -94,7 +95,7 @@ def match_features(
 def match_with_reserve(
     features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
 ) -> tuple[Candidates, Candidates]:
-    """Match the features of two images, and keep the next best pairs too."""
+    """Match the features of two images, and also keep the next best pairs."""
 
     def find(kind: int, most: int) -> Candidates:
         return _find_best(features0, features1, kind, most, config, n_threads)
@@ -109,7 +110,7 @@ def match_within(
     n_threads: int = 1,
     mirrored: bool = False,
 ) -> tuple[Candidates, Candidates]:
-    """Match the features of a picture, each pair once, and keep the reserve; clearance (n,)."""
+    """Match the features of a picture with each other, each pair once, with a reserve; clearance (n,)."""
     both = features, mirrored_features(features) if mirrored else features
 
     def find(kind: int, most: int) -> Candidates:
@@ -135,7 +136,7 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
 def _share_out_found(
     find: Callable[[int, int], Candidates], kinds: Sequence[int], config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
-    """Share out the candidates of `find(kind, most)`, which finds at most as many as the list can hold."""
+    """Share out the candidates that `find(kind, most)` finds: at most as many as the list can hold."""
     parts: list[Candidates] = []
     for kind in kinds:
         parts.append(find(kind, _count_wanted(parts, len(kinds), config)))
@@ -143,14 +144,14 @@ def _share_out_found(
 
 
 def _count_wanted(parts: Sequence[Candidates], n_kinds: int, config: CandidateConfig) -> int:
-    """The number of candidates of a further kind that can be used, given the `parts` of the kinds before."""
-    share = config.max_matches // n_kinds  # for each kind that has enough
+    """The number of candidates of a further kind that can be used, given the `parts` of earlier kinds."""
+    share = config.max_matches // n_kinds  # of each kind that has enough
     taken = sum(min(len(part), share) for part in parts)
     return int((config.max_matches - taken) * (1 + config.reserve))
 
 
 def _equal_shares(available: Sequence[int], total: int) -> Ints:
-    """How many to take of each kind: equal numbers, but if one kind has fewer, the others get more."""
+    """How many to take of each kind: equal numbers, but if a kind has fewer, the others get more."""
     shares = np.zeros(len(available), int)
     while shares.sum() < min(total, sum(available)):
         open_ = np.flatnonzero(shares < available)
@@ -175,7 +176,7 @@ def _find_best(
         chosen = choose_best(features0, features1, i, j, squared, most, config)
         if len(chosen) == most or np.isinf(bound):
             return chosen
-        bound = np.inf  # too many were near duplicates
+        bound = np.inf  # too many pairs were near duplicates
 
 
 def _find_best_within(
@@ -196,7 +197,7 @@ def _find_best_within(
 
     pairs = [pairs_of(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    # the left feature comes first, so that a pair and its reverse are equal, and near duplicates are, too
+    # the left feature comes first, so that a pair equals its reverse, and near duplicates lead the same way
     place = np.empty(len(features), np.int64)
     place[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
     i, j = np.where(place[i] < place[j], i, j), np.where(place[i] < place[j], j, i)
@@ -217,7 +218,7 @@ def choose_best(
     order = order_by(squared)
     if config.duplicate_radius:
         places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
-        sizes = np.zeros((2, len(order)))  # regions of size 0: only places count
+        sizes = np.zeros((2, len(order)))  # sizes of 0: only places count
         how = config.duplicate_radius, 0.0, 0.0, most
         order = order[_candidate_kernels.drop_same_regions(*places, *sizes, *how)]
     best = order[:most]
@@ -258,7 +259,7 @@ def _near_pairs(
     n_threads: int,
     **limits: Any,
 ) -> tuple[Ints, Ints, Array]:
-    """Pairs of rows (p,) with near descriptors, squared distances; limits are for `nearest_descriptors`."""
+    """Pairs of rows (p,) with near descriptors, and squared distances; limits as in `nearest_descriptors`."""
     found, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, n_threads, **limits)
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(ok)

@@ -14,11 +14,11 @@ from matching._common.types import Array, Bools, Floats
 
 @dataclass(frozen=True, eq=False)
 class Correspondences:
-    """Correspondences of two images, aligned arrays."""
+    """Correspondences of two images, as aligned arrays."""
 
     xy0: Array  # (m, 2) float64, pixels
     xy1: Array
-    maps: Array  # (m, 2, 2) float64, linear part of the affine map around each, from image 0 to 1
+    maps: Array  # (m, 2, 2) float64, linear part of the affine map around each, from image 0 to image 1
 
     def __len__(self) -> int:
         return len(self.xy0)
@@ -56,7 +56,7 @@ class Correspondences:
 
 
 def magnification(correspondences: Correspondences, members: Array) -> tuple[float, float]:
-    """How many times larger an object, rows (n,), is in each image than in the one where it is smaller."""
+    """How many times as large an object, rows (n,), is in each image as in the one where it is smaller."""
     if len(members) == 0:
         return 1.0, 1.0
     growth = float(np.median(correspondences.growth[members]))

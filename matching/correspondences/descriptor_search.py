@@ -1,7 +1,8 @@
-"""Search for the nearest descriptors: by comparing all, within a bound, or among very many.
+"""Search for the nearest descriptors: by comparing all pairs, within a bound, or among very many.
 
 A projection never lengthens a difference: if the first principal components of two descriptors differ by more
-than a bound, so do the descriptors. A quarter of the components rules out nearly all distant pairs, exactly.
+than a bound, so do the descriptors. Therefore, some of the components suffice to rule out nearly all distant
+pairs, without any error.
 
 Very many descriptors are divided into cells by k-means, and only those in the cells nearest to a descriptor
 are compared with it (Jegou, Douze and Schmid, PAMI 2011). Centres are whole numbers and all sums are exact,
@@ -16,15 +17,15 @@ from matching._common.threads import run_in_ranges, single_blas_thread
 from matching._common.types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
 
-Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of two sets of features
+Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of both sets of features
 
 COMPONENTS = 48  # of 128
-STEP = 32  # a sample has every 32nd descriptor
-SURPLUS = 3  # a bound admits three times the pairs wanted, since some are near duplicates
-WORTH = 0.002  # share of all pairs: if this many are within the bound, it saves too little
-PER_CELL = 256  # descriptors, on average
+STEP = 32  # a sample contains every 32nd descriptor
+SURPLUS = 3  # a bound admits three times as many pairs as wanted, because some are near duplicates
+WORTH = 0.002  # share of all pairs: if this many are within the bound, the bound saves too little
+PER_CELL = 256  # descriptors per cell, on average
 PROBES = 8  # cells that a descriptor is compared with
-LEAST_CELLS = 24  # fewer save little time
+LEAST_CELLS = 24  # fewer cells save little time
 SAMPLE = 64  # descriptors per cell from which the centres are found
 ROUNDS = 6  # iterations of k-means
 BLOCK = 4096  # descriptors searched at a time
@@ -83,14 +84,14 @@ def _search_within(
     found: Ints,
     score: Float32s,
 ) -> None:
-    """Enter rows within the bound, plus float32's rounding, into found and score (n0, width)."""
+    """Enter rows within the bound, plus the rounding of float32, into found and score (n0, width)."""
     sample = np.concatenate([descriptors0[::STEP], descriptors1[::STEP]])
     _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
     basis = axes[:, -COMPONENTS:]  # the directions in which most of the descriptors' length lies
     projected = [np.asarray(own @ basis, np.float32) for own in (descriptors0, descriptors1)]
     half0, half1 = (np.einsum("ij,ij->i", own, own) / 2 for own in projected)
     rounding = basis.shape[0] * np.finfo(np.float32).eps * norm1.max(initial=bound)
-    least = half0 - np.float32((bound + rounding) / 2)  # least product minus the half of the other descriptor
+    least = half0 - np.float32((bound + rounding) / 2)  # least product minus the other descriptor's half
     whole = descriptors0.astype(np.int16), descriptors1.astype(np.int16)
 
     def search(start: int, stop: int) -> None:
@@ -116,7 +117,7 @@ def _search_within(
 def estimate_bound(
     parts: Sequence[tuple[Array, Array]], width: int, wanted: int, n_threads: int = 1
 ) -> float:
-    """Estimate from a sample a squared distance below which there are more pairs than wanted."""
+    """Estimate, from a sample, a squared distance below which there are more pairs than wanted."""
     within = SURPLUS * wanted
     if within >= WORTH * sum(len(a) * len(b) for a, b in parts):
         return np.inf
@@ -128,7 +129,7 @@ def estimate_bound(
 def search_by_cells(
     descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
 ) -> tuple[Ints, Float32s]:
-    """Find about `width` nearest of descriptors1 (n1, 128) to descriptors0 (n0, 128): indices, squared."""
+    """Find roughly the `width` of descriptors1 (n1, 128) nearest to each of descriptors0 (n0, 128)."""
     n_cells = len(descriptors1) // PER_CELL
     if n_cells < LEAST_CELLS:
         return nearest_descriptors(descriptors0, descriptors1, width, n_threads)

@@ -1,7 +1,7 @@
 """The distance between two correspondences (Cho, Lee and Lee, ICCV 2009: ACC), in pixels.
 
 Notation: correspondence i takes the frame T0_i = [A0 | x0] of image 0 to T1_i = [A1 | x1] of image 1, so it
-predicts the affine map T_i = T1_i T0_i^-1. How badly it explains correspondence j:
+predicts the affine map T_i = T1_i T0_i^-1. The distance measures how badly i and j explain each other:
 
     d(j|i) = 1/2 (|x1_j - T_i x0_j| + |x0_j - T_i^-1 x1_j|),      d_ij = 1/2 (d(j|i) + d(i|j)).
 """
@@ -48,8 +48,8 @@ def find_agreeing_shares(
 ) -> Floats:
     """Find the share (q,) of the neighbours near (q, k) with which each of `rows` (q,) agrees.
 
-    Two agree if d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, in pixels of the image in which the
-    object is smaller; gap_ij is their separation in the image where it is larger.
+    Two of them agree if d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, in pixels of the image in
+    which the object is smaller; gap_ij is the larger of their separations in both images.
     """
     c, out = correspondences, np.empty(len(rows))
     arrays = [np.ascontiguousarray(a) for a in (c.xy0, c.xy1, c.maps, c.inverse_maps, c.growth)]
@@ -65,7 +65,7 @@ def find_agreeing_shares(
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
     """Find the nearest by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k)."""
     places = np.hstack([correspondences.xy0, correspondences.xy1])
-    order = scipy.spatial.cKDTree(places).indices  # neighbours are close in memory: half of the time
+    order = scipy.spatial.cKDTree(places).indices  # with neighbours close in memory: half of the time
     near = np.empty((len(places), min(k, len(places) - 1)), np.int64)
     near[order] = order[find_nearest_others(places[order], near.shape[1], n_threads=n_threads)]
     return near
@@ -79,7 +79,7 @@ def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Int
 
 
 def find_others(near: Ints, own: Ints) -> Bools:
-    """Mask of near (n, k + 1) that excludes the point itself, own (n,), or the last if it is missing."""
+    """Mask of near (n, k + 1) that excludes the point itself, own (n,), or else the last one."""
     others: Bools = near != own[:, None]
     others[others.all(axis=1), -1] = False
     return others

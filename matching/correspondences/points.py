@@ -1,6 +1,6 @@
 """Nearest points in the plane, by a grid in compiled code.
 
-Ten thousand queries of a few hundred points take less time than building a tree, and SciPy need not be
+Ten thousand queries of a few hundred points take less time here than building a tree, and SciPy need not be
 loaded.
 """
 
@@ -12,7 +12,7 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _point_kernels
 
-NEIGHBORS = 8  # a point covers the distance to this many neighbours
+NEIGHBORS = 8  # a point covers the distance to its neighbour of this rank
 
 
 def nearest_points(
@@ -51,7 +51,7 @@ class NearestMembers:
         self._members, self._known = np.empty(0, np.int64), np.zeros(m, bool)
 
     def renew(self, members: Ints, rows: Ints, n_threads: int = 1) -> Bools:
-        """Find the members (n,) nearest to points `rows` (q,), and forget all other rows -> (q,) bool."""
+        """Find the members (n,) nearest to points `rows` (q,); forget all others -> changed (q,) bool."""
         (gone, come), renewed = np.zeros((2, len(self.points)), bool), np.empty(len(rows), bool)
         gone[self._members] = come[members] = True
         gone[members] = come[self._members] = False
@@ -90,8 +90,9 @@ def is_in_box(points: Array, others: Array, reach: float) -> Bools:
 
 
 def is_amid(points: Array, others: Array) -> Bools:
-    """Test which points (n, 2) lie among others (k, 2): no farther from one than these typically are from
-    their neighbours.
+    """Test which points (n, 2) lie among others (k, 2).
+
+    Such a point is no farther from one of the others than these typically are from their neighbours.
     """
     pixels = np.unique(as_numbers(np.rint(others)))[:, None].view(np.float64)
     k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself

@@ -1,5 +1,4 @@
-"""Candidate correspondences by relative scale, for objects that are large in one picture and small in the
-other.
+"""Candidate correspondences by relative scale, for objects large in one picture and small in the other.
 
 If an object is much smaller in picture 1, its matches join coarse octaves of picture 0 with fine ones of
 picture 1, at one relative scale, whereas chance matches have all relative scales. So features are compared
@@ -25,13 +24,13 @@ from matching.correspondences.candidates import (
 from matching.correspondences.descriptor_search import nearest_descriptors
 from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds
 
-HALF_BAND = 0.5  # octaves; bands are twice as wide, and begin this far apart
+HALF_BAND = 0.5  # octaves; bands are twice as wide, and this far apart
 PER_OCTAVE = 3  # nearest descriptors of a feature in each octave of the other picture
 
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Pairs of features with near descriptors, aligned arrays: rows, squared distance, relative scale."""
+    """Pairs of features with near descriptors: rows, squared distances and relative scales."""
 
     row0: Ints
     row1: Ints

@@ -2,7 +2,8 @@
 
 With dozens of views of each picture, some of the many thousand features have near descriptors by chance.
 Right and wrong candidates differ in how much nearer a descriptor is than the nearest one at another place
-(Lowe, IJCV 2004; Mishkin, Matas and Perdoch, CVIU 2015); candidates are ordered by this ratio.
+(Lowe, IJCV 2004; Mishkin, Matas and Perdoch, CVIU 2015). So candidates are ordered by the ratio of these
+distances.
 """
 
 from dataclasses import dataclass
@@ -24,8 +25,8 @@ from matching.features.detectors import measure_by_kind
 from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, Features, list_kinds
 from matching.settings import check_settings, setting
 
-FARTHEST = 12.0  # pixels: the greatest error of a centre, however large the region
-LONGEST = 40  # times the pool: the most that are checked for duplicates, to bound the time
+FARTHEST = 12.0  # pixels: the greatest error of a centre, however large its region
+LONGEST = 40  # times the candidates wanted: the most that are checked for duplicates, to bound the time
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class ViewCandidatesConfig:
     ----------
     pool : float
         Number of further candidates from which objects gain matches, as a multiple of `max_matches`. On
-        extreme pairs one candidate in a hundred is right, and most of the right ones come late in the order.
+        extreme pairs, one candidate in a hundred is right, and most of the right ones come late in the order.
     same_place : float
         Places closer than this, in pixels, count as the same place.
     """
@@ -104,7 +105,7 @@ def _nearest_pairs(
     views: ViewCandidatesConfig,
     n_threads: int,
 ) -> tuple[Ints, Ints, Float32s, Float32s]:
-    """Pairs of rows (p,) with descriptors nearer than those of other places, squared distance, ratio."""
+    """Pairs of rows (p,) with descriptors nearer than those of other places; squared distances; ratios."""
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
     found, squared = search_by_cells(*descriptors, config.per_feature, n_threads)
     ratios = np.empty(found.shape, np.float32)

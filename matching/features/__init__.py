@@ -1,1 +1,1 @@
-"""Local features of a picture: key points, regions, orientations, descriptors."""
+"""Local features of a picture: key points, regions, orientations, and descriptors."""

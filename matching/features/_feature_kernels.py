@@ -8,7 +8,7 @@ from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 PATCH = 20
-SIDE = PATCH + 2  # samples, whose differences are the gradients; all in one row, for vector instructions
+SIDE = PATCH + 2  # samples per side, whose differences are the gradients; in one row, for vector instructions
 BINS = 36  # of the orientation histogram
 ATAN = tuple(
     np.float32(c) for c in (1.273210539, -0.423508528, 0.246423205, -0.148238672, 0.067032558, -0.014921218)
@@ -28,15 +28,16 @@ def _sample_patch(
 ) -> None:
     """Fill `patch` (SIDE * SIDE,) with bilinear samples of a pyramid level on A u + centre, u in [-1, 1]^2.
 
-    The grid is one sample wider on each side; the image's border extends outwards. index (SIDE * SIDE,) int32
-    is the pixel of each sample; part (2, SIDE * SIDE) float32 is the offset beyond it.
+    The grid is one sample wider on each side; the image's border pixels are repeated outwards. index
+    (SIDE * SIDE,) int32 is a buffer for the pixel of each sample, and part (2, SIDE * SIDE) float32 one for
+    the offset from it.
     """
     offset, height, width = np.int32(level[0]), level[1], np.int32(level[2])
     step, zero = level[3], np.float32(0)
     a, b, x0 = np.float32(window[0, 0] / step), np.float32(window[0, 1] / step), np.float32(xy[0] / step)
     c, d, y0 = np.float32(window[1, 0] / step), np.float32(window[1, 1] / step), np.float32(xy[1] / step)
     right, low = np.float32(width - 1.001), np.float32(height - 1.001)
-    for t in range(SIDE * SIDE):  # separate, for vector instructions: the next loop gathers
+    for t in range(SIDE * SIDE):  # a loop of its own, for vector instructions: the next loop gathers
         x = min(max(x0 + a * grid[0, t] + b * grid[1, t], zero), right)
         y = min(max(y0 + c * grid[0, t] + d * grid[1, t], zero), low)
         column, row = np.int32(x), np.int32(y)
@@ -51,10 +52,10 @@ def _sample_patch(
 
 @inner
 def _gradients(patch: Array, weight: Array, magnitude: Array, direction: Array) -> None:
-    """Gradients (PATCH * SIDE,) of a patch: weighted magnitudes, and directions in eighths of a turn.
+    """Fill the gradients (PATCH * SIDE,) of a patch: weighted magnitudes; directions in eighths of a turn.
 
-    Directions are in [-4, 4], accurate to 3e-6. The last two of a row, which extend over its end, are left
-    out.
+    Directions are in [-4, 4], accurate to 3e-6. The last two gradients, which extend over the end of a row,
+    are left out.
     """
     for t in range(PATCH * SIDE - 2):
         x = patch[t + SIDE + 2] - patch[t + SIDE]
@@ -114,7 +115,7 @@ def dominant_orientations(
 
 @inner
 def _peaks(histogram: Array, most: Scalar, ratio: Scalar, angles: Array) -> None:
-    """Radians of the highest peaks of a circular histogram, from `ratio` times the top; padded with nan."""
+    """Fill angles with the highest peaks of a circular histogram, from `ratio` times the top, and NaN."""
     top = 0.0
     for b in range(BINS):
         top = max(top, histogram[b])
@@ -152,8 +153,8 @@ def describe(
     """Write SIFT or RootSIFT of windows start..stop to out (n, 128): whole numbers of norm about 2048."""
     grid, patch, index, part = _patch_buffers()
     weight, magnitude, direction = _gradient_buffers(0.8)
-    # The share of a sample in the 4 x 4 spatial bins is constant: two adjacent bins of six along each axis,
-    # of which the outer ones are outside the window.
+    # The shares of a sample in the 4 x 4 spatial bins are constant. Along each axis, it lies in two adjacent
+    # bins of six, of which the outer ones are outside the window.
     place, share = np.empty(PATCH, np.int64), np.empty((PATCH, 2), np.float32)
     for i in range(PATCH):
         v = (i + 0.5) * 5 / PATCH
@@ -197,7 +198,7 @@ def _add_direction(row: Array, place: Scalar, share: Array, magnitude: Scalar, d
 
 @inner
 def _normalise(h: Array, root: Scalar, out: Array) -> None:
-    """Clip a histogram at a fifth of its norm, or take roots, and normalise to 2048; an empty one stays 0."""
+    """Clip a histogram at a fifth of its norm, or take roots; normalise it to 2048. An empty one stays 0."""
     norm = 0.0
     for k in range(128):
         norm += h[k] * h[k]

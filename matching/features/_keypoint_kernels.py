@@ -8,17 +8,17 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's, midway
+TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's formula, midway
 MARGIN = 4  # pixels at the border without key points: the reach of a key point's taps
-STEPS = 8  # half pixels or layers, from the extremum among pixels to the one among half pixels
+STEPS = 8  # the most steps from the extremum among pixels to the one among half pixels
 
 
 @njit
 def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Array:
-    """(n, 2): y, x of the layer's pixels whose absolute value is above `least` and an extremum.
+    """(n, 2): y, x of those pixels of a layer whose absolute value is above `least` and an extremum.
 
-    The value must be at least that of its eight neighbours, and `slack` times that of the nine in each
-    adjacent layer.
+    The value must be at least that of its eight neighbours; `slack` times the value must be at least that of
+    the nine pixels in each adjacent layer.
     """
     at, n = np.empty((1024, 2), np.int64), 0
     height, width = dog.shape[1:]
@@ -26,7 +26,7 @@ def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Ar
     eights = may_be.view(np.uint64)
     for y in range(MARGIN, height - MARGIN):
         _mark_extrema(dog[layer, y - 1], dog[layer, y], dog[layer, y + 1], least, may_be[:width])
-        for e in range(len(eights)):  # few pixels are marked
+        for e in range(len(eights)):  # eight pixels at a time: few are marked
             if eights[e] == 0:
                 continue
             for x in range(8 * e, 8 * e + 8):
@@ -80,7 +80,7 @@ def refine(
     """Refine pixels at (n, 2) of a layer to extrema among half pixels, then to the vertex of a quadric.
 
     Fills places (n, 3): layer and half pixels y, x; and peaks (n, 4): x, y, layer and value of the vertex.
-    Returns how many qualify.
+    Returns the number of points that qualify.
     """
     n = 0
     cube = np.empty((3, 3, 3), np.float32)
@@ -113,7 +113,7 @@ def refine(
 @inner
 def _highest(dog: Array, s: Scalar, y: Scalar, x: Scalar, sign: Scalar, cube: Array) -> tuple[int, int, int]:
     """Steps in layer, y and x from a half pixel to its highest neighbour, or 0; fills cube (3, 3, 3)."""
-    first = (y - 1 >> 1) - 2  # first row that the taps reach
+    first = (y - 1 >> 1) - 2  # the first row that the taps reach
     column = np.empty(7, np.float32)
     for a in range(3):
         for c in range(3):
@@ -133,14 +133,14 @@ def _highest(dog: Array, s: Scalar, y: Scalar, x: Scalar, sign: Scalar, cube: Ar
 
 @inner
 def _sample_column(image: Array, first: Scalar, n: Scalar, x: Scalar, column: Array) -> None:
-    """Write the image at x / 2, in n rows from `first` on, to column (n,)."""
+    """Write the values of an image at x / 2, in n rows from `first` on, to column (n,)."""
     for k in range(n):
         column[k] = _half_way(image[first + k], x)
 
 
 @inner
 def _half_way(values: Array, x: Scalar) -> Scalar:
-    """A row or column of values at x / 2."""
+    """The value at x / 2 of a row or column."""
     j = x >> 1
     if x & 1 == 0:
         return values[j]
@@ -152,10 +152,10 @@ def _half_way(values: Array, x: Scalar) -> Scalar:
 
 @inner
 def _vertex(cube: Array, edge: Scalar, peak: Array) -> Scalar:
-    """Fit a quadric to a cube (3, 3, 3) of layers, rows and columns: x, y, layer of its vertex, and value.
+    """Fit a quadric to cube (3, 3, 3), by layer, row and column; peak gets x, y, layer, value of its vertex.
 
-    Returns whether the vertex is near and not on an edge: the curvatures in the layer have one sign, and
-    neither is `edge` times the other.
+    Returns whether the vertex is near and not on an edge, that is, whether the curvatures in the layer have
+    one sign, and neither is `edge` times the other.
     """
     middle = 2.0 * cube[1, 1, 1]
     gx = (cube[1, 1, 2] - cube[1, 1, 0]) / 2.0

@@ -12,9 +12,9 @@ from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 SUMS = 6  # sums over a region: pixels, x, y, x x, x y, y y
-# Pixels and levels are unsigned, because the compiler would test whether signed indices are negative.
+# Pixels and levels are unsigned, because the compiler would test signed indices for being negative.
 ZERO, ONE, BYTE = np.uint32(0), np.uint32(1), np.uint32(8)
-SEEN, ALL_ASKED = np.uint32(1 << 8), np.uint32(5 << 8)  # flags in a pixel's state, above the level
+SEEN, ALL_ASKED = np.uint32(1 << 8), np.uint32(5 << 8)  # flags in a pixel's state, in bits above the level
 END = np.uint32(256)  # above all levels
 
 
@@ -24,15 +24,15 @@ def stable_regions(
 ) -> Array:
     """(n, 5): mean x, y and central moments xx, xy, yy of the maximally stable regions, inner ones first.
 
-    Regions are dark or, with flip = 255, bright; they equal OpenCV's, which ignores pixels at the edges. The
-    variation is the growth from `delta` levels below, along the largest parts, to `delta` levels above, over
-    the area.
+    Regions are dark or, with flip = 255, bright. They equal OpenCV's, which ignores the pixels at the edges
+    of the picture. The variation of a region is its growth from `delta` levels below, along the largest
+    parts, to `delta` levels above, over its area.
     """
     if min(grey.shape) < 3:  # every pixel is at the edge
         return np.empty((0, 5))
     level, parent, largest, first, sums, ended = _tree_of_regions(grey, flip)
     n, shift = len(ended), _row_shift(grey)
-    variation, least = np.full(n, np.inf, np.float32), np.full(n, np.inf, np.float32)  # least: of parts
+    variation, least = np.full(n, np.inf, np.float32), np.full(n, np.inf, np.float32)  # least: of the parts
     for r in range(n):
         if sums[r, 0] < min_area:
             continue
@@ -58,7 +58,7 @@ def stable_regions(
 
 @inner
 def _moments(sums: Array, x0: Scalar, y0: Scalar, out: Array) -> None:
-    """Mean and central second moments from sums over pixels; x0, y0 is one of them."""
+    """The mean and the central second moments, from sums over pixels relative to one of them, x0, y0."""
     n, sx, sy = sums[0], sums[1] - sums[0] * x0, sums[2] - sums[0] * y0
     mx, my = sx / n, sy / n
     out[0], out[1] = x0 + mx, y0 + my
@@ -69,7 +69,7 @@ def _moments(sums: Array, x0: Scalar, y0: Scalar, out: Array) -> None:
 
 @inner
 def _row_shift(grey: Array) -> Scalar:
-    """The exponent of the length of rows, a power of two, in which pixels are numbered."""
+    """The binary logarithm of the length of rows, a power of two, by which pixels are numbered."""
     return np.uint32(math.ceil(math.log2(grey.shape[1])))
 
 
@@ -83,8 +83,8 @@ def _place(pixel: Scalar, shift: Scalar) -> tuple[Scalar, Scalar]:
 def _unseen(grey: Array, flip: Scalar, shift: Scalar) -> tuple[Array, Array]:
     """The initial state of each pixel, and the start of each level's stack in an array of all pixels.
 
-    The state holds the level and, in higher bits, one plus the number of neighbours visited, or 0 if not
-    seen; pixels at the edges stay unseen.
+    The state holds the level and, in higher bits, one plus the number of neighbours visited, or 0 if the
+    pixel has not been seen; the pixels at the edges are never seen.
     """
     height, width = grey.shape
     state = np.full(height << shift, ALL_ASKED, np.uint16)
@@ -101,7 +101,7 @@ def _unseen(grey: Array, flip: Scalar, shift: Scalar) -> tuple[Array, Array]:
 
 @inner
 def _tree_of_regions(grey: Array, flip: Scalar) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """The tree of regions: level, parent, largest part, first pixel, sums (n, SUMS), numbers, parts first."""
+    """The tree of regions, parts first: level, parent, largest part, first pixel, sums (n, SUMS), numbers."""
     shift, size = _row_shift(grey), grey.size
     state, top = _unseen(grey, flip, shift)
     bottom = top.copy()
@@ -167,7 +167,7 @@ def _put(pixel: Scalar, own: Scalar, shore: Array, top: Array) -> None:
 
 @inner
 def _begin(r: Scalar, own: Scalar, level: Array, parent: Array, largest: Array, sums: Array) -> Scalar:
-    """Begin region r, which is empty; returns the number of the next one."""
+    """Begin region r, which is empty; return the number of the next one."""
     level[r], parent[r], largest[r] = own, -1, -1
     for k in range(SUMS):
         sums[r, k] = 0
@@ -191,7 +191,7 @@ def _fill(pixel: Scalar, shift: Scalar, region: Scalar, first: Array, sums: Arra
 
 @inner
 def _join(region: Scalar, into: Scalar, parent: Array, largest: Array, first: Array, sums: Array) -> None:
-    """Make a complete region part of the region into which it has grown."""
+    """Make a complete region a part of the region into which it has grown."""
     parent[region] = into
     if largest[into] < 0 or sums[region, 0] >= sums[largest[into], 0]:
         largest[into] = region

@@ -1,8 +1,8 @@
 """Features of the fine octaves of a large picture, which are lost at its working size.
 
-The picture is described tile by tile, each with its surroundings, so that memory does not grow. Tiles
-contribute only small key points; larger key points, and MSER regions, come from the working size. (Of 22
-prints of 28 to 60 px, MSER regions of tiles find 15 instead of 14, in twice the time.)
+The picture is described tile by tile, each tile with its surroundings, so that memory does not grow. Tiles
+contribute only small key points; larger key points, and MSER regions, come from the working size. (With MSER
+regions of tiles, 15 of 22 prints of 28 to 60 px are found instead of 14, in twice the time.)
 
 Notation: step is the number of pixels per working pixel, the larger of x and y.
 """
@@ -23,8 +23,9 @@ from matching.settings import LARGEST
 GRID = int(BLOCK)  # pixels: tiles begin at multiples of it, so that the pixels of their octaves, and the
 # squares in which features are chosen, are those of the whole picture
 TILE = 2048  # pixels: the longest side of a tile
-# Contrast of a key point of a tile. (Fainter ones find no more of 18 prints of 45 and 60 px at two fifths
-# or one fifth of their contrast: all are found; without key points below CLEAR, two are missed.)
+# Least contrast of a key point of a tile. (Of 18 prints of 45 and 60 px at two fifths or one fifth of their
+# contrast, all are found, so fainter key points would find no more; without key points below CLEAR, two are
+# missed.)
 FAINTEST = CLEAR / 2
 
 
@@ -54,19 +55,19 @@ def extract_details(
             own[top - y : bottom - y, left - x : right - x] = True
             if mask is not None:
                 own &= mask[around]
-            share = (bottom - top) * (right - left) * step.prod() / grey.size  # share of the working pixels
+            share = (bottom - top) * (right - left) * step.prod() / grey.size  # of the working pixels
             most = min(max(int(config.max_features * share), 1), LARGEST)
             how = replace(config, max_features=most)
             found = extract_features(tile, how, own, n_threads, below=least)
             parts.append(replace(found, xy=found.xy + np.array([x, y])))
     scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
     bounds = np.array([least.get(kind, 0.0) for kind in list_detectors()])[scaled.kind]
-    is_large = np.sqrt(np.abs(np.linalg.det(scaled.frames))) >= bounds  # those seen at the working size
+    is_large = np.sqrt(np.abs(np.linalg.det(scaled.frames))) >= bounds  # features seen at the working size
     return join_features([*parts, scaled[is_large]])
 
 
 def _cut(size: int) -> list[tuple[int, int]]:
-    """Begin and end of nearly equal parts of a side, each of at most about TILE."""
+    """Start and end of each of several nearly equal parts of a side, of at most about TILE pixels."""
     edges = np.linspace(0, size, -(-size // TILE) + 1)
     edges[1:-1] = GRID * np.round(edges[1:-1] / GRID)
     return list(pairwise(edges.astype(int).tolist()))

@@ -1,7 +1,7 @@
 """Detectors, which find features in a picture, and their registry.
 
-A detector returns centres and frames. The program turns frames without a direction, describes a window around
-each frame, and matches features of the same detector with each other.
+A detector returns centres and frames. The program gives a direction to frames without one, describes a window
+around each frame, and matches the features of a detector only with each other.
 """
 
 import math
@@ -27,13 +27,13 @@ class Detection:
     xy : (n, 2) float64
         Centres, pixels; (0, 0) is the centre of the top-left pixel.
     frames : (n, 2, 2) float64
-        Maps from the unit circle to the region, the first column along the direction of the feature:
+        Maps from the unit circle to the region, with the first column along the direction of the feature:
         ``[[r, 0], [0, r]]`` for a circle of radius r without a direction.
     strength : (n,) float64
-        If there are too many features, the strongest ones are kept.
+        The strength of each feature; if there are too many, the strongest ones are kept.
     bright : (n,) bool
         Whether each is brighter than its surroundings: bright features are matched only with bright ones. All
-        True if the detector does not know.
+        are True if the detector does not know.
     """
 
     xy: Floats
@@ -51,12 +51,12 @@ class Detector:
     name : str
         Its name in `regions` and ``--regions``: letters, digits and hyphens.
     detect : callable
-        Called as ``detect(grey)`` with a picture (h, w) uint8, returns a `Detection`. The same picture must
-        give the same features.
+        Called as ``detect(grey)`` with a picture (h, w) uint8, it returns a `Detection`. The same picture
+        must give the same features.
     window : float
         Half the side of the square that is described, in radii of the region.
     n_orientations : int
-        The largest number of directions that a feature gets, those of the strongest gradients; 0 if the
+        The largest number of directions that a feature gets: those of the strongest gradients. 0 if the
         frames already have directions.
     orientation_window : float, optional
         Half the side of the square whose gradients determine the direction, in radii; by default, `window`.
@@ -67,7 +67,7 @@ class Detector:
     coarsest : float
         Radius in pixels up to which features of large pictures are detected at their full size.
     version : str
-        Change it when `detect` changes, so that caches don't return old features.
+        A version that must change whenever `detect` changes, so that caches don't return old features.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Detector:
         return math.ceil(self.coarsest * self.window * ROOT_2)
 
     def run(self, grey: Array) -> Detection:
-        """Detect the features of a picture, and check what comes back.
+        """Detect the features of a picture, and check them.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ def list_detectors() -> tuple[str, ...]:
 
 
 def list_registered() -> tuple[Detector, ...]:
-    """The detectors that were registered, in that order."""
+    """The detectors that users have registered, in the order of registration."""
     return tuple(_REGISTERED.values())
 
 

@@ -32,7 +32,7 @@ from matching.settings import LARGEST, REGIONS, check_settings, setting
 
 KINDS = REGIONS
 DESCRIPTORS = ("rootsift", "sift")
-ORIENTATION_WINDOW = 4.5  # half the side of the window that determines the orientation, in units of sigma
+ORIENTATION_WINDOW = 4.5  # half the side of the window that determines an orientation, in units of sigma
 DESCRIBED = 0.8  # share of a window that is described
 DESCRIPTOR_NORM = 2048  # descriptors are whole numbers, so that all products are exact in float32
 
@@ -44,11 +44,10 @@ class FeatureConfig:
     Parameters
     ----------
     regions : tuple of str
-        Kinds of features: "mser", "sift", and names of registered detectors
-        (`matching.features.detectors`).
+        Kinds of features: "mser", "sift", or names of registered detectors (`matching.features.detectors`).
     max_features : int
-        Largest number of features of each kind in a picture. Photographs have up to 17,000, fine textures
-        such as printed dots 100,000; time and memory of matching grow with the square.
+        Largest number of features of each kind in a picture. Photographs have up to 17,000, and fine textures
+        such as printed dots 100,000; the time and memory of matching grow with the square of this number.
     mser_delta : int
         Grey levels over which a region must be stable.
     mser_min_area : int
@@ -62,13 +61,13 @@ class FeatureConfig:
     mser_orientations : int
         Largest number of dominant orientations of a region; each makes a feature.
     mser_cell : float
-        Side of a spatial bin, in radii: nested regions of similar size whose centres are in one bin count
-        once. 0: all count.
+        Side of a spatial bin, in radii: of nested regions of similar size whose centres are in one bin, only
+        one counts. 0: all count.
     sift_contrast : float
         Smallest response of a key point, as a share of the grey levels, defined as in OpenCV.
     sift_fill : int
         In squares of 64 pixels with fewer key points than this, key points fainter than OpenCV's 0.04 are
-        kept, too, the strongest first. So nearly plain areas have some, and rich ones take no more time.
+        also kept, the strongest first. So nearly plain areas have some, and rich areas take no more time.
     sift_orientations : int
         Largest number of dominant orientations of a key point; each makes a feature.
     sift_window : float
@@ -104,13 +103,13 @@ class FeatureConfig:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of one image, aligned arrays."""
+    """Features of one image, as aligned arrays."""
 
     xy: Array  # (n, 2) float64, centres, pixels
     frames: Array  # (n, 2, 2) float64, from the unit circle to the region; first column: dominant orientation
     descriptors: Array  # (n, 128) float32, whole numbers, Euclidean norm about DESCRIPTOR_NORM
     kind: Array  # (n,) int8, index into the names of `matching.features.detectors.list_detectors`
-    bright: Array  # (n,) bool, brighter than its surroundings; only equal polarities are matched
+    bright: Array  # (n,) bool, whether brighter than the surroundings; only equal polarities are matched
 
     def __len__(self) -> int:
         return len(self.xy)
@@ -120,7 +119,7 @@ class Features:
 
 
 def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Floats, Floats]:
-    """Find MSER ellipses in grey (h, w) uint8 -> xy, frames, which are twice the roots of moment matrices."""
+    """Find MSER ellipses in grey (h, w) uint8 -> xy, and frames: twice the roots of moment matrices."""
     moments = _region_kernels.stable_regions(
         grey,
         np.uint8(255 if bright else 0),
@@ -142,9 +141,7 @@ def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Flo
 
 
 def _distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
-    """Rows of the first region in each cell of size and position relative to size, so that nested regions
-    count once.
-    """
+    """Rows of the first region in each cell of size and relative position: nested regions count once."""
     if len(xy) == 0:
         return np.empty(0, np.int64)
     half_octave = np.floor(2 * np.log2(np.sqrt(np.linalg.det(frames))))
@@ -171,7 +168,7 @@ class Pyramid:
 
 
 def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
-    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels, every second one at half the size."""
+    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels; after every second, halve the size."""
     images: list[Array] = []
     levels, blur = [], []
     image, step, offset = grey.astype(np.float32), 1, 0
@@ -196,9 +193,7 @@ def extract_features(
     n_threads: int = 1,
     below: Mapping[str, float] | None = None,
 ) -> Features:
-    """Extract at most `max_features` of each kind, spread over the picture: grey (h, w) uint8; mask (h, w)
-    bool.
-    """
+    """Extract at most `max_features` of each kind, spread over the picture: grey, mask (h, w)."""
     pyramid = build_pyramid(grey)
 
     def of_kind(kind: str) -> tuple[Array, ...]:
@@ -219,9 +214,7 @@ def extract_features(
 
 
 def _orient(detector: Detector, found: Detection, pyramid: Pyramid, n_threads: int) -> Detection:
-    """Turn features to their dominant orientations, one feature for each, unless the detector sets
-    directions.
-    """
+    """Make one feature for each dominant orientation, unless the detector sets directions."""
     if not detector.n_orientations:
         return found
     half = detector.window if detector.orientation_window is None else detector.orientation_window
@@ -260,12 +253,12 @@ add_built_in("sift", _make_sift)
 
 
 def list_kinds(features0: Features, features1: Features) -> list[int]:
-    """The kinds of the features of two pictures; the first kind if there are none."""
+    """The kinds of the features of two pictures; only the first kind if there are no features."""
     return np.union1d(features0.kind, features1.kind).tolist() or [0]
 
 
 def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
-    """Peaks of each window's gradient directions, from 0.8 times the top: xy, windows -> (n, most)."""
+    """Find peaks of each window's gradient directions, from 0.8 times the top: xy, windows -> (n, most)."""
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
     shared = pyramid.pixels, pyramid.levels, xy, windows, level, most, 0.8
@@ -280,9 +273,9 @@ def describe(
 ) -> Float32s:
     """Describe windows by SIFT or RootSIFT: xy (n, 2); windows (n, 2, 2) -> (n, 128) float32.
 
-    4 x 4 spatial bins of 8 directions (Lowe, IJCV 2004) over the inner four fifths of the window. "sift"
-    clips the histogram at a fifth of its norm and normalises it again; "rootsift" takes the roots of the
-    L1-normalised histogram (Arandjelovic and Zisserman, CVPR 2012).
+    The descriptor has 4 x 4 spatial bins of 8 directions (Lowe, IJCV 2004) over the inner four fifths of the
+    window. "sift" clips the histogram at a fifth of its norm and normalises it again; "rootsift" takes the
+    roots of the L1-normalised histogram (Arandjelovic and Zisserman, CVPR 2012).
     """
     out = np.empty((len(xy), 128), np.float32)
     root = descriptor == "rootsift"
@@ -292,14 +285,14 @@ def describe(
 
 
 def mirrored_features(features: Features) -> Features:
-    """The features of the mirrored picture: frames of negative determinant, bins and directions reversed."""
+    """The features of the mirrored picture: frames of negative determinant, reversed bins and directions."""
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, :, -np.arange(8) % 8].reshape(len(features), 128)
     return replace(features, frames=features.frames @ np.diag([1.0, -1.0]), descriptors=descriptors)
 
 
 def negative_features(features: Features) -> Features:
-    """The features of the negative: frames turned by half a turn, spatial bins in reverse order."""
+    """The features of the negative: frames turned by half a turn, and spatial bins in reverse order."""
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, ::-1].reshape(len(features), 128)
     return replace(features, frames=-features.frames, descriptors=descriptors, bright=~features.bright)

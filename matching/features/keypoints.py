@@ -1,7 +1,7 @@
 """Difference-of-Gaussian key points (Lowe, Distinctive image features from scale-invariant keypoints, IJCV
 2004).
 
-Lowe doubles the image first, because extrema among pixels are unstable at its finest scales. Here only the
+Lowe first doubles the image, because extrema among pixels are unstable at its finest scales. Here, only the
 surroundings of each extremum are doubled, by interpolation, which is as stable for a fraction of the work.
 """
 
@@ -16,22 +16,22 @@ from matching._common.types import Array, Float32s, Floats, Ints
 from matching.features import _keypoint_kernels
 
 CLEAR = 0.04  # contrast of a key point, as in Lowe's paper and OpenCV
-LAYERS = 3  # per octave
-FIRST_BLUR = 0.8  # of an octave's first image, in pixels of that image
-CAMERA_BLUR = 0.5  # of the picture itself, pixels
-EDGE = 10.0  # ratio of curvatures across and along an edge above which the place is unsure
-# An extremum between pixels may be weaker at the pixels: the share that is enough to look closer, and by how
-# much the layers beside it may exceed it.
+LAYERS = 3  # layers per octave
+FIRST_BLUR = 0.8  # blur of an octave's first image, in pixels of that image
+CAMERA_BLUR = 0.5  # blur of the picture itself, pixels
+EDGE = 10.0  # ratio of the curvatures across and along an edge above which the place is uncertain
+# An extremum between pixels may be weaker at the pixels: the share of the contrast that is enough for a
+# closer look, and by how much the adjacent layers may exceed the pixel.
 LEAST_SHARE, SLACK = np.float32(0.6), np.float32(1.05)
 
 
 @dataclass(frozen=True, eq=False)
 class Keypoints:
-    """Key points of one image, octave by octave, aligned arrays."""
+    """Key points of one image, octave by octave, as aligned arrays."""
 
     xy: Array  # (n, 2) float64, pixels, (0, 0) the centre of the top-left pixel
     sigma: Array  # (n,) float64, the scale, pixels
-    # (n,) float64, difference of Gaussians, grey levels; negative if brighter than its surroundings
+    # (n,) float64, difference of Gaussians, grey levels; negative if brighter than the surroundings
     response: Array
 
     @property
@@ -85,5 +85,5 @@ def octave_extrema(dog: Float32s, least: float, n_threads: int = 1) -> Floats:
     places, peaks = (np.concatenate(arrays) for arrays in layers)
     grid = len(dog), 2 * dog.shape[1], 2 * dog.shape[2]
     numbers = np.asarray(np.ravel_multi_index(tuple(places.T), grid))
-    distinct: Floats = peaks[np.unique(numbers, return_index=True)[1]]  # several pixels may lead to one
+    distinct: Floats = peaks[np.unique(numbers, return_index=True)[1]]  # several pixels may lead to the same
     return distinct

@@ -1,4 +1,4 @@
-"""Limits the number of features, evenly over the picture, because fine textures have too many."""
+"""Limiting the number of features, evenly over the picture, because fine textures have too many."""
 
 import numpy as np
 
@@ -8,15 +8,17 @@ BLOCK = 64.0  # pixels: the side of the squares that get equal shares
 
 
 def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
-    """Choose the strongest points of each square of `BLOCK` pixels, in turn: xy (n, 2) -> (k,)."""
+    """Choose the strongest points, in turn from each square of `BLOCK` pixels: xy (n, 2) -> (k,)."""
     if len(xy) <= most:
         return np.arange(len(xy))
     return np.sort(np.lexsort((-strength, _rank_in_square(xy, strength)))[:most])
 
 
 def choose_clear(xy: Array, clearness: Array, fill: int) -> Bools:
-    """Choose the points of a clearness of 1 or more and, in squares of `BLOCK` pixels that have fewer than
-    `fill` of these, the clearest others up to that number.
+    """Choose the clear points, and faint ones where clear ones are few.
+
+    Clear points have a clearness of 1 or more. In squares of `BLOCK` pixels with fewer than `fill` of them,
+    the clearest others are added up to that number.
 
     xy (n, 2) float64; clearness (n,) float64 -> (n,) bool.
     """

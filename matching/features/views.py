@@ -2,8 +2,8 @@
 
 A surface seen from the side is foreshortened by the tilt, 1 / cos of the viewing angle; local features
 survive a tilt of about 2. Simulated views of both pictures undo the rest: the picture is turned, blurred and
-compressed, and its features are mapped back. (Morel and Yu, ASIFT, SIAM J. Imaging Sciences 2009; Mishkin,
-Matas and Perdoch, MODS, CVIU 2015.)
+squeezed, and the features of the view are mapped back. (Morel and Yu, ASIFT, SIAM J. Imaging Sciences 2009;
+Mishkin, Matas and Perdoch, MODS, CVIU 2015.)
 
 Notation: a view maps a pixel x to M x + b; its feature with centre u and frame B has the centre M^-1 (u - b)
 and the frame M^-1 B in the picture.
@@ -19,8 +19,8 @@ from matching._common.types import Array, Bools
 from matching.features.detectors import measure_by_kind
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
 
-ANTIALIASING = 0.8  # pixels of blur per unit of sqrt(tilt^2 - 1) before squeezing, as in ASIFT
-SHARE = 0.25  # of max_features per unit of area: up to 60,000 in all views, which take seconds to match
+ANTIALIASING = 0.8  # pixels of blur before squeezing, per unit of sqrt(tilt^2 - 1), as in ASIFT
+SHARE = 0.25  # share of max_features per unit of area: up to 60,000 in all views, which take seconds to match
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class View:
 
     tilt: float  # factor by which the picture is squeezed, at least 1
     angle: float  # radians of the turn before the picture is squeezed along x
-    kinds: tuple[str, ...] = KINDS  # of the features to find
+    kinds: tuple[str, ...] = KINDS  # kinds of features to find
 
 
 def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
@@ -37,8 +37,8 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
 
     A view at tilt t has 1 / t of the pixels and needs t times as many angles, so each tilt costs the same.
     Steps of 90 degrees divided by the tilt suffice for tilts 2 and 4; half that step, and tilt 8, yield about
-    four times as many correct matches on extreme pairs. One in seven of them comes from MSER, at half of the
-    cost, so if both kinds are wanted, dense angles are used only for key points.
+    four times as many correct matches on extreme pairs. One in seven of these matches comes from MSER, at
+    half of the cost. So if both kinds are wanted, dense angles are used only for key points.
     """
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
     dense = ("sift",) if "sift" in kinds else kinds
@@ -48,7 +48,7 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
 
 
 def _around(tilt: float, density: int, kinds: tuple[str, ...]) -> list[View]:
-    """Views of a tilt at `density` * tilt angles over half a turn."""
+    """Make the views of a tilt, at `density` * tilt angles over half a turn."""
     n = int(density * tilt)
     return [View(float(tilt), np.pi * (k / n), kinds) for k in range(n)]
 
@@ -89,7 +89,7 @@ def map_back(features: Features, matrix: Array) -> Features:
 
 def _keep_within(features: Features, shape: tuple[int, ...]) -> Features:
     radii = measure_by_kind(FeatureConfig(), "border")[features.kind]
-    half = np.linalg.norm(features.frames, axis=2) * radii[:, None]  # of the box around the region
+    half = np.linalg.norm(features.frames, axis=2) * radii[:, None]  # half the box around a region
     low, high = features.xy - half, features.xy + half
     inside: Bools = ((low >= -0.5) & (high <= np.array(shape[::-1]) - 0.5)).all(axis=1)
     return features[inside]

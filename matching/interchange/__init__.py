@@ -1,1 +1,1 @@
-"""Matches that other programs found: read from memory or files, and their groups written back."""
+"""Matches that other programs have found: reading them from memory or files, and writing their groups."""

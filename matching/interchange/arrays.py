@@ -1,6 +1,6 @@
 """Matches of another program in memory: dictionaries, arrays, tensors, OpenCV's lists.
 
-Nothing is imported from OpenCV: `DMatch` is recognised by its attributes.
+Nothing is imported from OpenCV: a `DMatch` is recognised by its attributes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,12 +24,12 @@ from matching.interchange.records import (
 )
 from matching.settings import MAX_PIXELS
 
-# Names of the matched points of both images, row by row; the first pair that is there counts.
+# Names of the matched points of both images, row by row; the first pair of names that is present counts.
 POINTS = (
     ("matched_kpts0", "matched_kpts1"),  # vismatch
     ("mkpts0_f", "mkpts1_f"),  # LoFTR
     ("mkpts0", "mkpts1"),
-    ("xy0", "xy1"),  # our matches.npz
+    ("xy0", "xy1"),  # matches.npz of this program
     ("points0", "points1"),
     ("kpts0", "kpts1"),
     ("keypoints0", "keypoints1"),  # LoFTR in Kornia and hloc, Transformers
@@ -50,17 +50,17 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     Parameters
     ----------
     matches : mapping, array-like, tensor or sequence of cv2.DMatch
-        One of:
+        One of the following:
 
         * a dictionary of LightGlue or SuperGlue: `matches` (n, 2) or `matches0` (n0,), -1 for none; with
           `keypoints0`, `keypoints1` in it or as arguments;
         * a dictionary of LoFTR, RoMa, vismatch or Transformers with the matched points of both images:
           `keypoints0` and `keypoints1`, `mkpts0_f`, `mkpts0`, `matched_kpts0`, `xy0`, ...;
         * an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, where smaller is better;
-        * an array (n, 2) of indices of keypoints, or (n0,), -1 for none;
+        * an array (n, 2) of indices of keypoints, or (n0,) of partners, -1 for none;
         * OpenCV's matches: a list of `DMatch`, or a list of lists as `knnMatch` gives it.
 
-        Arrays may be lists or tensors, and have a batch dimension of one pair.
+        Arrays may be lists or tensors, and may have a batch dimension of one pair.
     keypoints0, keypoints1 : array, mapping or sequence of cv2.KeyPoint, optional
         Keypoints of image 0 and image 1, if `matches` has only their indices: an array (n, 2), LightGlue's
         or hloc's dictionary of features, or OpenCV's list of `KeyPoint`.
@@ -73,7 +73,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     Raises
     ------
     InputError
-        A ValueError: something needed is missing, or shapes don't match.
+        A ValueError: something that is needed is missing, or shapes don't match.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
 
 
 def _to_rows(matches: Any) -> Array:
-    """Convert anything but mappings and OpenCV's lists to an array with one or two dimensions."""
+    """Convert anything except mappings and OpenCV's lists to an array with one or two dimensions."""
     try:
         array = to_array(matches, "matches")
     except InputError:
@@ -106,7 +106,7 @@ def _to_rows(matches: Any) -> Array:
 
 
 def read_table(table: Array, source: str) -> PairMatches:
-    """Read matches from rows x0, y0, x1, y1[, score], smaller is better: table (n, 4) or (n, 5)."""
+    """Read matches from rows x0, y0, x1, y1[, score]; smaller scores are better: table (n, 4) or (n, 5)."""
     if table.ndim != 2 or table.shape[1] not in (4, 5):
         got = f"an array of shape {table.shape}"
         if table.ndim == 2:
@@ -199,7 +199,7 @@ def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
 
 
 def _indices(array: Array, name: str) -> tuple[Array, Any]:
-    """Pairs of indices (n, 2) from an array of pairs or of partners, and the rows they come from."""
+    """Pairs of indices (n, 2) from an array of pairs or of partners, and the rows from which they come."""
     if array.size and (array.dtype.kind == "f" and not (array == np.rint(array)).all()):
         raise InputError(
             f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}; for matched"
@@ -246,7 +246,7 @@ def load_whole(path: Path, load: Callable[[Path], Any], kind: str) -> Any:
         raise
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
-    except Exception:  # zipfile, zlib, pickle and NumPy raise different ones
+    except Exception:  # zipfile, zlib, pickle and NumPy raise different errors
         raise InputError(f"{path}: is damaged, or is not {kind}") from None
 
 

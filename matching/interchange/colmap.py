@@ -1,8 +1,8 @@
 """COLMAP's database: the keypoints and matches of all pairs, and their groups as two-view geometries.
 
-The centre of the top-left pixel is (0.5, 0.5) in COLMAP and (0, 0) here. COLMAP ignores the EXIF orientation
+The centre of the top-left pixel is (0.5, 0.5) in COLMAP, but (0, 0) here. COLMAP ignores the EXIF orientation
 of an image. The id of a pair is 2,147,483,647 id0 + id1 with id0 < id1. Keypoints are float32 rows of x, y;
-or of x, y, scale, orientation (radians, from x to y); or of x, y and the affine shape a11, a12, a21, a22.
+of x, y, scale, orientation (radians, from x to y); or of x, y and the affine shape a11, a12, a21, a22.
 """
 
 import sqlite3
@@ -30,11 +30,11 @@ from matching.output.exchange import MAX_IMAGES, Geometry, two_view_geometry
 
 GEOMETRIES = "two_view_geometries"
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
-TABLES = ("matches", GEOMETRIES)  # the first table that has matches of a pair counts
+TABLES = ("matches", GEOMETRIES)  # the first table with matches of a pair counts
 
 
 def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
-    """Read the matches of each pair in COLMAP's database, preferably from before verification, by pair id."""
+    """Read the matches of each pair in COLMAP's database, by pair id: those before verification if stored."""
     with _open(path) as database:
         images = {
             number: (str(name), to_size(*(n if isinstance(n, int) else 0 for n in (width, height))))
@@ -48,8 +48,8 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
             row = database.execute("SELECT rows, cols, data FROM keypoints WHERE image_id = ?", (number,))
             return _keypoints(f"{path}: {images[number][0]}", row.fetchone(), images[number][1])
 
-        # one at a time: the caller's statements would disturb a cursor
-        # programs that import verified matches may write only geometries
+        # Read one pair at a time: the caller's statements would disturb a cursor. Programs that import
+        # verified matches may write geometries only.
         listed = " UNION ".join(f"SELECT pair_id FROM {table} WHERE rows > 0" for table in TABLES)
         ids = [n for (n,) in database.execute(f"{listed} ORDER BY pair_id")]
         if not ids:
@@ -78,7 +78,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
 def write_groups(
     path: Path, target: Path, groups: Mapping[int, tuple[PairMatches, Array]], all_objects: bool = False
 ) -> None:
-    """Write a copy of a database of COLMAP in which each pair has only its static scene, or all objects."""
+    """Write a copy of COLMAP's database in which each pair has only its static scene, or all its objects."""
     with _open(path) as source, closing(sqlite3.connect(target)) as copy, _errors_of_copy(target):
         source.backup(copy)
         copy.execute("PRAGMA trusted_schema = OFF")
@@ -152,7 +152,7 @@ def _quote(name: str) -> str:
 
 
 def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
-    """Make an empty table of geometries for each number of a group."""
+    """Make an empty table of geometries for each group number."""
     named = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
     for name, _ in database.execute(named, (f"{GEOMETRIES}_[0-9]*",)).fetchall():
         database.execute(f"DROP TABLE {_quote(name)}")
@@ -221,7 +221,7 @@ def _blob(source: str, row: tuple[Any, ...], kind: DTypeLike, widths: tuple[int,
 
 @contextmanager
 def _open(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, opened for reading; without a write-ahead log it is not even locked."""
+    """The database, opened for reading; if it has no write-ahead log, it is not even locked."""
     log = path.with_name(path.name + "-wal")
     how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     try:

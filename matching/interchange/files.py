@@ -1,4 +1,4 @@
-"""Files of matches of any kind: recognizing the kind, reading the pairs, and writing the groups back."""
+"""Files of matches of any kind: recognising the kind, reading the pairs, and writing the groups back."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class MatchFile:
 
     @property
     def holds_many(self) -> bool:
-        """Whether it is of a kind that holds many pairs."""
+        """Whether the file is of a kind that holds many pairs."""
         return self.kind in MANY
 
     def pairs(self) -> Iterator[tuple[Any, PairMatches]]:
@@ -55,7 +55,7 @@ class MatchFile:
             [(key, pair)] = self.pairs()
             return key, pair, False
         for key, pair in self.pairs():
-            assert pair.names is not None  # files of many pairs have them
+            assert pair.names is not None  # files of many pairs have names
             for names in (pair.names, pair.names[::-1]):
                 if all(_is_named(path, name) for path, name in zip(images, names, strict=True)):
                     return key, pair, names != pair.names
@@ -69,7 +69,7 @@ class MatchFile:
     def groups(
         self, labels: Mapping[Any, tuple[PairMatches, Array]], all_objects: bool = False
     ) -> dict[str, Content]:
-        """Make the files with the groups, in the format of the matches; labels: (PairMatches, (n,))."""
+        """Make the files with the groups, in the format of the matches; labels: of (PairMatches, (n,))."""
         if self.kind == "hloc":
             return {"groups.h5": hloc.groups_file(self.path, labels), "pairs.txt": hloc.pairs_list(labels)}
         if self.kind == "colmap":
@@ -78,7 +78,7 @@ class MatchFile:
 
 
 def _is_named(path: Path, name: str) -> bool:
-    """Whether a path ends with the name of an image, in which - may stand for /, as in hloc."""
+    """Whether a path ends with the name of an image, in which - may stand for /, as in hloc's files."""
     parts = f"-{make_absolute(path)}".replace("\\", "/").replace("/", "-")
     return parts.endswith("-" + name.replace("/", "-"))
 
@@ -110,10 +110,10 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     Parameters
     ----------
     path : str or Path
-        An .npz with arrays that have the names in `matches_from`, OpenCV's .yml, .yaml, .xml or .json with
-        such matrices, or the .pt or .pth of `torch.save` with such tensors; an .npy with rows x0, y0, x1, y1
-        [, score]; .csv, .txt or .tsv with x0 y0 x1 y1 [score] on each line; hloc's matches (.h5, .hdf5);
-        COLMAP's database (.db, .sqlite, .sqlite3).
+        The file: an .npz with arrays that have the names in `matches_from`, OpenCV's .yml, .yaml, .xml or
+        .json with such matrices, or the .pt or .pth of `torch.save` with such tensors; an .npy with rows x0,
+        y0, x1, y1 [, score]; a .csv, .txt or .tsv with x0 y0 x1 y1 [score] on each line; hloc's matches (.h5,
+        .hdf5); or COLMAP's database (.db, .sqlite, .sqlite3).
     features : str or Path, optional
         hloc's features (.h5), which are needed unless the matches are those of a dense matcher.
 

@@ -1,10 +1,10 @@
 """hloc's files: features.h5 with the keypoints of each image, matches.h5 with the matches of each pair.
 
-A features file has a group for each image, under the name of its file, with `keypoints` (n, 2), perhaps
-`scales` and `oris` (degrees) and `image_size` (width, height). A matches file has a group name0/name1 for
-each pair, the names with - in place of /, in either order (older versions wrote name0_name1), with `matches0`
-(n0,), the partner of each keypoint of image 0 or -1, and `matching_scores0`. Dense matchers write
-`keypoints0`, `keypoints1` (n, 2), row by row, and `scores`.
+A features file has a group for each image, under the name of the image's file. The group holds `keypoints`
+(n, 2), `image_size` (width, height) and perhaps `scales` and `oris` (degrees). A matches file has a group
+name0/name1 for each pair, with the names in either order, and - in place of / (older versions wrote
+name0_name1). The group holds `matches0` (n0,), the partner of each keypoint of image 0 or -1, and
+`matching_scores0`. Dense matchers write `keypoints0`, `keypoints1` (n, 2), row by row, and `scores`.
 
 (0, 0) is the centre of the top-left pixel, as here. hloc ignores the EXIF orientation of an image.
 """
@@ -32,14 +32,14 @@ from matching.interchange.records import (
 )
 from matching.output.exchange import require_h5py
 
-MOST_BYTES = 10**9  # of an array: that is 60 million points
+MOST_BYTES = 10**9  # bytes of an array: enough for 60 million points
 
 
 @dataclass(frozen=True)
 class StoredPair:
     """A pair of a matches file."""
 
-    group: str  # in the file
+    group: str  # the name of the group in the file
     names: tuple[str, str]  # of its images
     is_dense: bool  # whether the matches are those of a dense matcher
 
@@ -64,7 +64,7 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
 
 
 def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
-    """Make groups.h5: the matches file without the outliers, and `groups0` (n0,) int32, -1 for none."""
+    """Make groups.h5: the matches file without the outliers, with `groups0` (n0,) int32, -1 for none."""
     buffer = io.BytesIO()
     with _open(path) as file, require_h5py().File(buffer, "w") as written:
         for name, (pair, cluster) in labels.items():
@@ -112,7 +112,7 @@ def _name_in(path: str, images: str) -> str:
 
 
 def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[StoredPair]:
-    """The pairs of a matches file; names: the images of the features, by the names in a matches file."""
+    """The pairs of a matches file; names: the images of the features, by their names in a matches file."""
     groups, has_keypoints = [], False
 
     def visit(name: str, item: Any) -> None:
@@ -153,7 +153,7 @@ def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] 
 
 
 def _part(text: str, i: int) -> tuple[str, str]:
-    """The parts before and after a separator."""
+    """The parts of a text before and after a separator."""
     return text[:i], text[i + 1 :]
 
 
@@ -253,5 +253,5 @@ def _open(path: Path) -> Iterator[Any]:
             yield file
     except MemoryError:
         raise InputError(f"{path}: there is not enough memory for it") from None
-    except (OSError, RuntimeError, KeyError) as error:  # from h5py: blocks or objects are missing
+    except (OSError, RuntimeError, KeyError) as error:  # raised by h5py if blocks or objects are missing
         raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None

@@ -1,6 +1,6 @@
-"""The keypoints of an image that another program holds in memory, and arrays of any origin.
+"""Keypoints of an image that another program holds in memory, and arrays of any origin.
 
-Nothing is imported from PyTorch or OpenCV: tensors and `KeyPoint` are recognised by their attributes.
+Nothing is imported from PyTorch or OpenCV: a tensor or a `KeyPoint` is recognised by its attributes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def to_array(value: Any, name: str) -> Array:
         value = value.detach().cpu()
         try:
             value = value.numpy()
-        except TypeError:  # bfloat16, which NumPy lacks
+        except TypeError:  # numbers such as bfloat16, which NumPy lacks
             value = value.float().numpy()
     try:
         array = np.asarray(value)

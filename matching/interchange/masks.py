@@ -1,8 +1,8 @@
-"""Masks of moving objects for COLMAP's feature extraction, which leaves out black pixels.
+"""Masks of moving objects for COLMAP's feature extraction, which ignores black pixels.
 
-The mask of a/b.jpg is a/b.jpg.png. An object moved in a pair if it is not part of the pair's static scene. A
-pixel is masked if it moved in more than half of the pairs with an object there. Within a pair, moving objects
-take precedence, because the outlines of things around them enclose them.
+The mask of a/b.jpg is a/b.jpg.png. An object moved in a pair if less than half of it is part of the pair's
+static scene. A pixel is masked if it moved in more than half of the pairs that have an object there. Within a
+pair, moving objects take precedence, because the outlines of things around them enclose them.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from matching.interchange.two_views import find_static
 from matching.objects.description import draw_outlines
 from matching.output.folders import make_temporary_folder, place_files
 
-Outlines = list[tuple[list[Floats], list[Floats]]]  # per pair, polygons (k, 2) of what moved, and others
+Outlines = list[tuple[list[Floats], list[Floats]]]  # per pair, polygons (k, 2) of what moved, and of the rest
 
 
 def check_masks_folder(folder: Path) -> None:
@@ -33,7 +33,7 @@ def check_masks_folder(folder: Path) -> None:
 
 
 def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
-    """Write the masks of all images of some pairs, all of them or none: pairs of (PairMatches, (n,))."""
+    """Write the masks of all images of some pairs, all of them or none; pairs: of (PairMatches, (n,))."""
     sizes, outlines = _outline(pairs)
     try:
         if folder.exists():

@@ -14,7 +14,7 @@ from matching.pictures.images import Picture
 
 
 def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
-    """Turn matches to the pixels of the two pictures, which have their EXIF orientation applied."""
+    """Turn matches to the pixels of two pictures to which their EXIF orientation has been applied."""
     changes: dict[str, Any] = {}
     for k, picture in enumerate(pictures):
         turn = np.eye(3)
@@ -29,7 +29,7 @@ def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMat
         ((changes[f"xy{k}"] >= -1) & (changes[f"xy{k}"] <= [picture.width, picture.height])).all()
         for k, picture in enumerate(pictures)
     )
-    if pair.sizes is not None or all(inside):  # otherwise they may have been matched at another size
+    if pair.sizes is not None or all(inside):  # otherwise, they may have been matched at another size
         changes["sizes"] = tuple((picture.height, picture.width) for picture in pictures)
     return replace(pair, **changes, as_stored=False)
 

@@ -2,7 +2,7 @@
 
 Coordinates are pixels, x to the right, y down, (0, 0) the centre of the top-left pixel, as everywhere in this
 package. A frame is the (2, 2) linear part of the affine map from the coordinates of a region to the image.
-Only frame1 @ inv(frame0) matters, so any unit will do if both images have the same one.
+Only frame1 @ inv(frame0) matters, so regions may have any unit that is the same in both images.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class KeypointSet:
 
 @dataclass(frozen=True, eq=False)
 class PairMatches:
-    """The matches between two images, aligned arrays. A keypoint may be in several matches.
+    """The matches between two images, as aligned arrays. A keypoint may be in several matches.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ class PairMatches:
     frames0, frames1 : (n, 2, 2) float64, optional
         The frames of these keypoints.
     score : (n,) float64, optional
-        Smaller is better: a descriptor distance, or 1 - confidence.
+        The score of each match, smaller is better: a descriptor distance, or 1 - confidence.
     sizes : pair of tuples of int, optional
         ((height0, width0), (height1, width1)).
     names : pair of str, optional
         The names of the images in the file.
     indices : (n, 2) int64, optional
-        The rows of the keypoints in the lists of both images; with None, match i is row i of the file.
+        The rows of the keypoints in the lists of both images; if None, match i is row i of the file.
     as_stored : bool
-        Whether pixels are those of the image file as stored; otherwise as displayed, with the EXIF
-        orientation applied.
+        Whether pixels are those of the image files as stored; otherwise, they are those as displayed, with
+        the EXIF orientation applied.
     """
 
     xy0: Array
@@ -117,7 +117,7 @@ class PairMatches:
 
 
 def to_size(width: float, height: float) -> tuple[int, int] | None:
-    """The size of an image, or None if the numbers can't be a size: some programs write zeros."""
+    """The size of an image, or None if the numbers can't be one: some programs write zeros."""
     sides = float(height), float(width)
     return (int(height), int(width)) if all(1 <= side < math.inf for side in sides) else None
 
@@ -149,7 +149,7 @@ def join_keypoints(
 
 
 def drop_useless_frames(frames0: Array, frames1: Array) -> tuple[Array | None, Array | None]:
-    """Keep frames (n, 2, 2) of both images unless any are singular or not finite, or all are equal."""
+    """Keep frames (n, 2, 2) of both images, unless any is singular or not finite, or all are equal."""
     frames = [np.asarray(f, np.float64) for f in (frames0, frames1)]
     sound = all(np.isfinite(f).all() and (np.abs(np.linalg.det(f)) > 0).all() for f in frames)
     told = sound and any(len(f) == 0 or np.ptp(f, axis=0).max() > 0 for f in frames)
@@ -157,7 +157,7 @@ def drop_useless_frames(frames0: Array, frames1: Array) -> tuple[Array | None, A
 
 
 def frames_from_angles(scale: Array, radians: Array) -> Array:
-    """Frames (n, 2, 2) of keypoints with scale (n,) and orientation (n,), which turns from x to y."""
+    """Frames (n, 2, 2) of keypoints with scale (n,) and orientation (n,), measured from x to y."""
     cos, sin = np.cos(radians), np.sin(radians)
     turns = np.array([[cos, -sin], [sin, cos]]).transpose(2, 0, 1)
     frames: Array = np.asarray(scale, np.float64)[:, None, None] * turns

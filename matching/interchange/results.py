@@ -1,4 +1,4 @@
-"""The result files of given matches: for a pair with or without pictures, and for a file of many pairs."""
+"""The result files of given matches: of a pair, with or without pictures, and of a file of many pairs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -73,7 +73,7 @@ def write_pairs(
     config: MatchConfig,
     inputs: Sequence[str] = (),
 ) -> None:
-    """Write the files that cover all pairs: the groups in the format of the input, and matches.json."""
+    """Write the files about all pairs: the groups in the format of the input, and matches.json."""
 
     def manifest(digests: dict[str, str]) -> bytes:
         told: dict[str, Any] = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}

@@ -1,4 +1,4 @@
-"""Matches of one pair in a table of text or in NumPy's archive."""
+"""Matches of one pair in a text table, in NumPy's archive, or in OpenCV's storage."""
 
 import csv
 import re
@@ -33,7 +33,7 @@ def _load_numpy(path: Path) -> PairMatches | dict[str, Array]:
     """The matches of one array, or the arrays of an archive."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with path.open("rb") as file:  # NumPy would leave a damaged file open
+        with path.open("rb") as file:  # otherwise, NumPy would leave a damaged file open
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return read_table(loaded, str(path))
@@ -49,7 +49,7 @@ def read_storage(path: Path) -> PairMatches:
 
 
 def read_text(path: Path) -> PairMatches:
-    """Read the matches of a text file, one per line: x0 y0 x1 y1 [score], where smaller is better."""
+    """Read the matches of a text file, one per line: x0 y0 x1 y1 [score], where smaller scores are better."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -59,7 +59,7 @@ def read_text(path: Path) -> PairMatches:
     lines = [(n, line.split("#")[0].strip()) for n, line in enumerate(_show_names(text.split("\n")), 1)]
     lines = [(number, line) for number, line in lines if line]
     delimiter = None
-    if lines and (told := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets do
+    if lines and (told := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets write
         delimiter, lines = told[1], lines[1:]
     if not lines:
         raise InputError(f"{path}: holds no matches")
@@ -78,12 +78,12 @@ def read_text(path: Path) -> PairMatches:
 
 
 def _find_delimiter(line: str) -> str | None:
-    """The separator of the fields of a line; None: white space."""
+    """The separator of the fields of a line; None for white space."""
     return next((delimiter for delimiter in (";", "\t", ",") if delimiter in line), None)
 
 
 def _show_names(lines: list[str]) -> list[str]:
-    """The lines, without the # before a comment that names all columns, as `np.savetxt` writes it."""
+    """The lines, without the # of a comment that names all columns, such as `np.savetxt` writes."""
     first = next((n for n, line in enumerate(lines) if line.strip() and line.strip()[0] != "#"), len(lines))
     for n in range(first):
         names = re.split(r"[\s,;]+", lines[n].strip().lstrip("# \t").lower())
@@ -94,7 +94,7 @@ def _show_names(lines: list[str]) -> list[str]:
 
 
 def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[int, list[str]]]:
-    """The fields of numbered lines, without quotes around them; None: white space separates."""
+    """The fields of numbered lines, without the quotes around them; delimiter None: white space."""
     if delimiter is None:
         return [(number, [field.strip("\"'") for field in line.split()]) for number, line in lines]
     parsed = csv.reader((line for _, line in lines), delimiter=delimiter, skipinitialspace=True)
@@ -107,7 +107,7 @@ def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[in
 def _refuse_decimal_commas(path: Path, number: int, fields: list[str]) -> None:
     wrong = next((f for f in fields for part in f.split() if re.fullmatch(r"[+-]?\d*,\d+", part)), None)
     if wrong is None and len(fields) > 1 and all(re.fullmatch(r"\d+ [+-]?\d+", f) for f in fields[1:-1]):
-        wrong = ",".join(fields) if len(fields) > 2 else None  # 1,5 2,5 3,5 with white space between
+        wrong = ",".join(fields) if len(fields) > 2 else None  # 1,5 2,5 3,5 between white space
     if wrong is not None:
         raise InputError(f"{path}: line {number}: has a decimal comma; use a decimal point: {wrong!r}")
 

@@ -1,7 +1,7 @@
-"""Files of PyTorch: tensors in dictionaries and lists, as `torch.save` writes them. PyTorch is not needed.
+"""Files of PyTorch: tensors in dictionaries and lists, as `torch.save` writes them; read without PyTorch.
 
 Such a file is a zip archive: `data.pkl` builds the tensors, `data/0`, `data/1`, ... hold their numbers.
-Because a pickle can run any code, this one may name only parts of a tensor.
+Because a pickle can run any code, this one may name nothing but the parts of tensors.
 """
 
 import io
@@ -31,7 +31,7 @@ KINDS = {
     "ByteStorage": "u1",
     "BoolStorage": "?",
 }
-MOST_PICKLED = 10_000_000  # bytes besides the numbers of tensors
+MOST_PICKLED = 10_000_000  # largest size in bytes, without the numbers of the tensors
 
 
 def read_torch(path: Path) -> PairMatches:

@@ -1,7 +1,7 @@
 """The static scene of two images, and COLMAP's configuration for their geometry.
 
 One fundamental matrix F, x1' F x0 = 0, explains all objects that stand still; an object that moved follows a
-different matrix. COLMAP reconstructs the largest set of objects that one matrix explains.
+different matrix. COLMAP is given the largest set of objects that one matrix explains.
 
 Its rules (`TwoViewGeometryOptions`): fewer than 15 fitting matches are degenerate; with known focal lengths
 and an essential matrix that explains 95 % as many matches as F, the pair is calibrated, otherwise
@@ -22,19 +22,19 @@ from matching.objects.transforms import apply_transform
 from matching.output.exchange import MAX_ERROR, MOST, Geometry
 
 MINIMAL = 7  # matches that define a fundamental matrix: only further ones can confirm it
-CORES = 5  # the largest objects, with which a scene may begin
-LEAST_ERROR, ALIKE = 0.1, 2.5  # pixels; times an object's error that the matrix of its scene may reach
+CORES = 5  # the number of largest objects with which a scene may begin
+LEAST_ERROR, ALIKE = 0.1, 2.5  # pixels; factor by which a scene's matrix may exceed an object's own error
 
 
 @dataclass(frozen=True)
 class TwoViewGeometryOptions:
     """COLMAP's options of the same names, with its defaults."""
 
-    max_error: float = MAX_ERROR  # px, of an inlier
-    min_num_inliers: int = 15  # of a geometry
+    max_error: float = MAX_ERROR  # largest error of an inlier, pixels
+    min_num_inliers: int = 15  # fewest inliers of a geometry
     min_E_F_inlier_ratio: float = 0.95  # share of the inliers of F that an essential matrix needs
     max_H_inlier_ratio: float = 0.8  # share of the inliers of F or E above which a homography is chosen
-    max_num_trials: int = 10_000  # of a robust fit
+    max_num_trials: int = 10_000  # the most trials of a robust fit
 
 
 OPTIONS = TwoViewGeometryOptions()
@@ -65,7 +65,7 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class TwoViews:
-    """The entries of a pair in COLMAP's table of two-view geometries."""
+    """The entry of a pair in COLMAP's table of two-view geometries."""
 
     config: Geometry
     fundamental: Floats | None = None  # (3, 3), like the other two
@@ -97,7 +97,7 @@ def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] 
 def _fit_essential(
     xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] | None
 ) -> tuple[Floats | None, int]:
-    """The essential matrix and how many matches it explains; None and 0 if a focal length is unknown."""
+    """The essential matrix, and how many matches it explains; None and 0 if a focal length is unknown."""
     if cameras is None or not all(camera.has_prior for camera in cameras):
         return None, 0
     x0, x1 = cameras[0].normalise(xy0), cameras[1].normalise(xy1)
@@ -128,14 +128,16 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     """Find the matches of the static scene: the largest set of objects that one fundamental matrix explains.
 
     A set grows from one object by adding others, those with the most matches first. An object joins if the
-    common matrix is nearly as accurate for each object as its own matrix: one matrix nearly fits two
-    small objects that moved, but is off by a pixel. The largest set is the one that covers most of both
-    images, because near or finely textured objects have more matches, and may have moved. An object of the
-    scene contributes all its matches or, if the matrix does not explain a part, those around which it
-    explains most; unassigned matches count if it explains them.
+    common matrix is nearly as accurate for each object as the object's own matrix. (One matrix may nearly fit
+    two small objects that moved apart, but it is then off by a pixel.) The largest set is the one that covers
+    most of both images, not the one with the most matches, because near or finely textured objects have more
+    matches, and may have moved. An object of the scene contributes all its matches or, if the matrix does not
+    explain a part of it, those around which the matrix explains most; unassigned matches count if the matrix
+    explains them.
 
     At wide baselines, near and far objects do not move smoothly together, and there may be no such set. Then
-    `verified` is the scene, or, without it, the matches that one matrix explains, if they are significant.
+    the scene consists of the `verified` matches or, without these, of the matches that one matrix explains,
+    if they are significant.
 
     xy0, xy1 (n, 2); cluster (n,); verified (n,) bool -> (n,) bool.
     """
@@ -160,7 +162,7 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
 
 
 def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verified: Bools) -> bool:
-    """Whether `verified` (n,) explains the objects of `scene` and covers more than `static` (n,)."""
+    """Whether the matrix of `verified` (n,) explains `scene`, and `verified` covers more than `static`."""
     areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in (static, verified)]
     if not static.any() or areas[1] <= areas[0]:
         return False
@@ -172,7 +174,7 @@ def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verifi
 
 
 def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
-    """The matches (n,) that one matrix explains, if it is significant."""
+    """The matches (n,) that one matrix explains, if it is significant; otherwise none."""
     fundamental = fit_fundamental(xy0, xy1)
     if fundamental is None or measure_significance(fundamental, xy0, xy1) > ObjectsConfig().max_log_nfa:
         return np.zeros(len(xy0), bool)
@@ -182,10 +184,10 @@ def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
 def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float:
     """Log10 of the number of false alarms of a fundamental matrix: xy0, xy1 (n, 2).
 
-    That is how many matrices, each fitted to seven of the matches, explain as many matches as accurately if
-    the points are random (Moisan and Stival 2004), minimised over all errors up to MAX_ERROR. A random point
-    is at most d from a line with probability 2 d diagonal / area of the box around all points, in the image
-    where this is larger. A point in several matches counts once.
+    This is the expected number of matrices, each fitted to seven of the matches, that explain as many matches
+    as accurately if the points are random (Moisan and Stival 2004), minimised over all errors up to
+    MAX_ERROR. A random point is at most d from a line with probability 2 d diagonal / area of the box around
+    all points, in the image where this is larger. A point in several matches counts once.
     """
     new = np.zeros((2, len(xy0)), bool)
     for image, xy in enumerate((xy0, xy1)):
@@ -228,7 +230,7 @@ def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array
 
 
 def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
-    """Which matches (n,) the matrix of a scene explains; free ones take part if the fit is as good."""
+    """Whether the matrix of a scene explains each match (n,); free ones take part if the fit is as good."""
     explained, both = np.zeros(len(xy0), bool), np.concatenate([scene, free])
     for rows in (scene, both):
         fundamental = fit_fundamental(xy0[rows], xy1[rows])
@@ -241,7 +243,7 @@ def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
 
 
 def _gather(xy0: Floats, xy1: Floats, objects: list[Array], own: list[float], first: int) -> list[int]:
-    """The objects of the scene that begins with one of them."""
+    """The numbers of the objects of the scene that begins with the first of them."""
     if not np.isfinite(own[first]):
         return []
     scene = [first]
@@ -256,7 +258,7 @@ def _gather(xy0: Floats, xy1: Floats, objects: list[Array], own: list[float], fi
 
 
 def _measure_error(xy0: Floats, xy1: Floats, fitted: Array, rows: Array) -> float:
-    """The median error of rows under the matrix of the fitted ones; inf if it leaves out too many."""
+    """The median error of rows under the matrix of the fitted rows; inf if it explains too few."""
     fundamental = fit_fundamental(xy0[fitted], xy1[fitted])
     if fundamental is None:
         return np.inf
@@ -269,7 +271,7 @@ def _area(xy: Floats) -> float:
 
 
 def _agree(explained: Bools, rows: Array, places: Floats) -> Bools:
-    """Which matches, `rows` (m,), have mostly explained ones nearby; places (n, 4) in both images."""
+    """Whether most matches near each of `rows` (m,) are explained; places (n, 4) in both images."""
     if explained[rows].mean() >= MOST:
         return np.ones(len(rows), bool)
     _, near = scipy.spatial.cKDTree(places[rows]).query(places[rows], min(NEIGHBORS + 1, len(rows)))

@@ -1,1 +1,1 @@
-"""Reading pictures: decoding, working size, masks, names."""
+"""Reading pictures: decoding, working size, masks, and names."""

@@ -1,4 +1,4 @@
-"""Conversion of pixels of any type to 8 bits so that the content of a picture is visible."""
+"""Conversion of pixels of any type to 8 bits, so that the content of a picture is visible."""
 
 import math
 
@@ -9,12 +9,12 @@ from matching._common.types import Array, Bools, Floats
 
 SAMPLE = 4_000_000  # evenly spaced values from which percentiles of larger pictures are computed
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue (ITU-R BT.601)
-FLAT = 128  # grey levels: pictures that span fewer are stretched to all
-OUTSIDE = 1e-4  # share of the darkest, and of the brightest, pixels outside the stretched range
+FLAT = 128  # grey levels: pictures that span fewer are stretched to span all
+OUTSIDE = 1e-4  # share of the pixels at either end of the greys that the stretched range leaves out
 BLOCK = 4_000_000  # values stretched at a time
-DISTINCT = 32  # fewest values of a picture, besides a fill value
-ONE_COLOUR = 16  # grey values that a drawing in one colour may hold
-SHAPE = 0.9  # least share of opaque pixels with these values: edges may be blended
+DISTINCT = 32  # fewest different values of a picture, besides a fill value
+ONE_COLOUR = 16  # grey values that a drawing in one colour may span
+SHAPE = 0.9  # least share of the opaque pixels with these values, because edges may be blended
 
 
 def to_eight_bits(array: Array, mask: Bools | None = None) -> Array:
@@ -87,13 +87,13 @@ def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
 
 
 def has_one_colour(rgb: Array, mask: Bools) -> bool:
-    """Whether a picture is a drawing in one colour, its shape opaque: rgb (h, w, 3); mask (h, w)."""
+    """Whether a picture is a drawing in one colour whose shape is opaque: rgb (h, w, 3); mask (h, w)."""
     shades = opencv.luma(rgb)[mask]
     return len(shades) > 0 and bool(np.mean(np.abs(shades - np.median(shades)) <= ONE_COLOUR / 2) >= SHAPE)
 
 
 def draw_shape(colours: Array, opacity: Array, full: float) -> Array:
-    """Draw a picture in one colour on contrasting ground: colours (h, w) or (h, w, 3); opacity (h, w)."""
+    """Draw a picture in one colour on a contrasting ground: colours (h, w) or (h, w, 3); opacity (h, w)."""
     own = np.clip(np.nan_to_num(colours), 0, full) / full
     share = np.clip(opacity, 0, full) / full
     ground = 0.0 if np.median(own[share >= 0.5]) >= 0.5 else 1.0

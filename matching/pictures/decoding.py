@@ -23,7 +23,7 @@ from matching.pictures import tiff
 from matching.pictures.formats import HEIF, open_image
 from matching.pictures.names import check_name
 
-MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
+MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit of Pillow
 HEAD = 4096  # bytes that identify a file
 STRIP = 4_000_000  # pixels converted from Pillow to an array at a time
 ORIENTATION = 0x0112  # a tag of EXIF, and of TIFF
@@ -43,14 +43,14 @@ def decode(path: str | PathLike[str]) -> tuple[Array, int]:
     check_name(path)
     path = Path(path)
     with _one_line_errors(path):
-        if path.exists() and not (path.is_file() or path.is_dir()):  # reading may never end, or never begin
+        if path.exists() and not (path.is_file() or path.is_dir()):  # reading might never end, or never begin
             raise InputError(f"{path}: is a pipe or device, not a file")
         with _open(path) as file:
             return _decode_file(file, path, path)
 
 
 def read_content(image: Any, name: str) -> Any:
-    """Read an open file, which may allow only one reading, and return its content."""
+    """Read an open file, which perhaps can be read only once, and return its content."""
     if not callable(getattr(image, "read", None)):
         return image
     with _one_line_errors(name):
@@ -89,7 +89,7 @@ def _one_line_errors(name: str | Path) -> Iterator[None]:
     """Turn the system's errors about a file into InputError."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns of odd metadata; what matters raises
+            warnings.simplefilter("ignore")  # Pillow warns of odd metadata; what matters raises an error
             yield
     except FileNotFoundError:
         raise InputError(f"{name}: no such file") from None
@@ -114,7 +114,7 @@ def _open(path: Path) -> BinaryIO:
 
 @contextmanager
 def _damage(name: str | Path) -> Iterator[None]:
-    """Turn errors of a decoder into InputError; encloses only calls of Pillow and pillow-heif."""
+    """Turn errors of a decoder into InputError; only calls of Pillow and pillow-heif belong inside."""
     try:
         yield
     except (InputError, UnidentifiedImageError, MemoryError):
@@ -156,7 +156,7 @@ def _tiff_orientation(path: str | Path) -> int:
 
 
 def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
-    """Decode an image; `encoded` is the file that it comes from, for OpenCV, or None if unknown."""
+    """Decode an image; `encoded` is the file from which it comes, for OpenCV, or None if unknown."""
     _check_size(name, image.width, image.height)
     if image.format == "TIFF" and getattr(image, "tile", None):
         return _decode_tiff(image, name, encoded)
@@ -186,7 +186,7 @@ def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | N
 
 
 def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
-    """Whether Pillow reads deep grey correctly: not if it is compressed, big-endian and above 16 bits."""
+    """Whether Pillow reads deep grey correctly: not if compressed, big-endian and deeper than 16 bits."""
     tags: Any = getattr(image, "tag_v2", {})
     is_swapped = tags.prefix == b"MM" and tags.get(tiff.COMPRESSION, 1) != 1
     modes = ("I;16", "I;16B") if is_swapped else ("I;16", "I;16B", "F")
@@ -204,7 +204,7 @@ def _open_encoded(encoded: Path | bytes) -> BinaryIO:
 
 
 def _read_encoded(image: Image.Image) -> bytes | None:
-    """The file of an image if its pixels are untouched and it is the first in the file, else None."""
+    """The file of an image, if its pixels are untouched and it is the first in the file; otherwise None."""
     file = getattr(image, "fp", None)
     if file is None or not getattr(image, "tile", None) or image.tell() != 0:
         return None
@@ -252,7 +252,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _is_deep_colour(image: Image.Image) -> bool:
-    """Whether Pillow would cut 16-bit colours to the upper 8 bits, which makes dark pictures black."""
+    """Whether Pillow would cut 16-bit colours to their upper 8 bits, which makes dark pictures black."""
     tiles = getattr(image, "tile", ())  # empty once Pillow has loaded the pixels
     return image.mode in ("RGB", "RGBA", "LA") and any(_is_deep(tile[0], tile[3]) for tile in tiles)
 
@@ -264,7 +264,7 @@ def _is_deep(codec: str, arguments: Any) -> bool:
 
 
 def _unusual(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
-    """Read kinds that Pillow does not: HEIC, Radiance HDR, and TIFF with other numbers or bands."""
+    """Read kinds that Pillow does not read: HEIC, Radiance HDR, and TIFF with other numbers or bands."""
     head = file.read(HEAD)
     if not head:
         raise InputError(f"{name}: is empty")
@@ -309,11 +309,11 @@ def _heif(file: BinaryIO, name: str | Path) -> Array:
         picture = pillow_heif.open_heif(file)
     _check_size(name, *picture.size)
     with _damage(name):
-        return _array(picture.to_pillow())  # libheif has turned it
+        return _array(picture.to_pillow())  # libheif has turned it upright
 
 
 def _radiance_size(head: bytes) -> tuple[int, int]:
-    """Width and height in the header of a Radiance file, because OpenCV would try to allocate any size."""
+    """Width and height from the header of a Radiance file: OpenCV would try to allocate any size."""
     size = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head)
     return (int(size[2]), int(size[1])) if size else (0, 0)
 

@@ -7,8 +7,8 @@ from typing import BinaryIO
 
 from PIL import Image, UnidentifiedImageError
 
-COMMON = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM")  # Pillow loads only these readers in half the time
-# Some other readers of Pillow start a program (EPS starts Ghostscript), whatever the name of a file.
+COMMON = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM")  # Pillow loads these readers alone in half the time
+# Some other readers of Pillow start a program, whatever the name of the file (EPS starts Ghostscript).
 FORMATS = (
     *("AVIF", "BMP", "DIB", "GIF", "ICO", "JPEG", "JPEG2000", "PCX", "PNG", "PPM", "PSD", "QOI", "SGI"),
     *("TGA", "TIFF", "WEBP"),

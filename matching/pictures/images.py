@@ -1,7 +1,7 @@
-"""Reads pictures: any file or array as a record of 8-bit pixels, and the image that is matched.
+"""Reading pictures: any file or array as a record of 8-bit pixels, and the image that is matched.
 
-Pixel coordinates everywhere: x to the right, y down, (0, 0) the centre of the top-left pixel of the picture
-as displayed.
+Pixel coordinates are the same everywhere: x to the right, y down, with (0, 0) the centre of the top-left
+pixel of the picture as displayed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from matching.errors import InputError
 from matching.pictures.contrast import draw_shape, has_one_colour, raise_contrast, to_eight_bits
 from matching.pictures.decoding import decode, decode_content, decode_image, read_content
 
-SQUARES = 60  # of the checkerboard along the longer side
+SQUARES = 60  # squares of the checkerboard along the longer side
 CHECKERBOARD = (255, 204)  # the greys of most image editors
 
 
@@ -93,7 +93,7 @@ class WorkingImage:
 
 
 def to_picture(xy: Array, step: Array) -> Floats:
-    """Convert working pixels (n, 2) to picture pixels by step (2,); both have (0, 0) at the first centre."""
+    """Convert working pixels (n, 2) to picture pixels by step (2,); (0, 0) is the first centre in both."""
     return (xy + 0.5) * step - 0.5
 
 
@@ -120,7 +120,7 @@ def read_picture(path: str | PathLike[str]) -> Picture:
 
 
 def make_picture(image: Any, name: str = "image") -> Picture:
-    """Take the picture that a file, its content, a Pillow image or an array holds."""
+    """Make a picture from a file, its content, a Pillow image, or an array."""
     if isinstance(image, Picture):
         return image
     if isinstance(image, (str, PathLike)):
@@ -130,7 +130,7 @@ def make_picture(image: Any, name: str = "image") -> Picture:
 
 
 def _decode_any(image: Any, name: str) -> tuple[Any, int]:
-    """The array in any input but a Picture, and its EXIF orientation."""
+    """The array of any input except a Picture, and its EXIF orientation."""
     image = read_content(image, name)
     if isinstance(image, (str, PathLike)):
         return decode(image)
@@ -142,7 +142,7 @@ def _decode_any(image: Any, name: str) -> tuple[Any, int]:
 
 
 def make_picture_of_array(array: Any, name: str = "image") -> Picture:
-    """Take the picture that an array holds: array (h, w), (h, w, 3) or (h, w, 4)."""
+    """Make a picture from an array (h, w), (h, w, 3) or (h, w, 4)."""
     array, alpha = _channels(array, name)
     mask = None if alpha is None else _drop_full_mask(alpha >= _opaque(alpha) / 2)
     grey = to_eight_bits(array, mask)
@@ -153,7 +153,7 @@ def make_picture_of_array(array: Any, name: str = "image") -> Picture:
 
 
 def add_mask(picture: Picture, mask: Any, name: str = "mask") -> Picture:
-    """Restrict a picture's features to where a mask, and any earlier mask, is white."""
+    """Restrict a picture's features to where a mask, and also any earlier mask, is white."""
     if mask is None:
         return picture
     name = str(mask) if isinstance(mask, (str, PathLike)) else name
@@ -188,14 +188,14 @@ def _channels(array: Any, name: str) -> tuple[Array, Array | None]:
 
 
 def _opaque(alpha: Array) -> float:
-    """The alpha of an opaque pixel: 1 for floats and booleans, else the type's maximum or full scale."""
+    """The alpha of an opaque pixel: 1 for floats and booleans, otherwise the type's maximum or full scale."""
     if alpha.dtype.kind not in "ui":
         return 1
     return _full_scale(alpha) if alpha.dtype.itemsize > 2 else np.iinfo(alpha.dtype).max
 
 
 def _full_scale(values: Array) -> float:
-    """The least of 1, 255 and 65535 that no value exceeds, or else the largest value."""
+    """The least of 1, 255 and 65535 that no value exceeds, or, if there is none, the largest value."""
     most = np.max(values, where=np.isfinite(values), initial=0)
     return next((full for full in (1, 255, 65535) if most <= full), most)
 

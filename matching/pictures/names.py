@@ -1,4 +1,4 @@
-"""Names of files, absolute or as short as a set of files allows, and tests of whether files exist."""
+"""Names of files, absolute or as short as a set of files allows, and tests for whether files exist."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from matching.errors import InputError
 
-# pathlib's functions raise if a name is too long or the folder can't be read; these return False
+# pathlib's functions raise an error if a name is too long or the folder can't be read; these return False
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 
 VIDEOS = {
@@ -16,7 +16,7 @@ VIDEOS = {
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Check that a name can name a file: not empty, because `Path("")` is a folder, and not an address."""
+    """Check that a name can name a file: neither empty, because `Path("")` is a folder, nor an address."""
     text = os.fspath(path)
     if not text:
         raise InputError("a name is empty")
@@ -30,13 +30,13 @@ def is_video(path: str | os.PathLike[str]) -> bool:
 
 
 def make_absolute(path: str | os.PathLike[str]) -> str:
-    """The absolute path of a file as text; a link keeps its name; POSIX's two leading slashes become one."""
+    """The absolute path of a file as text; links keep their names; POSIX's two leading slashes become one."""
     text = os.path.abspath(path)  # noqa: PTH100
     return text[1:] if text.startswith("//") else text
 
 
 def make_relative(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Shorten names of files to be relative to the deepest common folder, if any, with / as separator."""
+    """Make names of files relative to their deepest common folder, if any, with / as separator."""
     full = [make_absolute(path) for path in paths]
     try:
         folder = os.path.commonpath([os.path.dirname(path) for path in full])  # noqa: PTH120

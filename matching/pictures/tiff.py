@@ -1,7 +1,7 @@
-"""Reads kinds of TIFF that Pillow does not read correctly: those of scientific cameras and maps.
+"""Reading kinds of TIFF that Pillow does not read correctly: those of scientific cameras and maps.
 
-They have separate planes of more than 8 bits, any number of bands, 64-bit numbers, and values that mark
-missing data. Pillow's libtiff decompresses what tifffile can't alone.
+Such files have separate planes of more than 8 bits, any number of bands, 64-bit numbers, or values that mark
+missing data. Pillow's libtiff decompresses what tifffile can't decompress on its own.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def open_page(file: BinaryIO) -> TiffPage:
     """Open the first page of a TIFF."""
     import tifffile
 
-    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # it would report odd tags
+    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # otherwise, it would report odd tags
     page = tifffile.TiffFile(file).pages.first
     assert isinstance(page, tifffile.TiffPage)
     return page
@@ -183,7 +183,7 @@ def _read_samples(page: TiffPage, layout: Layout, chosen: Sequence[int | None]) 
 
 
 def _plan_decompression(page: TiffPage) -> Callable[[bytes, int], bytes]:
-    """Return a function that decompresses numbered strips or tiles; the page counts as plain from then on."""
+    """Return a function that decompresses numbered strips or tiles; then the page counts as plain."""
     from tifffile import TIFF
 
     compression, predictor = page.compression, page.predictor
