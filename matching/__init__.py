@@ -1,6 +1,6 @@
 """Finds the objects that two pictures both show, by clustering feature correspondences.
 
-The names in `__init__.pyi` load on first use, so that a command starts fast and can report what fails.
+The names in `__init__.pyi` are loaded on first use, so that a command starts fast, and can report what fails.
 """
 
 from matching._version import __version__ as __version__
@@ -18,7 +18,7 @@ def __dir__() -> list[str]:
 
 
 def _attach() -> None:
-    """Attach the lazy names; lazy_loader is imported only now, because it takes most of the import time."""
+    """Attach the lazy names; lazy_loader is imported only here, because it takes most of the import time."""
     global __getattr__, __dir__, __all__
     import lazy_loader
 

@@ -1,4 +1,4 @@
-"""All settings of a match; each stage has its own part."""
+"""All settings of a match; each stage has a part of its own."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ class MatchConfig:
     Parameters
     ----------
     max_pixels : int
-        A larger picture is reduced to about this many pixels, and finer detail is ignored. By default, no
+        A larger picture is reduced to about this many pixels, and finer details are ignored. By default, no
         readable picture is larger.
     working_pixels : int
-        Larger pictures are first matched at a coarser scale, and tolerances are pixels of that scale. Objects
-        too small for it are then searched for at the full size of the picture (`matching.pipelines.details`).
+        Larger pictures are first matched at a coarser scale, and tolerances are in pixels of that scale.
+        Objects too small for it are then searched for at the full size of the picture
+        (`matching.pipelines.details`).
     grouping : str
         How candidates become objects: "default", or "paper", which reads only the settings `clustering`
         (`matching.grouping.ways`).
     mirrored : bool
-        Whether to find objects that are mirrored in one of the pictures, too. This doubles the number of
+        Whether to also find objects that are mirrored in one of the pictures. This doubles the number of
         candidates, because the mirrored features are matched as well.
     view_synthesis : bool
-        Whether to match simulated views of both pictures, too, unless an object is sure or likely
-        without them and objects have matches at 100 places or more (`matching.pipelines.view_synthesis`). The
-        result of the views is used if it has more matches.
+        Whether to also match simulated views of both pictures, unless an object is sure or likely without
+        them and objects have matches at 100 places or more (`matching.pipelines.view_synthesis`). The result
+        of the views is used if it has more matches.
     features : FeatureConfig
         Detection and description.
     candidates : CandidateConfig
@@ -56,13 +57,13 @@ class MatchConfig:
     merging : MergingConfig
         What makes two parts one object.
     suppression : SuppressionConfig
-        What makes an object part of the texture of larger ones.
+        What makes an object a part of the texture of larger ones.
     objects : ObjectsConfig
-        From clusters to objects.
+        The stages from clusters to objects.
     view_candidates : ViewCandidatesConfig
         Descriptor matching of views.
     planes : PlanesConfig
-        Planes that two pictures share.
+        Planes that simulated views show.
     """
 
     max_pixels: int = MAX_PIXELS.field()
@@ -109,10 +110,10 @@ class MatchConfig:
         return min(self.max_pixels, self.working_pixels)
 
     def with_settings(self, **settings: Any) -> MatchConfig:
-        """Change some settings; the settings of stages are given by their names alone.
+        """Change some settings; a setting of a stage is given by its name alone.
 
-        If several stages have a setting of the same name, that of `clustering` is changed, as on the command
-        line; write ``stage__name`` for that of another stage.
+        If several stages have a setting of the same name, the one of `clustering` is changed, as on the
+        command line; write ``stage__name`` for the setting of another stage.
 
         Parameters
         ----------
@@ -127,9 +128,9 @@ class MatchConfig:
         Raises
         ------
         TypeError
-            There is no such setting, or several stages other than `clustering` have it.
+            There is no such setting, or several stages have it, but `clustering` does not.
         InputError
-            The value can't be used.
+            A value can't be used.
 
         Examples
         --------
@@ -163,7 +164,7 @@ class MatchConfig:
         if having:
             meant = [f"{stage}__{name}" for stage in having]
             raise TypeError(f"{name!r} is a setting of several stages: write {' or '.join(meant)}")
-        of_stage = names.get(stage) if setting else None  # the stage is right, and only its setting is not
+        of_stage = names.get(stage) if setting else None  # the stage exists, but not its setting
         known = of_stage or {*names, *(setting for own in names.values() for setting in own or ())}
         close = get_close_matches(setting if of_stage else name, sorted(known), 1)
         meant = [f"{stage}__{close[0]}" if of_stage else close[0]] if close else []

@@ -1,7 +1,7 @@
-"""The error for bad input, as opposed to programming errors, and the exit status of an interrupt."""
+"""The error for bad input (as opposed to programming errors), and the exit status of an interrupt."""
 
 INTERRUPTED = 130
 
 
 class InputError(ValueError):
-    """The user's input can't be used; the message, one line, names the input, the rule and the value."""
+    """The user's input can't be used; the message, in one line, names the input, the rule and the value."""

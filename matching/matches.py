@@ -1,4 +1,4 @@
-"""The result for a pair of pictures: the matches, the objects, and the inputs."""
+"""The result for a pair of pictures: the matches, the objects and the inputs."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from matching.pictures.images import Picture, add_mask, make_picture
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The inputs of a match, from which the pictures can be read again; copies of pixels are not kept."""
+    """The inputs of a match, from which the pictures can be read again; their pixels are not copied."""
 
     images: tuple[Any, Any]  # files, their contents, Pillow images, arrays or Pictures
     masks: tuple[Any, Any]
@@ -61,23 +61,24 @@ class Matches:
     Parameters
     ----------
     xy0, xy1 : (m, 2) float64
-        One row for every candidate correspondence, pixels of the original pictures as displayed, x to the
-        right, y down, (0, 0) the centre of the top-left pixel. These are the best `max_matches` candidates,
-        but further candidates that joined an object replace the worst outliers.
+        The points of each candidate correspondence, one row each, in pixels of the original pictures as
+        displayed, x to the right, y down, with (0, 0) the centre of the top-left pixel. These are the best
+        `max_matches` candidates, except that further candidates that joined an object replace the worst
+        outliers.
     cluster : (m,) int64
         The object of each candidate, numbered by descending score; -1 for an outlier.
     score : (m,) float64
-        Descriptor distance, smaller is better.
+        The descriptor distance of each candidate; smaller is better.
     objects : tuple of MatchedObject
-        One for each cluster.
+        The objects, one for each cluster.
     timings : dict
-        Seconds of each stage.
+        The seconds that each stage took.
     config : MatchConfig, optional
-        The settings; None if they are not known.
+        The settings; None if unknown.
     inputs : Inputs, optional
         The inputs that were matched; None if unknown.
     things : tuple of Thing
-        The things that the objects show, numbered as `thing` of the objects.
+        The things that the objects show; `thing` of an object is the number of its thing.
     n_features : tuple of int, optional
         Number of features of each picture; None if unknown.
     matched_at : tuple of float, optional
@@ -85,12 +86,12 @@ class Matches:
     of_one : bool
         Whether one picture was matched with itself.
     rejected : tuple of Rejection
-        Rejected groups of matches, the largest first, with the stage that rejected them and the bound.
+        Rejected groups of matches, the largest first, each with the stage that rejected it and the bound.
     dropped_by : (m,) str, optional
         The stage that dropped each candidate, a key of `matching.grouping.rejections.REASONS`, or "" for one
         in an object; None if unknown.
     negative : bool
-        Whether one picture shows the objects in negative: dark where the other one is bright.
+        Whether one picture shows the objects in negative: dark where the other picture is bright.
     """
 
     xy0: Floats
@@ -113,7 +114,7 @@ class Matches:
     def confidence(self) -> str | None:
         """The confidence of the surest object: "sure", "likely" or "look at it".
 
-        None if there are no objects, or if confidences are not known, as with the paper's grouping.
+        None if there are no objects, or if confidences are unknown, as with the paper's grouping.
         """
         words = (found.confidence for found in self.objects)
         return min((word for word in words if word is not None), key=WORDS.index, default=None)
@@ -129,8 +130,8 @@ def object_deformation(result: Matches, object_id: int, smoothing: float | None 
     object_id : int
         Number of the object.
     smoothing : float, optional
-        Length in pixels, see SmoothMap. By default, for each direction, the longest one that predicts
-        held-out matches nearly as well as the best.
+        A length in pixels, see SmoothMap. By default, it is chosen for each direction: the longest one that
+        predicts held-out matches nearly as well as the best.
 
     Returns
     -------

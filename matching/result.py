@@ -36,7 +36,7 @@ class MatchResult(Matches):
         Raises
         ------
         InputError
-            The result doesn't know its pictures, or they can no longer be read, or have changed.
+            The result doesn't know its pictures, or they can no longer be read, or they have changed.
         """
         from matching.output.figures.repeats import draw_result
 
@@ -92,8 +92,8 @@ class MatchResult(Matches):
         ----------
         frame : bool
             Whether the polygon of an object that covers at least a quarter of picture 0 is the frame of that
-            picture (or of what its mask shows), cut at the edges of picture 1. Use it if picture 0 shows a
-            single thing.
+            picture (or of what its mask shows), cut off at the edges of picture 1. Use it if picture 0 shows
+            a single thing.
 
         Returns
         -------

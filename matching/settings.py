@@ -1,6 +1,6 @@
-"""Declarations of settings: each is declared once, with its type, bounds, default and help.
+"""Declarations of settings: each setting is declared once, with its type, bounds, default and help.
 
-A frozen dataclass declares its fields with `setting` and calls `check_settings`. Settings that are also
+A frozen dataclass declares its fields with `setting`, and calls `check_settings`. Settings that are also
 options are declared here, so that a command can read them before slow modules are loaded.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from matching.errors import InputError
 
-DECLARED = "setting"  # in the metadata of a field
+DECLARED = "setting"  # its key in the metadata of a field
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Setting:
     most: float = math.inf
     choices: tuple[str, ...] = ()  # allowed words
     kind: type | None = None  # the type, if the default is None
-    symbol: str = "N"  # the value's name in the help of the command line
+    symbol: str = "N"  # the name of the value in the help of the command line
     text: str = ""
 
     @property
@@ -97,7 +97,7 @@ def check_settings(settings: Any) -> None:
             object.__setattr__(settings, declared.name, value)
 
 
-LARGEST = 10**6  # of any count
+LARGEST = 10**6  # bound of any count
 
 MAX_PIXELS = Setting(
     170_000_000,
@@ -131,7 +131,7 @@ N_INITIAL_NEIGHBORS = Setting(
     2, 1, 10_000, symbol="K0", text="number of nearest neighbours that form initial clusters, K0"
 )
 N_NEIGHBOR_CLUSTERS = Setting(
-    10, 1, 10_000, symbol="Kc", text="number of neighbouring clusters kept for each cluster, Kc"
+    10, 1, 10_000, symbol="Kc", text="number of neighbouring clusters that are kept for each cluster, Kc"
 )
 BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="the bandwidth a of Eq. 1, for --paper only")
 REGIONS = ("mser", "sift")

@@ -1,4 +1,4 @@
-"""Lists of named stages; single stages can be replaced."""
+"""Lists of named stages, in which single stages can be replaced."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ class Stage:
     """One step of the processing."""
 
     name: str  # unique in its list
-    run: Callable[[Any, Any], Any]  # (state, context) -> next state; None: nothing left to do
+    run: Callable[[Any, Any], Any]  # (state, context) -> next state; None if nothing is left to do
 
 
 Stages = tuple[Stage, ...]
@@ -30,7 +30,7 @@ def leave_out(stages: Stages, *names: str) -> Stages:
 
 
 def insert_before(stages: Stages, name: str, new: Stage) -> Stages:
-    """The list with a further stage, before the one of that name."""
+    """The list with a new stage before the one of that name."""
     _check_name(stages, name)
     return tuple(own for stage in stages for own in ([new, stage] if stage.name == name else [stage]))
 

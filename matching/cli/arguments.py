@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matching.grouping.clustering import ClusteringConfig
 
 Group = argparse._ActionsContainer
-MOST = 10**9  # of any count
+MOST = 10**9  # bound of any count
 
 DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
@@ -57,7 +57,7 @@ class LineParser(argparse.ArgumentParser):
 
 
 def name_after_dashes(argv: Sequence[str]) -> list[str]:
-    """Change names after `--` so that they don't look like options: parse_intermixed_args ignores `--`."""
+    """Change names after `--`, which parse_intermixed_args ignores, so that they don't look like options."""
     if "--" not in argv:
         return list(argv)
     end = argv.index("--")
@@ -81,7 +81,7 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
 
 
 def _add_input_and_output(group: Group) -> None:
-    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, a subfolder for each"
+    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, a subfolder for each one"
     add_path(group, "out", "DIR", text)
     for k, which in enumerate(("first", "second")):
         add_path(
@@ -93,8 +93,8 @@ def _add_input_and_output(group: Group) -> None:
     add_flag(group, "warp", "draw each object warped onto the other picture")
     add_flag(group, "crops", "cut each object out of both pictures")
     text = (
-        "also write the matches as colmap (database.db), hloc (features.h5, matches.h5, pairs.txt), csv"
-        " (matches.csv); separate several with commas"
+        "also write the matches in these formats, separated by commas: colmap (database.db), hloc"
+        " (features.h5, matches.h5, pairs.txt), csv (matches.csv)"
     )
     group.add_argument(
         "--export", type=_parse_exports, action="extend", default=[], metavar="FORMATS", help=text
@@ -113,7 +113,7 @@ def _add_input_and_output(group: Group) -> None:
 
 
 def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
-    """Add the options that `make_config` reads."""
+    """Add the options from which `make_config` makes the settings."""
     add_setting(group, "max_matches", settings.MAX_MATCHES)
     add_setting(group, "max_pixels", settings.MAX_PIXELS, "no limit")
     add_clustering(group, rivals, "50 with --paper, else none: merging stops at a minimum affinity")
@@ -141,7 +141,7 @@ def add_path(group: Group, name: str, symbol: str, text: str, **more: Any) -> No
 
 def add_quiet(group: Group) -> None:
     """Add the option that `make_teller` reads."""
-    add_flag(group, "quiet", "no progress on standard error")
+    add_flag(group, "quiet", "show no progress on standard error")
 
 
 def add_version(group: Group) -> None:
@@ -150,7 +150,7 @@ def add_version(group: Group) -> None:
 
 
 def add_setting(group: Group, name: str, setting: settings.Setting, default: str | None = None) -> None:
-    """Add the option of a setting, from its declaration; `default` describes a default of None."""
+    """Add the option of a setting, from its declaration; `default` describes the default if it is None."""
     if isinstance(setting.default, bool):
         add_flag(group, name, setting.text)
         return

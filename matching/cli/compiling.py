@@ -1,4 +1,4 @@
-"""The first run, which compiles the kernels: prints a message and starts a second process that helps."""
+"""The first run, which compiles the kernels: it prints a message, and starts a second process to help."""
 
 import os
 import subprocess
@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-TEXT = "compiling inner loops on their first use: up to a minute"
+TEXT = "compiling inner loops on their first use, which takes up to a minute"
 
 
 @contextmanager
 def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
-    """Report the first compilation of a kernel; report nothing if all kernels are in the cache.
+    """Report when a kernel is first compiled; report nothing if all kernels are in the cache.
 
     Numba compiles in one thread. So another process compiles the kernels that are needed last, and this
     process finds them in the cache.
@@ -47,7 +47,7 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
 
 
 def _start(code: str) -> subprocess.Popen[bytes]:
-    """Start a Python process that runs this code, and ends with this process, even if this is killed."""
+    """Start a Python process that runs this code and ends with this process, even if this one is killed."""
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
         f"from matching._common.parent_watchdog import end_with; end_with({os.getpid()}, 0.2)\n"
@@ -60,7 +60,7 @@ def _start(code: str) -> subprocess.Popen[bytes]:
 
 
 def compile_grouping() -> int:
-    """Compile the kernels of grouping, the last ones first: the other process begins with the first."""
+    """Compile the kernels of grouping, the last ones first, because the other process begins at the first."""
     import numpy as np
 
     import gdl_core

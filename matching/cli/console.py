@@ -24,7 +24,7 @@ def make_teller(arguments: argparse.Namespace) -> Callable[[str], None]:
 
 
 def make_printable(text: str) -> str:
-    """Replace letters that would change what a terminal shows."""
+    """Replace characters that would change how a terminal shows the text."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -45,7 +45,7 @@ def open_report(report: Path) -> None:
 
 @contextmanager
 def print_short_warnings() -> Iterator[None]:
-    """Print each warning like an error, in one line, without the place in the sources."""
+    """Print each warning like an error: in one line, without its place in the sources."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
         yield
@@ -62,10 +62,10 @@ def read_pictures(images: Sequence[Path | Picture], masks: Sequence[Path | None]
 
 @contextmanager
 def silence_decoders() -> Iterator[None]:
-    """Suppress the lines that libtiff writes to standard error about damaged files."""
+    """Suppress the lines about damaged files that libtiff writes to standard error."""
     try:
         kept = os.dup(2)
-    except OSError:  # there is none
+    except OSError:  # there is no standard error
         yield
         return
     sys.stderr.flush()

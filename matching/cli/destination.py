@@ -1,4 +1,4 @@
-"""Where matching commands write their results, and checks that nothing else is overwritten."""
+"""The places where matching commands write their results, and checks that nothing else is overwritten."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ def name_pair_folder(image0: Path, image1: Path) -> str:
 def check_output(
     folder: Path, arguments: argparse.Namespace, images: Sequence[Path], others: Iterable[str] = ()
 ) -> None:
-    """Check that the results can be written, and that they replace no picture and no foreign file."""
+    """Check that the results can be written and will replace neither a picture nor a foreign file."""
     from matching.output.figures.warping import FILES
     from matching.output.files import list_file_names
     from matching.output.folders import check_replaceable
@@ -46,7 +46,7 @@ def check_output(
 def check_not_over(
     folder: Path, inputs: Iterable[Path | None], names: set[str], pattern: Pattern[str] | None = None
 ) -> None:
-    """Check that no input (by name or pattern) and no foreign file would be overwritten."""
+    """Check that neither an input (found by name or pattern) nor a foreign file would be overwritten."""
     from matching.output.folders import check_folder, check_replaceable, find_own_files
 
     check_folder(folder)

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and its message if it fails or is interrupted; light imports only."""
+"""How a command ends: its exit status, and its message if it fails or is interrupted. Imports are light."""
 
 import atexit
 import errno
@@ -29,17 +29,17 @@ Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C 
 def exit_status(
     command: str, work: Callable[[], int], stopped: str = "interrupted", owns_process: bool = False
 ) -> int:
-    """Run a command and return its exit status; only errors of the program itself keep a traceback."""
+    """Run a command, and return its exit status; only errors of the program itself show a traceback."""
     owns_process = owns_process and _is_main_thread()
     try:
         return _exit_status(command, work, stopped, owns_process)
     finally:
         if owns_process:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the result is final
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the result is final now
 
 
 def _interrupt_once() -> None:
-    """Let only the first Ctrl-C interrupt the work; further ones are ignored for a time, for cleaning up."""
+    """Let only the first Ctrl-C interrupt the work; further ones are ignored for a time, during clean-up."""
     began: list[float] = []
 
     def interrupt(*_: object) -> None:
@@ -93,9 +93,9 @@ def _has_working_folder() -> bool:
 
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:
-    """Run a command and end the process at once: Python's clean-up takes a fifth of a small match."""
+    """Run a command, and end the process at once: Python's clean-up takes a fifth of a small match's time."""
     status: list[int] = []  # empty if `main` raises
-    atexit.register(_end_at_once, status)  # registered first, so called last
+    atexit.register(_end_at_once, status)  # registered first, so that it is called last
     status.append(main())
     sys.exit(status[0])
 
@@ -113,7 +113,7 @@ def _end_at_once(status: list[int]) -> None:
 
 
 def _drop_output() -> None:
-    """Drop what standard output still holds if it can't be written; Python would try again at its end."""
+    """Drop what standard output still holds if it can't be written: Python would try again at its end."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -122,13 +122,13 @@ def _drop_output() -> None:
 
 @contextmanager
 def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
-    """Let Ctrl-C end the process at once with one line: libraries ignore it or print tracebacks."""
+    """Let Ctrl-C end the process at once, with one line: libraries may ignore it or print tracebacks."""
     if not _is_main_thread():
         yield  # signals reach the main thread only
         return
 
     terminal: int | None = None
-    with suppress(OSError):  # there may be none
+    with suppress(OSError):  # there may be no standard error
         terminal = os.dup(2)  # 2 is redirected while decoders are silenced
 
     def end(*_: object) -> None:

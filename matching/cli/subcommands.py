@@ -1,4 +1,4 @@
-"""The subcommands of `gdl-match`. Their modules load only when one is asked for."""
+"""The subcommands of `gdl-match`. Their modules are loaded only when they are used."""
 
 from difflib import get_close_matches
 

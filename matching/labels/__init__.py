@@ -1,4 +1,4 @@
-"""Label once, find everywhere: finds the things in reference pictures and labels all pictures of a folder."""
+"""Label once, find everywhere: the things in reference pictures are labelled in all pictures of a folder."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Labels in the formats of other programs: COCO, YOLO, LabelMe, Pascal VOC, CSV.
+"""Labels in the formats of other programs: COCO, YOLO, LabelMe, Pascal VOC, and CSV.
 
 Coordinates are pixels of the pictures as displayed, measured from the corner of the top-left pixel; those of
 Pascal VOC are whole numbers and begin with 1. Pictures in which nothing was found are listed without labels.
@@ -29,7 +29,7 @@ Tracks = Sequence[Sequence[int | None]]
 def write_coco(
     pictures: Sequence[LabelledPicture], classes: Sequence[str], tracks: Tracks, folder: str
 ) -> Files:
-    """Write labels as COCO does: annotations.json, whose info also names the folder of the pictures."""
+    """Write labels as COCO does: annotations.json, whose `info` also names the folder of the pictures."""
     annotations: list[dict[str, object]] = []
     for number, (picture, own) in enumerate(zip(pictures, tracks, strict=True), 1):
         for place, track in zip(picture.places, own, strict=True):
@@ -115,7 +115,7 @@ def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:
             box = ElementTree.SubElement(thing, "bndbox")
             most = (picture.width, picture.height) * 2
             for name, side, last in zip(("xmin", "ymin", "xmax", "ymax"), place.box, most, strict=True):
-                _add(box, name, min(max(round(side) + 1, 1), last))  # the first pixel is 1
+                _add(box, name, min(max(round(side) + 1, 1), last))  # the first pixel has number 1
         ElementTree.indent(root)
         text = ElementTree.tostring(root, "unicode") + "\n"
         yield f"Annotations/{_stem(picture)}.xml", text.encode("utf-8", "backslashreplace")

@@ -13,13 +13,13 @@ from matching.output.folders import write_whole
 from matching.pictures.encoding import FOR_TRAINING, encode_jpeg
 from matching.video.reading import open_video
 
-FOLDER = "frames"  # in the folder for the labels
-DONE = "frames.json"  # written last: says from which video the frames come
+FOLDER = "frames"  # inside the folder for the labels
+DONE = "frames.json"  # written last; says from which video the frames come
 NAME = re.compile(r"frame\d{6,}\.jpg|" + re.escape(DONE))
 
 
 def save_frames(video: Path, out: Path, every: float) -> Path:
-    """Write a frame every `every` seconds of a video, unless they are there; return their folder."""
+    """Write a frame of a video every `every` seconds, unless the frames exist; return their folder."""
     folder, told = out / FOLDER, {"content": compute_digest(video), "every": every}
     kept = _read(folder)
     if kept == told:

@@ -1,4 +1,4 @@
-"""Labels of one result as files: the places where a picture shows one or more things of another picture."""
+"""Labels of one result as files: the places where a picture shows things of another picture."""
 
 from matching.labels import formats
 from matching.labels.places import Place, choose_places, find_places

@@ -1,4 +1,4 @@
-"""The places where a picture shows things, and the choice among places that overlap."""
+"""Places where a picture shows things, and the choice among those that overlap."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Place:
     score: float
     confidence: str | None
     rank: float  # decides which of several overlapping places is kept
-    whole: bool = True  # False if it shows only a part, which other things may have, too
+    whole: bool = True  # False if it shows only a part, which other things may also have
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -37,7 +37,7 @@ class Place:
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Place:
-        """Restore a place from JSON of its `dataclasses.asdict`."""
+        """Restore a place from the JSON of its `dataclasses.asdict`."""
         return cls(**{**told, "polygon": tuple((x, y) for x, y in told["polygon"])})
 
 
@@ -61,7 +61,7 @@ def find_places(
 
 
 def choose_places(places: Sequence[Place]) -> list[Place]:
-    """Choose among places that overlap: whole things before parts, then those of the highest rank."""
+    """Choose among places that overlap: whole things before parts, then the highest rank first."""
     chosen: list[Place] = []
     shapes: list[Any] = []
     for place in sorted(places, key=lambda p: (not p.whole, -p.rank, p.name, p.polygon)):
@@ -73,7 +73,7 @@ def choose_places(places: Sequence[Place]) -> list[Place]:
 
 
 def _is_same(place: Place, shape: Any, other: Place, taken: Any) -> bool:
-    """Whether a place equals a chosen one (intersection over union above 0.5), or is part of it."""
+    """Whether a place equals a chosen one (intersection over union above 0.5), or is a part of it."""
     common = shapely.area(shapely.intersection(shape, taken))
     union = shapely.area(shape) + shapely.area(taken) - common
     is_part = other.whole and not place.whole and is_mostly_within(shape, taken)

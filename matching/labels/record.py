@@ -1,6 +1,7 @@
 """The record of a run, labels.jsonl: the references, a line for each picture, and the user's decisions.
 
-Lines are only appended, and at once, so that a stopped run can continue; an unfinished last line is ignored.
+Lines are only appended, each as soon as it is known, so that a stopped run can continue. An unfinished last
+line is ignored.
 """
 
 import json
@@ -22,7 +23,7 @@ REMEDY = "choose another --out, or remove the folder"
 class LabelledPicture:
     """A picture and the places where it shows things."""
 
-    id: int  # in the run
+    id: int  # number in the run
     name: str  # path in the folder, with / as separator
     content: str | None  # SHA-256 of its file; None if it can't be read
     width: int = 0  # pixels, as displayed
@@ -36,11 +37,11 @@ class Record:
     """The content of a record."""
 
     path: Path
-    head: dict[str, Any]  # the references of the run, and its settings
+    head: dict[str, Any]  # the references and the settings of the run
     pictures: dict[str, LabelledPicture] = field(default_factory=dict)  # the latest line of each, by name
-    # by content of the file and number of the place: True if the user accepted it, False if dropped
+    # by content of the file and number of the place: True if the user accepted it, False if it was dropped
     verdicts: dict[tuple[str, int], bool] = field(default_factory=dict)
-    written: dict[str, list[str]] = field(default_factory=dict)  # SHA-256 by label file
+    written: dict[str, list[str]] = field(default_factory=dict)  # SHA-256 digests by label file
 
     def add_picture(self, picture: LabelledPicture) -> None:
         """Add a picture."""
@@ -55,7 +56,7 @@ class Record:
         self._add({"written": dict(digests)})
 
     def is_label(self, picture: LabelledPicture, place: int) -> bool:
-        """Test whether a place is a label: accepted, or a whole thing that was not dropped."""
+        """Test whether a place is a label: it was accepted, or it is a whole thing that was not dropped."""
         return self.verdicts.get((str(picture.content), place), picture.places[place].whole)
 
     def _take(self, told: dict[str, Any]) -> None:
@@ -83,7 +84,7 @@ class Record:
 
 
 def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
-    """Begin the record of a folder, or continue that of an earlier run."""
+    """Begin the record of a folder, or continue the record of an earlier run."""
     path, wanted = folder / NAME, json.loads(json.dumps(head))
     try:
         others = sorted(entry.name for entry in folder.iterdir() if not are_frames(entry))

@@ -1,6 +1,6 @@
 """References: whole pictures, parts that masks show, or parts that existing labels outline.
 
-Label files measure pixels from the corner of the top-left pixel, this program from its centre.
+Label files measure pixels from the corner of the top-left pixel, but this program measures from its centre.
 """
 
 import json
@@ -34,7 +34,7 @@ class Reference:
     path : str
         The picture.
     polygon : tuple of (float, float), optional
-        Its outline in the picture, pixels, (0, 0) is the centre of the top-left pixel; by default, the thing
+        Its outline in the picture, pixels; (0, 0) is the centre of the top-left pixel. By default, the thing
         is the whole picture, or what the mask shows.
     mask : str, optional
         A picture of the same size, white where the thing is.
@@ -67,19 +67,19 @@ def read_references(
         Pictures, each a class with the name of its file; folders of pictures, each folder a class; and
         label files: COCO's or LabelMe's .json, or YOLO's .txt.
     masks : sequence of Path
-        One mask for each picture, in the same order; or none.
+        One mask for each picture, in the same order, or no masks at all.
     folder : Path, optional
-        Where else the pictures of label files may be.
+        Another folder in which the pictures of label files may be.
 
     Returns
     -------
     tuple of Reference
-        At least one.
+        The references, at least one.
 
     Raises
     ------
     InputError
-        A file is missing or holds no labels, or there are not as many masks as pictures.
+        A file is missing or holds no labels, or the numbers of masks and pictures differ.
     """
     found: list[Reference] = []
     left = list(masks)
@@ -186,7 +186,7 @@ def _read_yolo_names(path: Path) -> list[str]:
 
 
 def _find_near(path: Path, name: str) -> Path | None:
-    """A file beside the labels or in one of the two folders above."""
+    """Find a file beside the labels or in one of the two folders above."""
     return next(
         (folder / name for folder in list(path.resolve().parents)[:3] if is_file(folder / name)), None
     )
@@ -198,7 +198,7 @@ def _read(path: Path) -> str:
 
 def _find_yolo_picture(path: Path, others: Sequence[Path]) -> str:
     folders = [path.parent, path.parent / "images"]
-    parts = path.absolute().parts  # the command may run in the folder labels itself
+    parts = path.absolute().parts  # the command may run inside the folder labels
     inside: tuple[str, ...] = ()
     if "labels" in parts:
         at = len(parts) - 1 - parts[::-1].index("labels")
@@ -216,8 +216,9 @@ def _find_yolo_picture(path: Path, others: Sequence[Path]) -> str:
 
 
 def _find_picture(path: Path, name: str, others: Sequence[Path]) -> str:
-    """The picture that a label file names: beside the file or in images, here or in the folder above, or in
-    another folder.
+    """Find the picture that a label file names.
+
+    It may be beside the file or in images, here or in the folder above, or in another folder.
     """
     name = str(name).replace("\\", "/")
     near = path.parent, path.parent / "images", path.parent.parent, path.parent.parent / "images"

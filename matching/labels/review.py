@@ -47,12 +47,12 @@ class Review(ThreadingHTTPServer):
 
     @cached_property
     def pictures(self) -> list[LabelledPicture]:
-        """The pictures that can be used, with all their places."""
+        """The pictures that can be used, with all of their places."""
         found = (self.labels.record.pictures[name] for name in self.labels.names)
         return [picture for picture in found if picture.error is None]
 
     def list_proposals(self) -> list[dict[str, Any]]:
-        """List all places: whole things, then parts, in each case the least sure first."""
+        """List all places: whole things, then parts, the least sure of each first."""
         record = self.labels.record
         proposals = [
             {
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers |= {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
         for name, value in (headers | {"Referrer-Policy": "no-referrer"}).items():
             self.send_header(name, value)
-        with suppress(ConnectionError):  # the page has moved on to another picture
+        with suppress(ConnectionError):  # the page has moved on to another picture already
             self.end_headers()
             self.wfile.write(content)
 

@@ -32,7 +32,7 @@ from matching.pipelines.pair import match_described
 from matching.settings import EVERY, LABEL_FORMATS
 
 SINGLE = ("coco", "csv")  # formats with a single file
-KEPT, KEPT_PICTURES = 256, 8  # number of references whose features, or pixels, are kept in memory
+KEPT, KEPT_PICTURES = 256, 8  # numbers of references whose features, and whose pixels, are kept in memory
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Labels:
         return list(files)
 
     def _is_due(self, name: str, digest: str) -> bool:
-        """Whether a file is missing or not as it should be; raises InputError if it is not ours."""
+        """Whether a file must be written; raise InputError if a file of another origin is in the way."""
         there = compute_digest(self.out / name)
         if there is None and os.path.lexists(self.out / name):
             raise InputError(f"{self.out / name}: can't be replaced; choose another --out, or remove it")
@@ -106,17 +106,17 @@ def label_pictures(
 ) -> Labels:
     """Find things in all pictures of a folder, or in frames of a video, and write their labels.
 
-    A run that was stopped continues where it stopped; pictures whose files have changed are searched again.
+    A run that was stopped continues where it stopped. Pictures whose files have changed are searched again.
 
     Parameters
     ----------
     references : sequence of Reference
-        The things; several of one class are pictures of one thing.
+        The things; several references of one class are pictures of one thing.
     folder : Path
-        The folder of the pictures, or a video; its frames are written into the folder `frames` of `out`,
-        and count as consecutive.
+        The folder of the pictures, or a video, whose frames are written into the folder `frames` of `out` and
+        count as consecutive.
     out : Path
-        The folder for the labels, made if missing.
+        The folder for the labels, which is created if missing.
     config : MatchConfig
         The settings.
     cache : FeatureCache
@@ -132,7 +132,7 @@ def label_pictures(
     jobs : int, optional
         Processes at a time; by default, one for each processor.
     progress : callable
-        Like tqdm.
+        A function like `tqdm.tqdm`.
 
     Returns
     -------

@@ -8,11 +8,11 @@ import scipy
 
 from matching.labels.places import Place
 
-GAP = 5  # frames in which a thing may be missed
+GAP = 5  # the most frames in a row in which a thing may be missed
 
 
 def sort_frames(names: Sequence[str]) -> list[int]:
-    """Sort the names of frames by the numbers in them -> rows in order."""
+    """Sort the names of frames by the numbers in them -> rows in this order."""
 
     def key(row: int) -> list[tuple[int, str]]:
         return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", names[row])]
@@ -45,7 +45,7 @@ def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
 
 
 def _distance(a: Place, b: Place) -> float:
-    """The distance of two places in sizes of the thing; infinite if they show different things."""
+    """The distance of two places, in sizes of the thing; infinite if they show different things."""
     if a.name != b.name:
         return np.inf
     low, high = np.array([a.box, b.box]).reshape(2, 2, 2).swapaxes(0, 1)

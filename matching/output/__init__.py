@@ -1,1 +1,1 @@
-"""What is written: result files, figures, exports, HTML."""
+"""What is written: result files, figures, exports, and HTML pages."""

@@ -1,8 +1,8 @@
-"""Moves the new files of a run into a folder, in place of older ones: all of them, or none.
+"""Moving the new files of a run into a folder, in place of older ones: all of them, or none.
 
-The new files are complete in a separate folder, with a journal of what they replace. One rename marks that
-folder as decided; then its files are moved one by one. The next run finishes an interrupted one. If a move
-fails, earlier ones are undone.
+The new files are first completed in a separate folder, with a journal of what they replace. One rename marks
+that folder as decided; then its files are moved one by one. If this is interrupted, the next run finishes it.
+If a move fails, the earlier moves are undone.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def move_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable
 
 
 def finish_earlier_run(folder: Path) -> None:
-    """Finish moving the files of a run that was decided, and remove what other runs left."""
+    """Finish moving the files of a decided run, and remove what other runs have left."""
     all_decided: list[Path] = []
     with suppress(OSError):  # a folder that can't be listed holds nothing to finish
         all_decided = sorted(folder.glob(f".*{DECIDED}"))
@@ -72,7 +72,7 @@ def compute_digest(path: Path) -> str | None:
 
 
 def _read_journal(decided: Path) -> tuple[list[str], dict[str, str | None]]:
-    """Names of the new files, and the SHA-256 of those they replace; empty if another process finished."""
+    """Names of the new files, and SHA-256 of those that they replace; empty if another process finished."""
     try:
         told = json.loads((decided / JOURNAL).read_bytes())
         new, there = told["new"], told["there"]

@@ -1,9 +1,9 @@
-"""Results in the formats of other programs: a COLMAP database, hloc's HDF5 files, CSV.
+"""Results in the formats of other programs: a COLMAP database, hloc's HDF5 files, and CSV.
 
-Match i is keypoint i of both images; a place in several matches is listed several times, since neither COLMAP
-nor hloc allows a keypoint two partners in one image. COLMAP and hloc use pixels of the file as stored,
-without EXIF orientation; COLMAP's centre of the top-left pixel is (0.5, 0.5). CSV uses displayed pixels, like
-matches.npz.
+Match i joins keypoint i of both images; a place in several matches is listed several times, since neither
+COLMAP nor hloc allows a keypoint to have two partners in one image. COLMAP and hloc use pixels of the file as
+stored, without EXIF orientation; in COLMAP, the centre of the top-left pixel is (0.5, 0.5). CSV uses
+displayed pixels, like matches.npz.
 """
 
 import csv
@@ -33,10 +33,10 @@ IMAGE_IDS = 1, 2
 MAX_IMAGES = 2**31 - 1  # the id of a pair is MAX_IMAGES id0 + id1
 SIMPLE_RADIAL = 2  # COLMAP's camera model with parameters f, cx, cy, k
 FOCAL_LENGTH = 1.2  # times the longer side, as COLMAP assumes for unknown cameras
-MAX_ERROR = 4.0  # pixels, of an inlier in COLMAP
+MAX_ERROR = 4.0  # pixels: largest error of an inlier in COLMAP
 MOST = 0.8  # share of an object's matches that a geometry must explain to be written
 
-# The tables of COLMAP 3.9, which later versions bring up to date when they open the file.
+# The tables of COLMAP 3.9; later versions bring them up to date when they open the file.
 SCHEMA = f"""
 CREATE TABLE cameras (camera_id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, model INTEGER NOT NULL,
     width INTEGER NOT NULL, height INTEGER NOT NULL, params BLOB, prior_focal_length INTEGER NOT NULL);
@@ -180,7 +180,7 @@ def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) 
 
 
 def _two_view_geometry(images: list[StoredImage], result: Matches) -> TwoViewGeometry:
-    """`two_view_geometry` of a result; several objects are multiple geometries."""
+    """The `two_view_geometry` of a result; several objects give the configuration of multiple geometries."""
     if len(result.objects) != 1:
         return (Geometry.MULTIPLE if result.objects else Geometry.DEGENERATE), None, None
     turned = images[1].turn @ result.objects[0].transform @ np.linalg.inv(images[0].turn)

@@ -1,4 +1,4 @@
-"""Names of the formats that results can be exported to, and of their files."""
+"""Names of the formats to which results can be exported, and of their files."""
 
 FILES = {
     "colmap": ("database.db",),

@@ -1,4 +1,4 @@
-"""The content of the result files. Each is written under another name, then renamed when complete."""
+"""The content of the result files. Each is written under another name, and renamed when complete."""
 
 import io
 import math
@@ -79,7 +79,7 @@ def write_results(
     inputs: Sequence[str] | None = None,
     others: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write all results of a run into a folder, or none, in place of an earlier run's files."""
+    """Write all results of a run into a folder, or none of them, in place of an earlier run's files."""
     deformations: dict[int, Deformation] = {}
     if warp:
         from matching.matches import object_deformation
@@ -91,7 +91,7 @@ def write_results(
         yield "matches.npz", encode_npz(result)
         yield from (others or {}).items()
         if figure:
-            # the drawing is no longer needed once it is a file
+            # once it is a file, the drawing is no longer needed
             drawn = draw_result(picture0, picture1, result, explain=explain)
             yield "matches.png", opencv.encode_png(drawn, overwrite=True)
             del drawn
@@ -132,7 +132,7 @@ def encode_manifest(told: Mapping[str, Any], digests: Mapping[str, str]) -> byte
 def _draw_warps(
     picture0: Picture, picture1: Picture, result: Matches, deformations: Mapping[int, Deformation]
 ) -> Iterator[tuple[int, dict[str, Bytes]]]:
-    """The number and drawings of one object after another, because all together need much memory."""
+    """Yield the number and the drawings of one object after another: all together need much memory."""
     for number, deformation in deformations.items():
         from matching.output.figures.warping import draw_object
 
@@ -240,7 +240,7 @@ def summarise(
 
 
 def _count_digits(result: Matches) -> int:
-    """Decimal places: two for pixels, more if the unit of given matches is larger."""
+    """The number of decimal places: two for pixels, more if the unit of given matches is larger."""
     sizes = [np.ptp(outline, axis=0).max() for o in result.objects for outline in (o.outline0, o.outline1)]
     least = min((size for size in sizes if size > 0), default=1000.0)
     return max(2, 3 - math.floor(math.log10(least)))

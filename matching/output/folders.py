@@ -1,4 +1,4 @@
-"""A folder of results: finds which of its files are ours, and writes all files of a run or none.
+"""A folder of results: finding which of its files are ours, and writing all files of a run, or none.
 
 A file is ours if matches.json lists it with its SHA-256: nothing else is ever replaced or removed.
 """
@@ -21,7 +21,7 @@ from matching.output.commit import compute_digest, finish_earlier_run, move_file
 from matching.pictures.names import is_file
 
 MANIFEST = "matches.json"
-GENERATOR = b'<meta name="generator" content="gdl-match'  # in the first lines of all pages
+GENERATOR = b'<meta name="generator" content="gdl-match'  # in the first lines of all our pages
 Content = bytes | Callable[[Path], None]  # content of a file, or a function that writes it to a path
 
 
@@ -123,7 +123,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def write_files(
     folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, Any]], bytes]
 ) -> None:
-    """Write all files (name, bytes or callable) into a folder, in place of an earlier run's, or none."""
+    """Write all files (name: bytes or callable) into a folder, in place of an earlier run's, or none."""
     digests: dict[str, Any] = {}
     try:
         with make_temporary_folder(folder) as part:
@@ -161,7 +161,7 @@ def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterabl
 
 @contextmanager
 def make_temporary_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder beside another one, or inside it if that exists, and remove it at the end."""
+    """Make a folder beside another one, or inside the other one if it exists, and remove it at the end."""
     made = _make(folder.parent) if not folder.exists() else []
     part = name_part(folder if folder.exists() else folder.parent)
     try:

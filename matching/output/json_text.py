@@ -1,4 +1,4 @@
-"""JSON that is easy to read: one entry per line, and all numbers of an outline or a matrix on one line."""
+"""JSON that is easy to read: one entry per line, with all numbers of an outline or a matrix on one line."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def json_text(value: Any, depth: int = 0) -> str:
-    """Format a value as JSON, every list without objects on one line; `depth` spaces of indentation."""
+    """Format a value as JSON, with every list without objects on one line, indented by `depth` spaces."""
     if isinstance(value, dict) and value:
         entries = [f"{json.dumps(key)}: {json_text(entry, depth + 1)}" for key, entry in value.items()]
         return _block("{", entries, "}", depth)

@@ -20,7 +20,7 @@ def outline_place(found: MatchedObject, size: tuple[int, int] | None, *, frame: 
 
 
 def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
-    """Cut a polygon (k, 2) at the edges of a picture of known size: its largest part inside, if any."""
+    """Cut off a polygon (k, 2) at the edges of a picture of known size; keep the largest part inside."""
     shape = shapely.Polygon(polygon)
     if size is None or not shape.is_valid:
         return polygon

@@ -1,7 +1,7 @@
-"""What results depend on besides pictures and settings: the versions of programs, and the processor.
+"""What results depend on, besides pictures and settings: the versions of programs, and the processor.
 
-Equal programs on one kind of processor give equal results, bit by bit. OpenCV's code rounds differently on
-each generation of processors, so that it finds different features.
+Equal programs on one kind of processor give equal results, bit by bit. On each generation of processors,
+OpenCV's code rounds differently, so that it finds different features.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "p
 
 @dataclass(frozen=True)
 class Origin:
-    """The programs and the machine that something was computed with."""
+    """The programs and the machine with which something was computed."""
 
     programs: Mapping[str, str]  # as `programs` returns them
     machine: str
@@ -45,7 +45,7 @@ def _sources_digest() -> str:
     return digest.hexdigest()
 
 
-SOURCES = _sources_digest()  # at import: later the files may differ from those that this process runs
+SOURCES = _sources_digest()  # at import, because later the files may differ from those that this process runs
 
 
 @cache
@@ -73,13 +73,13 @@ def origin() -> Origin:
 
 
 def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """Name the programs that differ, with both versions: "" if all are equal."""
+    """Name the programs that differ, with both versions; "" if all are equal."""
     names = [name for name in {**made_with, **here} if made_with.get(name) != here.get(name)]
     return ", ".join(f"{name} {made_with.get(name, '-')} (here {here.get(name, '-')})" for name in names)
 
 
 def as_text(values: Mapping[str, object]) -> str:
-    """Write a mapping as JSON, equal for equal mappings."""
+    """Write a mapping as JSON; equal mappings give equal text."""
     return json.dumps(values, sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""Results in words: a table with one line per object, and the things found in several places."""
+"""Results in words: a table with one line per object, and the things found at several places."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOTHING_TWICE = "no repeated objects found"
 
 
 def format_table(result: Matches, name: str = "picture 0") -> str:
-    """Format the objects as a table, one line each, and the things found in several places."""
+    """Format the objects as a table, one line each, and the things found at several places."""
     if not result.objects:
         return NOTHING
     lines = align_columns([HEADER, *(format_object(found) for found in result.objects)], left=(3, 6))
@@ -63,7 +63,7 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
 
 
 def _count_digits(found: MatchedObject) -> int:
-    """Decimal places: none for pixels, some if the unit of given matches is larger."""
+    """The number of decimal places: none for pixels, some if the unit of given matches is larger."""
     outline = found.outline1
     size = float((outline.max(axis=0) - outline.min(axis=0)).max()) if len(outline) else 0.0
     return max(0, 2 - math.floor(math.log10(size))) if 0 < size < 10 else 0
@@ -120,11 +120,11 @@ def format_percent(share: float) -> str:
 def describe_things(
     objects: Sequence[MatchedObject], name: str, things: Sequence[Thing] = (), *, single: bool = False
 ) -> list[str]:
-    """Describe the copies of picture 0 `name`, or the things found in several places, one per line.
+    """Describe the copies of picture 0, `name`, or the things found at several places, one per line.
 
-    If the whole of picture 0 is there, counts its copies and the places that share a part of it. Otherwise
-    lists each thing with its number of places and objects; a single thing has the name of picture 0.
-    A single copy is described only with `single`, because the only row of the table says it as well.
+    If the whole of picture 0 was found, its copies are counted, and the places that share a part of it.
+    Otherwise, each thing is listed with its number of places and its objects; a single thing has the name of
+    picture 0. A single copy is described only with `single`, because the only row of the table says the same.
     """
     if any(found.is_whole for found in objects):
         return _describe_copies(objects, name, single)
@@ -143,7 +143,7 @@ def describe_things(
 
 
 def _describe_copies(objects: Sequence[MatchedObject], name: str, single: bool) -> list[str]:
-    """A line of the copies and the other places."""
+    """A line about the copies and the other places."""
     from matching.objects.copies import count_copies
 
     found = count_copies(objects)
@@ -197,7 +197,7 @@ def may_look_harder(result: Matches) -> bool:
 
 
 def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:
-    """Explain why pictures can't have an object: too few features, or too few candidates."""
+    """Explain why pictures can't have an object in common: too few features, or too few candidates."""
     if result.objects or result.config is None or result.n_features is None:
         return []
     least = result.config.objects.min_matches if result.config.way.is_tested else 0
@@ -217,7 +217,7 @@ def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "pi
 def hint_at_rejected(
     result: Matches, word: Callable[[str], str] = str, more: str = "--explain lists all groups"
 ) -> list[str]:
-    """A line on the largest rejected group, or on the candidates, if there is no object at all.
+    """A line about the largest rejected group, or about the candidates, if there is no object at all.
 
     `word` rephrases a hint at options of the command, or gives "" for what can't be tried; `more` says where
     all groups are listed.
@@ -234,19 +234,20 @@ def hint_at_rejected(
 
 
 def _hint_at_dropped(result: Matches, word: Callable[[str], str]) -> list[str]:
-    """A line on the stage that dropped most candidates, if there are any."""
+    """A line about the stage that dropped the most candidates, if any were dropped."""
     from matching.grouping.rejections import REASONS
 
     counts = count_dropped(result)
     if not counts or explain_nothing(result):
         return []
     stage = max(counts, key=lambda stage: counts[stage])
-    dropped = f"{counts[stage]} of {count(len(result.cluster), 'candidate')} were dropped"
+    was = "was" if counts[stage] == 1 else "were"
+    dropped = f"{counts[stage]} of {count(len(result.cluster), 'candidate')} {was} dropped"
     return ["; ".join(filter(None, (f"{dropped}: {REASONS[stage].text}", word(REASONS[stage].hint))))]
 
 
 def explain_rejected(result: Matches) -> list[str]:
-    """Explain in lines which groups of matches were rejected, where they are, and why."""
+    """Explain, in lines, which groups of matches were rejected, where they are, and why."""
     groups = align_columns([REJECTED_HEADER, *list_rejected(result)], left=(4, 7))
     return [*(groups if result.rejected else ["no group of matches was rejected"]), *_list_dropped(result)]
 

@@ -1,1 +1,1 @@
-"""A local web page: two pictures in, the objects that both show out."""
+"""A local web page that takes two pictures and shows the objects that both show."""

@@ -43,7 +43,7 @@ OWN = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'"
 )
 PAGE_POLICY = f"{OWN}; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-# The report's script is in the page. It has an opaque origin, so it can reach nothing here.
+# The report's script is in its page. The page has an opaque origin, so the script can reach nothing here.
 REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline';"
     " script-src 'unsafe-inline'; frame-ancestors 'self'"
@@ -196,7 +196,7 @@ def name_download(names: Sequence[str], name: str) -> str:
 
 
 def _file(path: Path, shown: str) -> Response:
-    """A file as an answer, named `shown`, opened first so that a failure can be reported."""
+    """A file as an answer, named `shown`; it is opened first, so that a failure can be reported."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -214,7 +214,7 @@ def _file(path: Path, shown: str) -> Response:
 
 
 class _OpenFile(StreamingResponse):
-    """The content of an open file, which is closed afterwards even if the client goes away."""
+    """The content of an open file, which is closed afterwards, even if the client goes away."""
 
     def __init__(self, file: BinaryIO, **options: Any) -> None:
         super().__init__(iter(partial(file.read, CHUNK), b""), **options)
@@ -228,7 +228,7 @@ class _OpenFile(StreamingResponse):
 
 
 def _check_origin(request: Request) -> None:
-    """Raise Refusal for requests from pages of other sites: browsers state the origin."""
+    """Raise Refusal for requests from pages of other sites, by the origin that browsers state."""
     origin, host = request.headers.get("origin"), request.headers.get("host")
     if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
         raise Refusal(403, "requests from other sites are not accepted")

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol, with limits on the number of connections and on the time each may take."""
+"""uvicorn's HTTP protocol, with limits on the number of connections and on the time that each may take."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def limited_protocol(limits: Limits) -> partial[LimitedProtocol]:
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP/1.1 in which every connection has a time limit, and a new one may replace the longest idle one."""
+    """HTTP/1.1 with a time limit for every connection; a new connection may replace the longest idle one."""
 
     def __init__(self, *args: Any, limits: Limits, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -80,7 +80,7 @@ class LimitedProtocol(H11Protocol):
         self._cut_after(self._exchange_ends - self.loop.time())
 
     def shutdown(self) -> None:
-        """Give an exchange in progress a few seconds, because the server ends."""
+        """Give an exchange in progress only a few seconds more, because the server ends."""
         self._cut_after(FAREWELL_SECONDS)
         self._farewell = True
         try:

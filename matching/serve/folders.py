@@ -10,7 +10,7 @@ from typing import IO
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock
-except ImportError:  # Windows: files of a killed server stay
+except ImportError:  # on Windows, files of a killed server stay
     flock = None  # type: ignore[assignment]
 
 PREFIX = "gdl-match-serve-"
@@ -19,7 +19,7 @@ YOUNG = 60.0  # seconds during which a folder without a lock may still be in the
 
 
 class ServerFolder:
-    """A folder of this process among the temporary files; making it may raise OSError."""
+    """A folder of this process among the temporary files; creating it may raise OSError."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -31,7 +31,7 @@ class ServerFolder:
         _hold(self._lock)
 
     def remove(self) -> None:
-        """Remove the folder with all that is in it."""
+        """Remove the folder and everything in it."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._lock.close()
 

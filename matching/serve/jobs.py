@@ -39,9 +39,9 @@ class Job:
     id: str  # can't be guessed
     folder: Path  # of its uploads and results
     state: str = "uploading"  # "uploading", "waiting", "running", "done" or "failed"
-    names: list[str] = field(default_factory=list)  # of the pictures, one or two
+    names: list[str] = field(default_factory=list)  # names of the one or two pictures
     upload: Upload = field(default_factory=Upload)
-    stage: tuple[str, int, int] = ("read", 0, 1)  # name of the stage, stages that have ended, all stages
+    stage: tuple[str, int, int] = ("read", 0, 1)  # name of the stage, how many have ended, how many there are
     settings: dict[str, Any] = field(default_factory=dict)  # of the match, by their names in MatchConfig
     told: str | None = None  # a few words about what was found
     lines: list[str] = field(default_factory=list)  # more about what was found
@@ -54,7 +54,7 @@ class Job:
 
 
 class Jobs:
-    """All matches of a server; everything but reading and matching pictures happens in one event loop."""
+    """All matches of a server; everything except reading and matching pictures happens in one event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -71,7 +71,7 @@ class Jobs:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Jobs]:
-        """Carry out matches; afterwards no process or file is left, even if an earlier server was killed."""
+        """Carry out matches; afterwards, no process or file is left, even if an earlier server was killed."""
         remove_abandoned()
         workers = [Worker("match", self.limits.match_memory) for _ in range(self.limits.jobs)]
         self._duties = {f"match ({k})": partial(self._match_for_ever, w) for k, w in enumerate(workers)}
@@ -92,8 +92,8 @@ class Jobs:
     async def slot(self) -> AsyncIterator[Job]:
         """Make a new Job with its folder.
 
-        Inside, the caller writes the uploads and sets the names. Afterwards the job waits for its turn, or is
-        deleted if there was an error.
+        Inside the context, the caller writes the uploads and sets the names. Afterwards, the job waits for
+        its turn, or is deleted if there was an error.
         """
         self._keep_working()
         waiting = self._count("waiting")
@@ -129,7 +129,7 @@ class Jobs:
             raise Refusal(*refused)
 
     def _has_room_for_upload(self) -> bool:
-        """Whether another upload may begin; if necessary, a very slow one is dropped."""
+        """Whether another upload may begin; if necessary, a very slow one is dropped for it."""
         uploads = [job for job in self._jobs.values() if job.state == "uploading"]
         if len(uploads) < self.limits.queue:
             return True
@@ -192,7 +192,7 @@ class Jobs:
         return sum(job.state in states for job in self._jobs.values())
 
     def _existing_root(self) -> Path:
-        """The folder of all other folders, made again if somebody deleted it."""
+        """The folder of all other folders, created again if somebody deleted it."""
         if self._root is None or not self._root.path.is_dir():
             if self._root is not None:
                 self._root.remove()
@@ -229,7 +229,7 @@ class Jobs:
                 job.task = asyncio.create_task(self._match(job, worker))
                 await job.task
             except asyncio.CancelledError:
-                if job.id in self._jobs or not self._duties:  # more than the match was stopped
+                if job.id in self._jobs or not self._duties:  # not only the match was stopped
                     raise
             except Exception:
                 log.exception("match failed")
@@ -260,7 +260,7 @@ class Jobs:
                 job.error = "the program failed on these pictures; the server's log says where"
 
     async def _ask(self, worker: Worker, request: dict[str, Any], note: Callable[[Any], None]) -> Any:
-        """The answer of a worker; starts its process, with retries, because a lack of resources may pass."""
+        """The answer of a worker; starting its process is retried, because a lack of resources may pass."""
         tries = 1
         while True:
             try:

@@ -27,12 +27,12 @@ class Limits:
     keep: int = 50  # results at a time; if there are more, the oldest are deleted
     keep_bytes: int = 1_000_000_000
     connections: int = 64  # at a time; a new one replaces the one that has waited longest for a request
-    header_seconds: float = 10.0  # from opening a connection to the end of a request's header
+    header_seconds: float = 10.0  # from the opening of a connection to the end of a request's header
     exchange_seconds: float = 240.0
 
     @property
     def match_memory(self) -> int:
-        """Bytes of address space that the process of a match may take."""
+        """The number of bytes of address space that the process of a match may take."""
         return BASE_MEMORY + 2 * self.pixels * PIXEL_MEMORY + default_threads() * THREAD_MEMORY
 
 

@@ -9,7 +9,7 @@ WINDOW = 60.0  # ... in this many seconds
 
 
 class Sparing(logging.Filter):
-    """Lets a few records a minute through per line of code and exception; the next one counts the others."""
+    """Lets a few records a minute through per line of code and exception; the next counts those left out."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 SCRIPT = Path(__file__).with_name("worker.py")
-START_SECONDS = 60.0  # loading `matching` takes one or two, or more from a slow disk
+START_SECONDS = 60.0  # loading `matching` takes one or two seconds, or more from a slow disk
 END_SECONDS = 5.0  # a killed process is gone at once, unless the system itself hangs
 TRIES = 3  # attempts at a request whose process died before it began
 
@@ -96,7 +96,7 @@ async def _answer(
 ) -> Any:
     assert process.stdin is not None and process.stdout is not None
     begun = False
-    with suppress(ConnectionError, ValueError):  # the process ends, or sends no valid message
+    with suppress(ConnectionError, ValueError):  # the process ended, or sent no valid message
         process.stdin.write(line)
         await process.stdin.drain()
         while said := await process.stdout.readline():

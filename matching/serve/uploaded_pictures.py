@@ -21,7 +21,7 @@ from matching.pipelines.pair import list_stages, match_pictures
 from matching.pipelines.repeats import NAMES, find_repeats_in_picture
 from matching.result import MatchResult
 
-WARPED = 8  # objects that the report warps: each takes a second
+WARPED = 8  # number of objects that the report warps: each takes a second
 # What the page offers instead of options of the command. Hints at other options or Python are left out.
 FIELDS = {
     "--max-matches 6000": "6000 in “Maximum candidates”",
@@ -55,7 +55,7 @@ def match_uploads(
 
 
 def _describe(result: MatchResult, pictures: list[Picture], config: MatchConfig) -> list[str]:
-    """The lines of the page below the first: counts, or why there is nothing, and the matched size."""
+    """The lines of the page below the first: counts, or why nothing was found, and the matched size."""
     lines, distinct = list[str](), pictures[: 1 if result.of_one else 2]
     if result.of_one and result.things:
         lines.append(words.describe_repeats(result))
@@ -104,7 +104,7 @@ def _match(
 
 
 def _choose_exports(result: MatchResult, pictures: list[Picture]) -> tuple[str, ...]:
-    """Matches as a table, and for COLMAP, which requires two pictures with different names."""
+    """Choose matches as a table, and for COLMAP, which requires two pictures with different names."""
     if not result.of_one:
         with suppress(InputError):
             check_formats(("colmap",), pictures)

@@ -1,6 +1,6 @@
 """Receiving one picture or two: never more bytes than allowed, and nothing but these files.
 
-Of the client's description of a file, only the name is used, and only to show it.
+Of a client's description of a file, only the name is used, and only to show it.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ class Upload:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it may be dropped for another upload."""
+        """Whether the upload may be dropped for another one."""
         return time.monotonic() - self._began > GRACE and self.rate < SLOW and self._timeout is not None
 
     def give_way(self) -> None:
-        """End the upload: its request is refused."""
+        """End the upload, so that its request is refused."""
         self.gives_way = True
         if self._timeout is not None:
             self._timeout.reschedule(asyncio.get_running_loop().time())
@@ -70,13 +70,13 @@ class Upload:
 async def receive(request: Request, folder: Path, limits: Limits, upload: Upload) -> list[str]:
     """Write the uploads of a request to folder/upload0 and, if there are two, upload1; return their names.
 
-    It may also raise HTTPException, OSError or MemoryError.
+    Besides Refusal, it may raise HTTPException, OSError or MemoryError.
     """
     _check_kind(request)
     try:
         async with upload.limit(limits.upload_seconds):
             return await _store(Request(request.scope, _limit(request, limits, upload)), folder)
-    except ClientDisconnect:  # nobody gets the answer
+    except ClientDisconnect:  # nobody will get the answer
         raise Refusal(400, "the upload was interrupted") from None
 
 
@@ -92,7 +92,7 @@ async def drain(request: Request) -> None:
 
 
 def clean_name(name: str) -> str:
-    """The last part of a file name that a client sent, without unprintable characters; never empty."""
+    """The last part of a file name that a client sent, without unprintable characters, and never empty."""
     last = PurePosixPath(PureWindowsPath(name).name).name
     return "".join(c for c in last if c.isprintable())[-LONGEST_NAME:].strip(". ") or "picture"
 
@@ -128,7 +128,7 @@ def _copy(source: BinaryIO, path: Path) -> None:
 
 
 def _limit(request: Request, limits: Limits, upload: Upload) -> Callable[[], Awaitable[Message]]:
-    """The request's receive(), with Refusal beyond the allowed bytes or after a long pause."""
+    """The request's receive(), which raises Refusal beyond the allowed bytes or after a long pause."""
     too_many = Refusal(413, f"both pictures together may have at most {limits.upload / 1e6:g} MB")
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limits.upload:

@@ -1,9 +1,10 @@
 """The script of a process that reads headers of pictures or matches pictures, separate from the server.
 
-So a file that breaks a decoder, or makes it use all memory or time, breaks nothing else. Requests are lines
-of JSON on standard input, and messages are lines of JSON on standard output: "ready" once, then for each
-request "begun", "stage" whenever a stage ends (the next one, stages done, all stages), and "answer" or
-"failed". No module of the package is imported at the top, because matching takes a second and 150 MB to load.
+So a file that breaks a decoder, or makes it use up all memory or time, breaks nothing else. Requests are
+lines of JSON on standard input, and messages are lines of JSON on standard output: "ready" once, then for
+each request "begun", "stage" whenever a stage ends (the next one, stages done, all stages), and "answer" or
+"failed". No module of the package is imported at the top, because `matching` takes a second and 150 MB to
+load.
 """
 
 import json
@@ -16,7 +17,7 @@ from functools import partial
 from typing import Any
 
 LONGEST_TRACEBACK = 8000  # characters that are sent; the server reads lines of up to 64 kB
-# in the text of errors of OpenCV, or of loading a library
+# texts in errors of OpenCV, and in those of loading a library
 OUT_OF_MEMORY = ("Insufficient memory", "bad_alloc", "failed to map segment")
 
 Tell = Callable[..., None]
@@ -27,7 +28,7 @@ def main(role: str, memory: str) -> None:
     _limit("RLIMIT_AS", int(memory))
     _limit("RLIMIT_CORE", 0)  # a core file would contain the pictures
     tell = partial(_tell, os.dup(1))
-    os.dup2(2, 1)  # output of libraries must not mix with the messages
+    os.dup2(2, 1)  # the output of libraries must not mix with the messages
     carry_out = _match_role() if role == "match" else _check_role()
     tell(ready=True)
     with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
@@ -44,7 +45,7 @@ def main(role: str, memory: str) -> None:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Test whether an error, or one that led to it, says that memory ran out."""
+    """Test whether an error, or an error that led to it, says that memory ran out."""
     while error is not None:
         if isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY):
             return True
@@ -62,7 +63,7 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
     rule = f"a picture may have at most {pixels / 1e6:g} megapixels"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about large pictures, which are refused below
+            warnings.simplefilter("ignore")  # those about large pictures, which are refused below
             width, height = _heic_size(path) or _size(path, readable_formats())
             size = width * height
     except MemoryError:

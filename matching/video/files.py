@@ -24,7 +24,7 @@ FILES = {MANIFEST, SHEET}
 def write_video_results(
     folder: Path, result: VideoResult, names: tuple[str | None, str | None], *, sheet: bool = True
 ) -> None:
-    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or neither if that fails."""
+    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or, on an error, neither."""
 
     def files() -> Iterator[tuple[str, Content]]:
         if sheet and result.appearances:

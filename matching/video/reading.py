@@ -1,4 +1,4 @@
-"""Reads those frames of a video that are searched, one per interval of time."""
+"""Reading those frames of a video that are searched, one per interval of time."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from matching.errors import InputError
 from matching.pictures.decoding import HEAD, MAX_PIXELS
 from matching.pictures.names import check_name
 
-SLACK = 1e-6  # seconds by which times of frames may be off
+SLACK = 1e-6  # seconds by which the times of frames may be off
 # MP4, QuickTime and 3GP (but not HEIC or AVIF); AVI; Matroska and WebM; Flash; Ogg; ASF; MPEG streams.
 KINDS = re.compile(
     rb"....(ftyp(?!mif1|msf1|heic|heix|hevc|heim|heis|avif|avis)|moov|mdat|wide|free|skip)|RIFF....AVI "
@@ -41,9 +41,9 @@ class Video:
     path: Path
     width: int  # of its frames as shown, pixels
     height: int
-    n_frames: int = 0  # read so far
-    seconds: float = 0.0  # up to the last frame read
-    claimed: int = 0  # frames according to the file's header, 0 if it doesn't say
+    n_frames: int = 0  # frames read so far
+    seconds: float = 0.0  # time of the last frame read
+    claimed: int = 0  # frames according to the file's header; 0 if it doesn't say
     reader: VideoReader | None = field(default=None, repr=False)
 
     @property
@@ -52,11 +52,11 @@ class Video:
         return self.n_frames < 0.9 * self.claimed
 
     def frames(self, every: float) -> Iterator[Frame]:
-        """Read on, and yield the first frame in each interval of `every` seconds."""
+        """Read on, yielding the first frame in each interval of `every` seconds."""
         assert self.reader is not None
         due, last = -np.inf, -np.inf
         while (seconds := self.reader.skip()) is not None:
-            if seconds <= last:  # the file has no times, or wrong ones
+            if seconds <= last:  # the file has no times, or wrong times
                 seconds = last + 1 / (self.reader.rate or 25.0)
             number, last = self.n_frames, seconds
             self.n_frames, self.seconds = number + 1, max(seconds, 0.0)
@@ -71,7 +71,7 @@ class Video:
 
 @contextmanager
 def open_video(path: str | PathLike[str]) -> Iterator[Video]:
-    """Open a video; raises InputError if it can't be read, or never ends."""
+    """Open a video; raise InputError if it can't be read, or never ends."""
     check_name(path)
     path = Path(path)
     _check_kind(path)
@@ -90,7 +90,7 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
 
 
 def _check_kind(path: Path) -> None:
-    """Check that a file is a self-contained video, because FFmpeg would follow other kinds anywhere."""
+    """Check that a file is a self-contained video: FFmpeg would follow references in other kinds anywhere."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise InputError(f"{path}: is a pipe or device, not a file, and may never end")

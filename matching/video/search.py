@@ -1,4 +1,4 @@
-"""Searching for a thing in the frames of a video, and the stretches in which it is seen."""
+"""Search for a thing in the frames of a video, and the stretches in which it is seen."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from matching.pipelines.searching import Search
 from matching.settings import EVERY
 from matching.video.reading import SLACK, open_video
 
-GAP = 2  # times `every`: frames further apart belong to two appearances, so one frame may fail in between
+GAP = 2  # times `every`: frames farther apart belong to two appearances, so one frame may fail in between
 WIDTH = 360  # pixels of the kept picture of an appearance, and of a frame on the contact sheet
 Progress = Callable[[float, float, int], object]
 
@@ -32,7 +32,7 @@ class Sighting:
     frame : int
         The frame's number in the video; the first is 0.
     seconds : float
-        When it is shown.
+        The time at which it is shown.
     objects : tuple of MatchedObject
         The objects found; picture 1 is the frame.
     things : tuple of Thing
@@ -52,14 +52,14 @@ class Sighting:
 
 @dataclass(frozen=True, eq=False)
 class Appearance:
-    """A stretch of a video in which the thing is seen; single frames in between may miss it.
+    """A stretch of a video in which the thing is seen; single frames in between may not show it.
 
     Parameters
     ----------
     sightings : tuple of Sighting
-        In their order.
+        In the order of time.
     picture : (h, w, 3) uint8
-        The frame of `best`, reduced.
+        The frame of `best`, reduced in size.
     """
 
     sightings: tuple[Sighting, ...]
@@ -67,17 +67,17 @@ class Appearance:
 
     @property
     def begin(self) -> float:
-        """When it is first seen, seconds."""
+        """The time at which it is first seen, seconds."""
         return self.sightings[0].seconds
 
     @property
     def end(self) -> float:
-        """When it is last seen, seconds."""
+        """The time at which it is last seen, seconds."""
         return self.sightings[-1].seconds
 
     @property
     def best(self) -> Sighting:
-        """The sighting with the highest score, or the first of several with it."""
+        """The sighting with the highest score; of several, the first."""
         return max(self.sightings, key=lambda sighting: sighting.score)
 
 
@@ -88,21 +88,21 @@ class VideoResult:
     Parameters
     ----------
     appearances : tuple of Appearance
-        In their order.
+        In the order of time.
     thing : (int, int)
-        Width and height of its picture.
+        Width and height of the picture of the thing.
     size : (int, int)
         Width and height of the frames.
     n_features : int
         Number of features of the picture of the thing; if it is 0, the thing can't be found.
     n_frames : int
-        Length of the video in frames, as far as it can be read.
+        Length of the video in frames, as far as the video can be read.
     seconds : float
-        Length of the video, as far as it can be read.
+        Length of the video in seconds, as far as the video can be read.
     n_looked_at : int
         Number of frames that were searched.
     every : float
-        Seconds between these frames.
+        Seconds between the frames that were searched.
     ends_early : bool
         Whether less of the video can be read than its header says.
     config : MatchConfig
@@ -165,7 +165,7 @@ def find_in_video(
     Returns
     -------
     VideoResult
-        The same for any number of threads.
+        The result, which is the same for any number of threads.
 
     Raises
     ------

@@ -30,7 +30,7 @@ def refusal(capsys, name, *options):
         ("measure/compare_ransac", ["--copies", "10"], "copies must be in [1, 9] for 1 objects, got 10"),
         ("ablation", ["--pairs", "0"], "--pairs must be at least 1, got 0"),
         ("ablation", ["--jobs", "0"], "--jobs must not be 0, got 0"),
-        ("ablation", ["--variants", "none"], "--variants must be of default, "),
+        ("ablation", ["--variants", "none"], "--variants must be among default, "),
         ("ablation", ["--data", "none"], "none must hold folders with two images and gt.npz, found none"),
         ("measure/compare_ransac", ["--copies", "1", "0"], "--copies must be at least 1, got 0"),
         ("collection/evaluate_shortlist", ["none"], "none must hold scenes/labels.json"),
@@ -190,7 +190,7 @@ def test_reliability_of_some_kinds(tmp_path, capsys):
     (tmp_path / "scenes/labels.json").write_text('{"scenes": {}, "negatives": []}')
     name, out = "measure/evaluate_reliability", ["--out", tmp_path / "rows.csv"]
     told = refusal(capsys, name, tmp_path, *out, "--only", "birds")
-    assert "--only must be of ORB, SIFT, small prints, got birds" in told.replace("AKAZE, ", "")
+    assert "--only must be among ORB, SIFT, small prints, got birds" in told.replace("AKAZE, ", "")
     script = runpy.run_path(str(SCRIPTS / f"{name}.py"))
     assert script["main"]([*map(str, [tmp_path, *out]), "--only", "SIFT"]) == 0
     kinds = [row["kind"] for row in script["read_rows"](tmp_path / "rows.csv")]

@@ -35,14 +35,14 @@ TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 
 DESCRIPTION = (
-    "Match many pairs of pictures, with the results in one SQLite database. A run that was stopped continues"
-    " when started again."
+    "Match many pairs of pictures, with the results in one SQLite database. If a run was stopped, the same"
+    " command continues it."
 )
 EPILOG = """\
 Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 the program failed on some pair
 (the database says where and how), 130 interrupted. Pictures that can't be used are recorded with the reason
-and don't stop the run. If no pairs are given, --csv, --parquet, --html and the like export an
-existing database."""
+and don't stop the run. If no pairs are given, --csv, --parquet, --html and the like export an existing
+database."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,8 +57,8 @@ def make_parser() -> options.LineParser:
     what = parser.add_argument_group("which pairs")
     options.add_path(what, "pairs", "FILE", "a list with two paths on each line")
     options.add_path(what, "all", "DIR", "all pairs of the pictures in a folder")
-    options.add_path(what, "query", "DIR", "match each picture of this folder with each of --gallery")
-    options.add_path(what, "gallery", "DIR", "the folder whose pictures --query is matched with")
+    options.add_path(what, "query", "DIR", "match each picture of this folder with each one of --gallery")
+    options.add_path(what, "gallery", "DIR", "the folder of pictures to match with those of --query")
     options.add_flag(what, "recursive", "include subfolders")
     text = "match each picture only with the N others that share the most descriptors with it"
     options.add_setting(what, "shortlist", options.count_setting(None, text))
@@ -68,7 +68,7 @@ def make_parser() -> options.LineParser:
     options.add_path(where, "parquet", "DIR", "write the tables as Parquet files")
     options.add_path(where, "html", "FILE", "write a report, one file for any browser")
     text = (
-        "print groups of connected pictures and what each is: copy, crop, thumbnail, turned, same thing;"
+        "print groups of connected pictures, and what each is: copy, crop, thumbnail, turned, same thing;"
         " with --csv also write groups.csv, with --html show the groups"
     )
     options.add_flag(where, "groups", text)
@@ -93,7 +93,7 @@ def make_parser() -> options.LineParser:
 def add_cluster_options(group: options.Group, jobs: str) -> None:
     """Add the options that `cluster_options` reads."""
     add_run_options(group, jobs)
-    text = "run on a Dask cluster instead, at tcp://host:port"
+    text = "run on the Dask cluster at tcp://host:port instead"
     group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
 
 
@@ -111,7 +111,7 @@ def _parse_address(text: str) -> str:
 
 
 def waiting(arguments: argparse.Namespace, command: str) -> AbstractContextManager[None]:
-    """Wait for databases as the option ``--wait`` says, and report it on standard error."""
+    """Wait for databases as long as the option ``--wait`` says, and report it on standard error."""
     from matching.collection.database.connection import wait_for_databases
 
     return wait_for_databases(
@@ -150,7 +150,7 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Check that the results can be written, at the start rather than after hours."""
+    """Check that the results can be written: now, rather than after hours."""
     from matching.collection.reports.export import check_tables_replaceable, require_parquet
     from matching.output.folders import check_folder, is_own_page
 
@@ -177,12 +177,12 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 
 def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
-    """The formats that are written, with their folders."""
+    """The formats that are asked for, with their folders."""
     return [(kind, folder) for kind in kinds if (folder := getattr(arguments, kind)) is not None]
 
 
 def check_cluster_options(arguments: argparse.Namespace) -> None:
-    """Check that the options are either for processes of this machine or for a cluster."""
+    """Check that the options are either for processes on this machine or for a cluster."""
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine and --scheduler for a cluster: give only one of them")
 
@@ -208,7 +208,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
     from matching.collection.run import match_collection
 
     with warnings.catch_warnings():
-        # about odd pictures: what matters is recorded
+        # ignore warnings about odd pictures: what matters is recorded
         warnings.simplefilter("ignore")
         plan = _make_plan(arguments)
         if arguments.hloc is not None:
@@ -241,7 +241,7 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
 
 
 def _check_names(plan: Plan) -> None:
-    """Check that hloc's files can hold the names of the pictures, at the start rather than after hours."""
+    """Check that hloc's files can hold the names of the pictures: now, rather than after hours."""
     from matching.output.exchange import check_name
     from matching.pictures.names import make_relative
 
@@ -259,14 +259,14 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
 
 
 def _find_cache_folder() -> Path:
-    """The user's folder for features or, if there is none, a folder that is removed when the process ends."""
+    """The user's folder for features; if there is none, a folder that is removed when the process ends."""
     from platformdirs import user_cache_path
 
     from matching.output.files import make_folder
 
     try:
         return make_folder(user_cache_path("gdl-match", appauthor=False) / "features")
-    except (InputError, RuntimeError):  # a user without a home folder, or with one that can't be written
+    except (InputError, RuntimeError):  # the user has no home folder, or one that can't be written
         pass
     try:
         folder = tempfile.mkdtemp(prefix="gdl-match-features-")
@@ -338,7 +338,7 @@ def describe_summary(summary: Summary) -> str:
 
 
 def show_groups(db: Path) -> int:
-    """Print the groups of a database, and give the exit status."""
+    """Print the groups of a database, and return the exit status."""
     from matching.collection.reports.groups import read_groups
     from matching.collection.reports.html_groups import format_groups
 

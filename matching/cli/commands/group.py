@@ -64,9 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser(prog="gdl-match group", description=DESCRIPTION, epilog=EPILOG)
-    parser.add_argument("file", type=options.parse_path, metavar="FILE", help="matches")
+    parser.add_argument("file", type=options.parse_path, metavar="FILE", help="file of matches")
     group = parser.add_argument_group("input and output")
-    options.add_path(group, "features", "FILE", "the keypoints of hloc's matches")
+    options.add_path(group, "features", "FILE", "hloc's file with the keypoints of the matches")
     for k in range(2):
         options.add_path(
             group, f"image{k}", "FILE", f"picture {k}; if the file has many pairs, only this pair is grouped"
@@ -100,7 +100,7 @@ class Job:
     folder: Path  # of the results
     config: MatchConfig
     arguments: argparse.Namespace
-    guard: Guard  # makes a context in which Ctrl-C ends the process at once and leaves nothing behind
+    guard: Guard  # makes a context in which Ctrl-C ends the process at once, and leaves nothing behind
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 
 def _group_one(job: Job) -> int:
-    """Group one pair: the only one, or the one of the given pictures."""
+    """Group one pair: the only one, or that of the given pictures."""
     paths = (job.arguments.image0, job.arguments.image1)
     with job.guard():
         pictures = None if paths[0] is None else read_pictures(paths)
@@ -226,7 +226,7 @@ def _group_many(job: Job) -> int:
 
 
 def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple[PairMatches, MatchResult]:
-    """Group the matches of a pair; returns the matches, in pixels as displayed, and the result."""
+    """Group the matches of a pair; return the matches, in pixels as displayed, and the result."""
     from matching.interchange.orientation import turn_to_displayed
 
     shown = pair if pictures is None else turn_to_displayed(pair, pictures)
@@ -262,7 +262,7 @@ def _find_pictures(folder: Path | None, names: tuple[str, str]) -> list[Picture]
 
 
 def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
-    """Choose a name that is not taken, ignoring case, and add it to those taken."""
+    """Choose a name that is not taken, ignoring case, and add it to `taken`."""
     base = "_".join(re.sub(r"[^\w.+-]", "-", name).lstrip(".") or "image" for name in names)[:LONGEST_NAME]
     name, number = base, 2
     while name.casefold() in taken:

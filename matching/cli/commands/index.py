@@ -58,7 +58,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(query, "json", "print one JSON document on standard output")
     text = "match nothing; only write the shortlists as hloc's list of pairs, two names on each line"
     options.add_path(query, "hloc_pairs", "FILE", text)
-    options.add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
+    options.add_path(query, "images", "DIR", "the folder to which hloc's names are relative")
     text = "Group the pictures of an index that are copies of each other, or show the same things."
     groups = commands.add_parser("groups", help="group pictures that show the same thing", description=text)
     for each, n in ((query, 10), (groups, 5)):
@@ -84,7 +84,7 @@ def make_parser() -> options.LineParser:
 def _run(arguments: argparse.Namespace) -> int:
     check_cluster_options(arguments)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about odd pictures: what matters is recorded
+        warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
         with waiting(arguments, COMMAND):
             return {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command](
                 arguments

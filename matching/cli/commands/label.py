@@ -27,7 +27,7 @@ Label things once, find them everywhere: boxes and polygons in all pictures of a
 video."""
 EPILOG = """\
 Exit status: 0 something found, 1 nothing found, 2 bad input or usage, 3 the program failed, 130
-interrupted. The folder for the labels also holds labels.jsonl, from which the same command continues after
+interrupted. The folder for the labels also holds labels.jsonl, from which the same command continues if
 it was stopped."""
 
 
@@ -71,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.every is not None and not is_video(arguments.folder):
         raise InputError("--every requires a video")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about odd pictures: what matters is recorded
+        warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
         labels = label_pictures(
             read_references(arguments.references, arguments.mask, arguments.folder),
             arguments.folder,
@@ -87,7 +87,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _review(labels: Labels, form: str) -> int:
-    """Let the user decide on a page until Ctrl-C, and write the labels again."""
+    """Let the user accept or drop proposals on a page until Ctrl-C; then write the labels again."""
     import webbrowser
 
     from matching.labels.review import Review

@@ -49,7 +49,7 @@ class Outcome:
 
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
-    """Match the first picture with each usable other one, and print a line for each when it is done."""
+    """Match the first picture with each other one that can be used, and print a line when each is done."""
     with guard():
         refuse(arguments, ("mask1",), "is only for two pictures, not for many")
         refuse(arguments, ("explain",), "is only for one or two pictures, not for many")
@@ -106,7 +106,7 @@ def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names:
 
 
 def choose_best_object(result: MatchResult) -> MatchedObject:
-    """The object that shows the most of the first picture: a whole product rather than its logo."""
+    """Choose the object that shows the most of the first picture: a whole product rather than its logo."""
     return max(result.objects, key=lambda found: (found.is_whole, _share(found), found.score))
 
 
@@ -191,7 +191,7 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
 
 
 def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
-    """The line of one picture: how often it shows the thing, and the columns of its best object."""
+    """The line about one picture: how often it shows the thing, and the columns of its best object."""
     from matching.objects.copies import count_copies
 
     if outcome.result is None:
@@ -226,7 +226,7 @@ def _format_name(path: Path | str) -> str:
 
 
 def _format_json(outcomes: list[Outcome]) -> str:
-    """All results as one document: matches.json of each picture, or why there is none."""
+    """All results as one document: for each picture its matches.json, or the reason why there is none."""
     import json
 
     from matching.output.json_text import json_text

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_process: bool = False) -> int:
     """Match the pictures that the arguments name, and write the results."""
     guard: Guard = partial(end_on_interrupt, "gdl-match") if owns_process else nullcontext
-    with guard():  # argparse does not fail cleanly if it is interrupted
+    with guard():  # argparse does not end cleanly if it is interrupted
         arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
     _check_videos(arguments)
     if len(arguments.images) == 2 and is_video(arguments.images[1]):
@@ -52,7 +52,7 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
 
         return match_many(arguments, rivals, guard)
     if owns_process:
-        gc.disable()  # the process ends before garbage is worth collecting
+        gc.disable()  # the process ends before collecting garbage would pay
     with guard():
         run = _match(arguments, rivals)
     return _write(arguments, *run)
@@ -70,7 +70,7 @@ class Inputs:
 def _match(
     arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
 ) -> tuple[Inputs, MatchConfig, MatchResult]:
-    """Do everything but write files; returns the Inputs, the settings and the result."""
+    """Do everything but write files; return the Inputs, the settings and the result."""
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
     check_output(folder, arguments, arguments.images, inputs.others)
@@ -199,7 +199,7 @@ def _inputs(arguments: argparse.Namespace) -> Inputs:
 
 
 def _base(arguments: argparse.Namespace) -> Path:
-    """The folder for the results, if no other results are there."""
+    """The folder for the results, unless it holds results of other pictures."""
     if arguments.out is not None:
         return Path(arguments.out)
     if _is_single(arguments):

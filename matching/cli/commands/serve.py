@@ -20,7 +20,7 @@ that you trust."""
 MEGA = 10**6
 BACKLOG = 128  # connections that the system holds until the server takes them
 FILES_A_CONNECTION = 5  # open files that a connection may need: its socket, two uploads twice, and a reserve
-GRACE_SECONDS = 6  # the server ends after this time in any case; connections are cut earlier
+GRACE_SECONDS = 6  # after this time, the server ends in any case; connections are cut earlier
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,7 +76,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     listening = _listening(arguments)
     config = uvicorn.Config(
         app,
-        http=cast("Any", limited_protocol(limits)),  # documented as a class, used as a function
+        http=cast("Any", limited_protocol(limits)),  # documented as a class, but used as a function
         ws="none",
         loop="asyncio",
         backlog=BACKLOG,
@@ -92,7 +92,7 @@ def _serve(arguments: argparse.Namespace) -> int:
 
 
 def _connections() -> int:
-    """The most connections at a time: fewer than usual if the system allows only few open files."""
+    """The largest number of connections: fewer than usual if the system allows only few open files."""
     most = Limits.connections
     if find_spec("resource") is None:  # Windows
         return most
@@ -103,7 +103,7 @@ def _connections() -> int:
 
 
 def _listening(arguments: argparse.Namespace) -> socket.socket:
-    """A listening socket: if it failed in uvicorn, that would end the process with several lines of log."""
+    """A listening socket; if that failed inside uvicorn, the process would end with several lines of log."""
     listening = None
     try:
         listening = socket.socket(socket.AF_INET6 if ":" in arguments.host else socket.AF_INET)
@@ -112,7 +112,7 @@ def _listening(arguments: argparse.Namespace) -> socket.socket:
         listening.bind((arguments.host, arguments.port))
         listening.listen(BACKLOG)  # if two servers start at once on one port, only this fails
         return listening
-    except (OSError, UnicodeError, TypeError) as error:  # the last two are for invalid names
+    except (OSError, UnicodeError, TypeError) as error:  # invalid names raise the last two
         if listening is not None:
             listening.close()
         reason = getattr(error, "strerror", None) or error

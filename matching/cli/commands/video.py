@@ -87,7 +87,7 @@ def _format_appearance(found: Appearance) -> tuple[str, ...]:
 
 @contextmanager
 def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
-    """A progress bar on standard error, of the length that the video declares."""
+    """A progress bar on standard error, whose length is that of the video according to its header."""
     from tqdm import tqdm
 
     form = "{desc}: {n:.0f} of {total:.0f} s |{bar}| {elapsed}{postfix}"

@@ -1,1 +1,1 @@
-"""What is drawn: both pictures with their objects, each object by itself, matches without pictures."""
+"""What is drawn: both pictures with their objects, single objects, and matches without pictures."""

@@ -10,7 +10,7 @@ from matching._common.types import Bytes, Floats
 from matching.objects.description import MatchedObject
 from matching.pictures.images import Picture
 
-MARGIN = 0.05  # share of an object's size, around the outline through the outermost matches
+MARGIN = 0.05  # share of an object's size: space around the outline through the outermost matches
 
 
 def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) -> Iterator[tuple[str, bytes]]:

@@ -17,23 +17,23 @@ from matching.pictures.images import Picture
 
 Colour = tuple[int, int, int]
 
-# Okabe and Ito's colours, distinct for any kind of colour vision, bright ones first, then two of Tol's.
+# Okabe and Ito's colours, distinct for any kind of colour vision, the bright ones first, then two of Tol's.
 COLOURS = (
     *((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0)),
     *((204, 121, 167), (0, 114, 178), (170, 170, 255), (187, 204, 51)),
 )
 MOST_REJECTED = 6  # groups whose outlines are drawn: more would hide the pictures
 GOLDEN = (5**0.5 - 1) / 2
-GREY = (170, 170, 170)  # of rejected groups
-MOST_DASHES = 200  # along a side: a frame's side may be far longer than the picture
+GREY = (170, 170, 170)  # colour of rejected groups
+MOST_DASHES = 200  # per side: a frame's side may be far longer than the picture
 FADE = 0.55  # how far the surroundings go towards mid grey, so that objects stand out
 MID_GREY = 110
 STRIP = 512  # rows of a large canvas drawn at a time
-CANVAS_PIXELS = 24_000_000  # of the drawing: any viewer opens it, even on a telephone
+CANVAS_PIXELS = 24_000_000  # of the drawing: any viewer can open it, even on a telephone
 CANVAS_SIDE = 16_384  # pixels: the longest that browsers and graphics cards show
-LINES_AN_OBJECT = 30  # lines drawn across; every match has its dot
+LINES_AN_OBJECT = 30  # lines drawn from picture to picture; every match has a dot
 LINE_STRENGTH = 0.6
-FRAME_SHARE = 0.25  # the frame is drawn if the object covers this share of picture 0, a picture of it
+FRAME_SHARE = 0.25  # the frame is drawn if the object covers this share of picture 0
 DASH = 14  # pixels of a dash of a frame and of the gap after it, in a picture of 960 pixels
 
 
@@ -51,14 +51,14 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
     frames = [(number, zoom(frame, zoom1)) for number, frame in framed if frame is not None]
     bright = [o for _, o in outlines[0]], [*(o - shift for _, o in outlines[1]), *(f for _, f in frames)]
     canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
-    # drawing sizes for a 960 pixel picture
+    # sizes are for a picture of 960 pixels
     unit = max(max(rgb0.shape[:2]), max(rgb1.shape[:2])) / 960
     _draw_lines(canvas, result, drawn, max(round(unit), 1))
     for found in result.objects:
         for xy in drawn:
             for point in xy[result.cluster == found.id]:
                 opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.id))
-    panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may extend beyond the picture, and is cut there
+    panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may extend beyond the picture, and is cut off there
     for number, frame in frames:
         draw_frame(panel1, frame, colour(number), unit)
     rejected = outline_rejected(result) if explain else []
@@ -85,9 +85,9 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
 
 
 def outline_rejected(result: Matches) -> list[tuple[str, Floats, Floats]]:
-    """Names and hulls of the largest rejected groups, at most MOST_REJECTED, in both pictures.
+    """Names of the largest rejected groups, at most MOST_REJECTED, and their hulls in both pictures.
 
-    A name is the number of the group in the table of rejected groups, and the word of the reason.
+    A name consists of the number of the group in the table of rejected groups, and the word of the reason.
     """
     return [
         (f"{k} {item.reason}", opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
@@ -121,7 +121,7 @@ def draw_labels(
     high: tuple[float, float],
     size: float,
 ) -> None:
-    """Write names at outlines on canvas (h, w, 3) uint8, the largest first: small ones move aside."""
+    """Write names at outlines on canvas (h, w, 3) uint8, the largest first, so that small ones move aside."""
     order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[2], axis=0))))
     sizes = [label_size(text, size) for _, text, _ in order]
     centres = place_labels([outline for *_, outline in order], sizes, low, high)
@@ -153,7 +153,7 @@ def colour(number: int) -> Colour:
 
 
 def spread(xy: Floats, most: int) -> Ints:
-    """Choose points far from each other, each the farthest from those chosen before: xy (n, 2) -> (k,)."""
+    """Choose points that are far apart, each the farthest from those chosen before: xy (n, 2) -> (k,)."""
     if len(xy) <= most:
         return np.arange(len(xy))
     chosen = [int(np.linalg.norm(xy - xy.mean(axis=0), axis=1).argmin())]
@@ -165,13 +165,13 @@ def spread(xy: Floats, most: int) -> Ints:
 
 
 def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
-    """Fade a picture (h, w, 3) uint8: half way to grey, then `strength` of the way to mid grey."""
+    """Fade a picture (h, w, 3) uint8: halfway to its grey values, then `strength` of the way to mid grey."""
     keep = (1 - strength) / 2
     return opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
 
 
 def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], thickness: int) -> None:
-    """Draw translucent lines across, in place, strip by strip, because a copy of the canvas needs memory."""
+    """Draw translucent lines across in place, strip by strip, because a copy of the canvas takes memory."""
     xy0, xy1 = drawn
     lines = [(xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _outline(result, found)]
     for top in range(0, len(canvas), STRIP):
@@ -201,7 +201,7 @@ def zoom(xy: Floats, factors: Floats) -> Floats:
 
 
 def _margin(width: int) -> int:
-    """The pixels between two pictures with a total width of `width`."""
+    """The number of pixels between two pictures with a total width of `width`."""
     return max(width, 100) // 100
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from matching._common.types import Floats
 
-ROOMY = 4.0  # an object at least this many times as large as its label has the label inside, others beside
-RINGS = 24  # rings of places tried around the preferred one, a label's size apart
+ROOMY = 4.0  # an object at least this many times as large as its label has it inside, others beside them
+RINGS = 24  # rings of places to try around the preferred one, a label's size apart
 AIR = 2.0  # pixels between labels
 
 

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from matching._common.types import Bytes, Floats
 
-LEAST, MOST = 9.0, 60.0  # pixels: least size of a font, and largest of a caption's
+LEAST, MOST = 9.0, 60.0  # pixels: least size of a font, and largest of a caption's font
 LINE = 1.5  # height of a line, in sizes of the font
 RIM = 0.25  # space around the text of a label, in sizes of the font
 

@@ -1,4 +1,4 @@
-"""The figure of matches without pictures: their points in both images, each group in a different colour."""
+"""The figure of matches without pictures: the points in both images, each group in a different colour."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from matching.matches import Matches
 
-MARKERS = "osD^vP*Xp"  # used in turn, so that consecutive groups differ in shape, too
+MARKERS = "osD^vP*Xp"  # used in turn, so that consecutive groups also differ in shape
 OUTLIER = "#a0a0a0"
 LEGEND: dict[str, Any] = {"ncols": 6, "frameon": False, "fontsize": "small"}
 PANEL = 6  # width of an image in the figure, inches
 LISTED = 24  # groups in the legend
-MARGIN = 0.04  # around the points, as a share of their range, if the size of the image is unknown
+MARGIN = 0.04  # space around the points, as a share of their range, if the size of the image is unknown
 
 
 def draw_points(
@@ -87,7 +87,7 @@ def _describe(name: str, n: int) -> str:
 
 
 def _limits(xy: Floats, size: tuple[int, int] | None) -> tuple[float, float, float, float]:
-    """left, right, top, bottom; the image begins half a pixel before the centre of its first pixel."""
+    """Left, right, top, bottom; the image begins half a pixel before the centre of its first pixel."""
     if size is not None:
         return -0.5, size[1] - 0.5, -0.5, size[0] - 0.5
     if len(xy) == 0:

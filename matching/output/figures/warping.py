@@ -1,4 +1,4 @@
-"""Pictures of an object's matches, and of the object warped from one picture onto the other."""
+"""Drawings of an object's matches, and of the object warped from one picture onto the other."""
 
 import math
 import re
@@ -15,14 +15,14 @@ from matching.output.figures import drawing
 from matching.output.figures.lettering import draw_label
 from matching.pictures.images import Picture
 
-NODES = 100  # exact values of the map along the longer side of an object; a cubic spline interpolates
+NODES = 100  # exact values of the map along the longer side of an object; a cubic spline fills the gaps
 STRIP = 512  # rows warped at a time
-MARGIN = 0.25  # share of an object's size, around it, so that its surroundings can be compared
+MARGIN = 0.25  # share of an object's size that is shown around it, so that its surroundings can be compared
 PICKS = 24  # numbered matches
 LEAST, MOST = 640, 1600  # bounds of the longer side of a cut-out, in pixels
 BACKGROUND = 0.35  # how far the surroundings go towards mid grey
 FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10|crop0|crop1)\.png")
-SQUARES = 6  # of the checkerboard along the longer side of an object
+SQUARES = 6  # squares of the checkerboard along the longer side of an object
 
 
 def draw_object(
@@ -121,7 +121,7 @@ def warp_object(
 
 
 def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
-    """Cut out the part of a picture around places (h, w, 2), as OpenCV needs it, with its top-left pixel."""
+    """Cut out the part of a picture around places (h, w, 2), for OpenCV; also return its top-left pixel."""
     size = np.array(source.shape[1::-1])
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
     high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
@@ -131,7 +131,7 @@ def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
 def _places(
     to_source: Callable[[Floats], Floats], corner: Array, shape: tuple[int, int]
 ) -> Callable[[Ints], Floats]:
-    """A function from rows (n,) to places (n, width, 2) in the source: a spline through exact grid values."""
+    """A function from rows (n,) to places (n, width, 2) in the source: a spline through exact values."""
     from scipy.interpolate import RectBivariateSpline  # a slow import that most runs don't need
 
     height, width = shape
@@ -144,7 +144,7 @@ def _places(
 
 
 def _magnification(to_source: Callable[[Floats], Floats], outline: Floats) -> float:
-    """Pixels of the source per pixel of the target, in the middle of an object."""
+    """The number of pixels of the source per pixel of the target, in the middle of an object."""
     middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
     centre, right, below = to_source(middle + np.array([[0, 0], [1, 0], [0, 1]]))
     return float(np.sqrt(abs(np.linalg.det([right - centre, below - centre]))))

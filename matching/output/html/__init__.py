@@ -1,4 +1,4 @@
-"""The result of a pair as one HTML file that needs no network; collections use page.py, too."""
+"""The result of a pair as one HTML file that needs no network; collections also use page.py."""
 
 from matching.output.html.pair import pair_report, write_pair_report
 

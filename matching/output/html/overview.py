@@ -22,7 +22,7 @@ class Shot:
     """A picture of the overview."""
 
     name: str
-    report: str  # address of its report, relative to the overview
+    report: str  # address of its report relative to the overview
     src: str  # data URI of its thumbnail
     width: int  # of the picture, pixels
     height: int

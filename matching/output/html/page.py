@@ -24,7 +24,7 @@ from matching.output.words import HEADER, count, format_object
 from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import read_picture
 
-LINES = 30  # per object
+LINES = 30  # lines per object
 GREY = 128  # shown if the file of a picture is gone
 
 
@@ -69,7 +69,7 @@ def embed_file(path: str, name: str, longest: int) -> dict[str, str]:
 
 
 def embed_picture(rgb: Bytes, longest: int) -> str:
-    """Encode a picture (h, w, 3) uint8 as a data URI."""
+    """Encode a picture (h, w, 3) uint8 as a data URI, reduced if it is larger than `longest`."""
     image = Image.fromarray(rgb)
     factor = longest / max(image.size)
     if factor < 1:
@@ -81,7 +81,7 @@ def embed_picture(rgb: Bytes, longest: int) -> str:
 def objects_data(
     objects: Iterable[MatchedObject], rows: Ints, xy0: Floats, repeats: Iterable[Thing] = ()
 ) -> list[dict[str, Any]]:
-    """The data of objects that viewer.js reads: rows (n,); xy0 (n, 2); names for places of repeats."""
+    """The data of objects that viewer.js reads: rows (n,); xy0 (n, 2); repeats name their places."""
     found = []
     names = {
         number: [thing.name_place(end) for end in ends]
@@ -125,7 +125,7 @@ def rejected_data(rejected: Iterable[Rejection]) -> list[dict[str, Any]]:
 
 
 def _cells(found: MatchedObject) -> list[str]:
-    """The cells of the table after the first; the cell for confidence is empty if it is unknown."""
+    """The cells of a row after the first; the cell for the confidence is empty if that is unknown."""
     cells = dict(zip(HEADER, format_object(found), strict=True))
     if found.confidence is None:
         cells["how sure"] = ""

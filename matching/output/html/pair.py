@@ -63,7 +63,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         "n_rejected": int((result.cluster < 0).sum()),
         "rejected": rejected_data(result.rejected[:MOST_REJECTED]),
     }
-    # the pictures are embedded in the page, so that they show without the script
+    # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
     of_one = result.of_one
     name = words.name_picture(pictures[0].path)

@@ -4,7 +4,7 @@ const drops = [...document.querySelectorAll(".drop")];
 const inputs = drops.map((drop) => drop.querySelector("input"));
 const stages = {
   read: "Reading the pictures", features: "Describing local features", candidates: "Matching features",
-  grouping: "Grouping the matches", places: "Finding the places", textures: "Testing for textures", listing: "Choosing the matches", patches: "Looking for small patches", views: "Looking at simulated views", details: "Looking at details", negative: "Trying one picture in negative", objects: "Describing the objects", files: "Writing the results",
+  grouping: "Grouping the matches", places: "Finding the places", textures: "Testing for periodic textures", listing: "Choosing the matches", patches: "Looking for small patches", views: "Matching simulated views", details: "Looking for details", negative: "Trying one picture in negative", objects: "Describing the objects", files: "Writing the results",
 };
 let limits = { upload: Infinity };
 let current = null;  // the match of the pictures that are shown: { id, abort }
@@ -14,7 +14,7 @@ fetch("/limits").then((answer) => answer.json()).then((told) => {
   limits = told;
   $("#limits").textContent = `Up to ${told.upload / 1e6} MB together, ${told.pixels / 1e6} megapixels each.`;
   $("#keep").textContent = `${Math.round(told.keep_seconds / 60)} minutes later`;
-}).catch(() => {});  // the page works without them
+}).catch(() => {});  // the page works without these limits
 
 function given() { return inputs.flatMap((input) => [...input.files]); }
 
@@ -36,7 +36,7 @@ function fill(k) {
   drop.querySelector(".name").textContent = file ? file.name : "";
   if (file) {
     image.src = URL.createObjectURL(file);
-    image.onerror = () => { image.hidden = true; };  // not a picture, or a kind that only the program reads
+    image.onerror = () => { image.hidden = true; };  // not a picture, or of a kind that only the program reads
   }
   giveUp();
 }
@@ -92,7 +92,7 @@ $("#sample").addEventListener("click", async () => {
 
 inputs.forEach((input, k) => {
   input.addEventListener("change", () => fill(k));
-  if (input.files.length) fill(k);  // a browser may keep the files when the page is loaded again
+  if (input.files.length) fill(k);  // a browser may keep the files when it loads the page again
 });
 
 /* Two files dropped anywhere fill both places; one fills the place it is dropped on, or the first free one. */
@@ -235,7 +235,7 @@ function finish(match) {
     line.textContent = text;
     return line;
   }));
-  // a new frame each time: in an old one, the browser's Back would lead to the report of other pictures
+  // a new frame each time: in an old one, the browser's Back button would lead to the report of other pictures
   const report = document.createElement("iframe");
   report.id = "report";
   report.title = match.names.length > 1 ? "Report: both pictures with their common objects" : "Report: the picture with what it shows more than once";

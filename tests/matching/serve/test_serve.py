@@ -750,7 +750,7 @@ def test_the_settings_of_the_page_are_those_of_the_match(server, pictures, tmp_p
         page.get_by_text("Options").click()
         field.fill("0.1")
         page.get_by_label("Maximum candidates").fill("900")
-        page.get_by_label("Mirrored objects too").check()
+        page.get_by_label("Also find mirrored objects").check()
         page.get_by_role("button", name="Find common objects").click()
         page.locator("#result").wait_for()
         assert "Matched at 0.1 of 0.1 and 0.1 of 0.2 megapixels." in page.locator("#lines").inner_text()

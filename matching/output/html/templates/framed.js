@@ -1,6 +1,6 @@
 "use strict";
-/* In a frame of another page the report tells how high it is, so that only that page scrolls, and is told how high the
-   window is, of which it may fill a part. */
+/* In a frame of another page, the report sends its height to that page, so that only that page scrolls. It receives the
+   height of the window, of which it may fill a part. */
 if (window.parent !== window) {
   const root = document.documentElement;
   root.classList.add("framed");

@@ -9,7 +9,7 @@ class Gallery {
     this.items = [...document.querySelectorAll(".gallery > li")];
     this.dialog = document.querySelector("dialog");
     this.template = document.getElementById("viewer");
-    this.open = null;  // the pair shown large
+    this.open = null;  // the pair that is shown large
     this.watch();
     this.connect();
     this.filter();
@@ -21,7 +21,7 @@ class Gallery {
     return { ...pair, pictures: pair.images.map((number) => this.collection.pictures[number]) };
   }
 
-  /* Thumbnails are drawn when they come near the window, and all that are left before the page is printed. */
+  /* Thumbnails are drawn when they come near the window; before the page is printed, all the others are drawn. */
   watch() {
     const observer = new IntersectionObserver((entries) => {
       for (const entry of entries.filter((e) => e.isIntersecting)) this.draw(entry.target, observer);
@@ -93,7 +93,7 @@ class Gallery {
     if (next !== undefined) location.hash = `pair-${this.collection.pairs[next].pair}`;
   }
 
-  /* Show the pair that the address names. */
+  /* Show the pair that the address of the page names. */
   follow() {
     const named = /^#pair-(\d+)$/.exec(location.hash);
     const k = named ? this.collection.pairs.findIndex((pair) => pair.pair === Number(named[1])) : -1;

@@ -1,6 +1,6 @@
 "use strict";
 /* One picture that can be zoomed and moved. Positions are pixels of the original picture, (0, 0) the centre of its
-   top-left pixel; `scale` is screen pixels a picture pixel over that of the fitted picture. */
+   top-left pixel; `scale` is the number of screen pixels per picture pixel, over that of the fitted picture. */
 class Pane {
   static MOST = 16;
 
@@ -38,7 +38,7 @@ class Pane {
     this.changed();
   }
 
-  /* Zoom by a factor about a point of the stage; its middle if none is given. */
+  /* Zoom by a factor about a point of the stage, by default its middle. */
   zoom(factor, at = { x: this.width / 2, y: this.height / 2 }) {
     const scale = Math.min(Math.max(this.scale * factor, 1), Pane.MOST);
     this.x = at.x - (at.x - this.x) * scale / this.scale;

@@ -7,12 +7,12 @@
            candidates: { xy0: [x, y, ...], xy1: [...] in tenths of a pixel, cluster: [...] },
            n_rejected: candidates rejected, of which `candidates` may hold only the best,
            rejected: [{ text, outlines: [polygon, polygon] }], groups that are not objects; may be missing }
-   `candidates` holds the kept ones first, then the rejected by rising descriptor distance. */
+   `candidates` holds the kept ones first, and then the rejected ones, by ascending descriptor distance. */
 class Viewer {
   constructor(root, pair) {
     this.root = root;
     this.pair = pair;
-    this.chosen = null;   // by a click, stays
+    this.chosen = null;   // by a click; it stays
     this.hovered = null;  // under the pointer
     this.near = null;     // candidate under the pointer
     this.find = (selector) => root.querySelector(selector);
@@ -173,7 +173,7 @@ class Viewer {
 
   hover(id) { this.hovered = id; this.show(); }
 
-  /* Let what is singled out be seen. */
+  /* Show which object is singled out. */
   show() {
     const id = this.hovered ?? this.chosen, object = this.object(id);
     for (const pane of this.panes) {
@@ -232,7 +232,7 @@ class Viewer {
     if (this.find("[name=lines]").checked) {
       for (const object of this.pair.objects) {
         if (singled !== null && object.id !== singled) continue;
-        // they begin with those farthest from each other, so that a few of them show where the object lies
+        // they begin with those that are farthest apart, so that a few of them show where the object lies
         const few = singled === null ? Math.max(Math.round(60 / this.pair.objects.length), 4) : Infinity;
         this.paintLines(pen, object.lines.slice(0, few), object.colour, singled === null ? 0.6 : 0.85);
       }
@@ -269,7 +269,7 @@ class Viewer {
     pen.globalAlpha = 1;
   }
 
-  /* The objects' numbers, moved aside where they would hide each other. */
+  /* The numbers of the objects, moved aside where they would hide each other. */
   paintNumbers(pen, pane, side, singled) {
     const placed = [], { dx, dy } = this.offset(pane);
     pen.font = "700 14px system-ui, sans-serif";
@@ -299,13 +299,13 @@ class Viewer {
     }
   }
 
-  /* Where a pane's stage stands in the canvas over both. */
+  /* The place of a pane's stage in the canvas that lies over both. */
   offset(pane) {
     const frame = this.both.getBoundingClientRect(), box = pane.stage.getBoundingClientRect();
     return { dx: box.left - frame.left, dy: box.top - frame.top };
   }
 
-  /* Lines from one picture to the other, in front of a dark rim so that they can be seen on any ground. */
+  /* Lines from one picture to the other, with a dark rim, so that they can be seen on any ground. */
   paintLines(pen, rows, colour, alpha, strong = false) {
     const ends = this.panes.map((pane) => ({ pane, ...this.offset(pane) }));
     pen.globalAlpha = alpha;
@@ -326,7 +326,7 @@ class Viewer {
   }
 }
 
-/* Black, or white on a dark colour: whichever can be read better (WCAG's relative luminance). */
+/* Black, or white on a dark colour: whichever is easier to read (WCAG's relative luminance). */
 function inkOn(colour) {
   const [r, g, b] = [1, 3, 5].map((k) => (parseInt(colour.slice(k, k + 2), 16) / 255) ** 2.2);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000000" : "#ffffff";
