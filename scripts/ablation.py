@@ -1,7 +1,7 @@
 """What the clustering and each stage of the grouping contribute: the same pairs, one thing changed at a time.
 
-Writes ablation.csv, a row for each kind of data and variant, and prints it as Markdown: mean F, objects
-found, clusters per object found, mixed and spurious clusters, seconds of the grouping.
+Writes ablation.csv, with a row for each kind of data and each variant, and prints it as Markdown: mean F,
+objects found, clusters per object found, mixed and spurious clusters, and seconds of the grouping.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -60,7 +60,7 @@ def measure(args: argparse.Namespace) -> None:
     known = changed_settings() if args.settings else variants()
     for name in args.variants or ():
         if name not in known:
-            raise ValueError(f"--variants must be of {', '.join(known)}, got {name}")
+            raise ValueError(f"--variants must be among {', '.join(known)}, got {name}")
     compared = {name: known[name] for name in known if name in (args.variants or known)}
     cases = ablation.cases(choose_photographs(args), find_pairs(args.data) if args.data else [], args.pairs)
     steps = ablation.ablate(cases, compared, args.jobs)

@@ -14,7 +14,7 @@ suite       ARI on a public suite of labelled sets, compared with other methods;
 changed     ARI on changed copies of these sets, jittered, thinned, turned and stretched
 embeddings  70,000 samples of 50 features, compared with EVoC if installed
 
-CPU seconds are summed over all threads; other programs on the machine inflate them less than wall time.
+CPU seconds are summed over all threads; other programs on the machine inflate them less than wall time does.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -89,7 +89,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def check_data(data: Path | None, part: str) -> None:
-    """Raises ValueError if the folder lacks a set that the part needs."""
+    """Raise ValueError if the folder lacks a set that the part needs."""
     for name in NEEDED.get(part, ()):
         if data is None or not (Path(data) / "clustering" / f"{name}.npz").is_file():
             needed = f"with clustering/{name}.npz, got {data}"

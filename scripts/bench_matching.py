@@ -1,10 +1,9 @@
-"""Time a match, stage by stage, and what OpenCV alone needs for the same pair, in one run.
+"""Time a match, stage by stage, and in the same run what OpenCV alone needs for the same pair.
 
-OpenCV's part is SIFT.detectAndCompute on both pictures and a brute-force 2-nearest-neighbour match: the
-least that a user could do. Without pictures, the pair is a composite, 960 px, of shipped photographs or of
-those in --models and --tiles.
-Prints Markdown. Times are medians of warm runs; CPU times are summed over all threads. Run it on a quiet
-machine. Needs Linux or macOS.
+OpenCV's part is SIFT.detectAndCompute on both pictures and a brute-force 2-nearest-neighbour match: the least
+that a user could do. Without pictures, the pair is a composite, 960 px, of shipped photographs or of those in
+--models and --tiles. The script prints Markdown. Times are medians of warm runs; CPU times are summed over
+all threads. Run it on a quiet machine, with Linux or macOS.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -51,7 +50,7 @@ def measure(options):
     if len(options.pictures) not in (0, 2):
         raise ValueError(f"two pictures are needed, or none, got {len(options.pictures)}")
     pictures = [read_picture(path) for path in options.pictures] or _composite(choose_photographs(options))
-    if options.pictures:  # first: Linux counts the memory of a process as that of those it starts
+    if options.pictures:  # first: Linux counts a process's memory as that of its children
         print_command(options.pictures, options.repeats)
     theirs, ours = _seconds_side_by_side(pictures, options.repeats)
     print_stages(theirs, ours)
@@ -67,8 +66,9 @@ def _composite(photographs):
 
 
 def _seconds_side_by_side(pictures, repeats):
-    """Seconds of OpenCV's part and of the stages of match, (wall, CPU) each: in turn, after one of each to
-    warm up.
+    """Seconds of OpenCV's part and of the stages of a match, (wall, CPU) each.
+
+    Both run in turn, after a first run of each to warm up.
     """
     greys = [picture.grey for picture in pictures]
     opencv_alone(greys)
@@ -108,7 +108,7 @@ def _print_row(name, values):
     print(f"| {name} | {values[0]:.3f} | {values[1]:.3f} |")
 
 
-# The least script that reads, matches, fits and draws: what a user would write.
+# The shortest script that reads, matches, fits and draws: what a user would write.
 OPENCV_SCRIPT = """
 import sys
 import cv2
@@ -130,7 +130,7 @@ cv2.imwrite(sys.argv[3], drawn)
 
 
 def print_command(paths, repeats):
-    """The whole command beside an OpenCV script, in turn, after a first run of each that fills caches."""
+    """Time the whole command and an OpenCV script, in turn, after a first run of each that fills caches."""
     with tempfile.TemporaryDirectory() as folder:
         here = Path(__file__).with_name("match.py")
         ours = [sys.executable, here, *paths, "--out", folder, "--quiet"]
@@ -144,7 +144,7 @@ def print_command(paths, repeats):
 def _run(command):
     """Seconds and peak memory in MB of one run."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    start = time.perf_counter()  # modules are compiled by the first run, and kept, as they usually are
+    start = time.perf_counter()  # the first run compiles modules and keeps them, as usual
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status) > 1:

@@ -1,7 +1,7 @@
 """The image-clustering experiments: GDL and its rivals on image sets with known classes.
 
-Writes runs.csv (a row for each method and value of its parameter), clustering.csv (the best of them) and
-clustering.md. Without data the sets are those that installed packages ship. A stopped run continues where it
+Writes runs.csv (a row for each method and value of its parameter), clustering.csv (the best of these) and
+clustering.md. Without data, the sets are those that installed packages ship. A stopped run continues where it
 stopped.
 """
 
@@ -57,7 +57,7 @@ def make_parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[],
         metavar="SET",
-        help=f"download as well: {', '.join(datasets.FETCHED)}",
+        help=f"also download: {', '.join(datasets.FETCHED)}",
     )
     parser.add_argument(
         "--methods", nargs="+", metavar="NAME", help="methods to run (default: all that are installed)"
@@ -108,8 +108,10 @@ def measure(args: argparse.Namespace) -> None:
 
 
 def choose_methods(names: list[str] | None, n_neighbors: int) -> tuple[str, ...]:
-    """The named methods, in their order; by default all that are installed and need no more neighbours than
-    the graph has. Those that are left out are named on standard error.
+    """The named methods, in their order; by default, all that can run.
+
+    These are installed, and need no more neighbours than the graph has. Those that are left out are named on
+    standard error.
     """
     baselines.check_names(tuple(names or ()))
     chosen = [name for name in METHODS if not names or name in names]

@@ -1,10 +1,10 @@
-"""Matches from elsewhere, grouped by `matching.group_matches` and by the usual alternatives.
+"""Evaluate matches from elsewhere, grouped by `matching.group_matches` and by the usual alternatives.
 
-Writes groups_scenes.csv (AdelaideRMF: misclassification error in per cent, five random orders of each scene),
-groups_features.csv (matches of OpenCV's SIFT, AKAZE and ORB on composites and copies), with --growth
+Writes groups_scenes.csv (AdelaideRMF: misclassification error in per cent, for five random orders of each
+scene), groups_features.csv (matches of OpenCV's SIFT, AKAZE and ORB on composites and copies), with --growth
 groups_growth.csv (time and memory on synthetic surfaces), with --planes groups_planes.csv (rooms of planes,
-with exact labels), and groups.md with all tables. DATA holds a folder
-for each scene: two images and gt.npz with x1, x2 (n, 2) and label (n,), 0 for an outlier.
+with exact labels), and groups.md with all tables. DATA holds a folder for each scene, with two images and
+gt.npz with x1, x2 (n, 2) and label (n,), 0 for an outlier.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -69,7 +69,7 @@ def evaluate(args: argparse.Namespace) -> None:
     if args.data is not None:
         tables += _evaluate_scenes(args)
     if args.growth:
-        spawn = multiprocessing.get_context("spawn")  # a process each, for the peak of its memory
+        spawn = multiprocessing.get_context("spawn")  # a process for each, to measure the peak of its memory
         with ProcessPoolExecutor(1, spawn, max_tasks_per_child=1) as pool:
             rows = list(pool.map(given.measure_growth, args.growth))
         write_csv(args.out / "groups_growth.csv", given.GROWTH_COLUMNS, rows)
@@ -80,7 +80,7 @@ def evaluate(args: argparse.Namespace) -> None:
 
 
 def _evaluate_scenes(args: argparse.Namespace) -> list[str]:
-    """The tables of the scenes, and of composites where they are asked for."""
+    """The tables of the scenes, and of composites if they are asked for."""
     photographs = choose_photographs(args) if args.pairs else None
     scenes = [read_pair(folder) for folder in find_pairs(args.data)]
     steps = tqdm(scenes, desc="scenes", disable=args.quiet)

@@ -1,7 +1,7 @@
-"""Objects found on real pairs with labelled points, by AGDL and its rivals. Writes pairs.csv.
+"""Evaluate AGDL and its rivals on real pairs with labelled points. Writes pairs.csv.
 
-DATA holds a folder for each pair: two images and gt.npz with x1, x2 (n, 2) pixels and label (n,), 0 for an
-outlier, 1, 2, ... for an object.
+DATA holds a folder for each pair, with two images and gt.npz with x1, x2 (n, 2) in pixels and label (n,): 0
+for an outlier, 1, 2, ... for an object.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -56,7 +56,7 @@ def evaluate(args: argparse.Namespace) -> None:
 
 
 def summary(rows: list[dict], names: tuple[str, ...]) -> str:
-    """One line per method: sums over all pairs, the mean of the purity and of the seconds."""
+    """One line per method: sums over all pairs, and the means of the purity and of the seconds."""
     sums = ("objects", "found", "clusters", "mixed", "spurious", "matches")
     lines = []
     for name in names:

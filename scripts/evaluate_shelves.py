@@ -1,7 +1,9 @@
-"""Are products found on shelf photographs that show them, and rejected on others? With --ablation, also
-with each setting changed in turn. With --scenes, the photographs are matched with each other instead, which
-writes shelves_scenes.csv. With --ranking: how often a product that a scene shows ranks above one that it does
-not show. With --counts: whether the right number of copies of each product is counted in each scene.
+"""Are products found on shelf photographs that show them, and rejected on others?
+
+With --ablation, each setting is also changed in turn. With --scenes, the photographs are matched with each
+other instead, which writes shelves_scenes.csv. With --ranking, the script reports how often a product that a
+scene shows ranks above one that it does not show; with --counts, whether the copies of each product in each
+scene are counted correctly.
 
 DATA holds scenes/labels.json and the pictures that it names.
 """
@@ -39,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with scenes/labels.json")
     parser.add_argument(
-        "--ablation", action="store_true", help="also with each of the settings of ablation.py"
+        "--ablation", action="store_true", help="also evaluate each of the variants of ablation.py"
     )
     parser.add_argument(
         "--scenes", action="store_true", help="match scenes with scenes instead of models with scenes"
@@ -55,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     chosen = [name for name in ("ablation", "scenes", "ranking", "counts") if getattr(args, name)]
     if len(chosen) > 1:
-        parser.error(f"--{chosen[0]} and --{chosen[1]} can't go together")
+        parser.error(f"--{chosen[0]} and --{chosen[1]} can't be combined")
     works = {"scenes": evaluate_scenes, "ranking": evaluate_ranking, "counts": evaluate_counts}
     return exit_status(lambda: works.get("".join(chosen), evaluate)(args))
 
@@ -64,7 +66,7 @@ def evaluate_counts(args: argparse.Namespace) -> None:
     rows = list(tqdm(measure_counts(args.data, MatchConfig()), desc="pairs", disable=args.quiet))
     for row in rows:
         if row["missed"] or row["strangers"] or row["twice"]:
-            print("{pair}: {counted} counted, {exact} there, and {promo} with another print".format(**row))
+            print("{pair}: {counted} counted, {exact} present, and {promo} with another print".format(**row))
     print(format_counts(rows))
 
 

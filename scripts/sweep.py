@@ -1,7 +1,7 @@
 """The object-matching benchmark: AGDL and its rivals on composite pairs with exact truth.
 
-Writes trials.csv (a row for each trial and method), sweep.png and sweep.md. A stopped run continues where it
-stopped.
+Writes trials.csv (with a row for each trial and method), sweep.png and sweep.md. A stopped run continues
+where it stopped.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -63,9 +63,7 @@ def make_parser() -> argparse.ArgumentParser:
         help=f"some of {', '.join(methods.NAMES)} (default: all)",
     )
     parser.add_argument("--copies", type=int, default=1, help="how often each object is in the second image")
-    parser.add_argument(
-        "--hard", action="store_true", help="turn, scale, relight and cover the objects as well"
-    )
+    parser.add_argument("--hard", action="store_true", help="also turn, scale, relight and cover the objects")
     parser.add_argument("--side", type=int, default=320, help="side of a tile in pixels (default 320)")
     parser.add_argument("--report", action="store_true", help="only make the report again from trials.csv")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")

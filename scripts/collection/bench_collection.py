@@ -1,4 +1,4 @@
-"""What a collection costs, and what it survives, on the product fronts and shelves of $GDL_DATA.
+"""What a collection costs, and what it survives, measured on the product fronts and shelves of $GDL_DATA.
 
 speed: throughput of two processes against one, and cost of a pair against a single match(), in alternating
     runs on some of the pairs
@@ -30,7 +30,7 @@ from statistics import median
 from eval.common.options import check_least, exit_status
 
 SCRIPT = Path(__file__).parents[1] / "match_collection.py"
-TABLES = ("settings", "images", "pairs", "objects", "matches")  # all but the timings
+TABLES = ("settings", "images", "pairs", "objects", "matches")  # all except the timings
 PARTS = ("speed", "killed", "cluster")
 
 
@@ -105,7 +105,7 @@ def command(folder, name, *how):
 
 
 class Used:
-    """Seconds on the clock (wall) and of processor time (cpu) between two moments, for a number of pairs."""
+    """Seconds on the clock (wall) and seconds of processor time (cpu) that some number of pairs took."""
 
     def __init__(self, start, end, n):
         self.n = n
@@ -121,18 +121,18 @@ def now():
 
 
 def time_run(folder, name, jobs, n=1):
-    """An undisturbed run, the start of its processes included."""
+    """Time an undisturbed run, including the start of its processes."""
     start = now()
     subprocess.run(command(folder, name, "--jobs", str(jobs)), check=True, stdout=subprocess.DEVNULL)
     return Used(start, now(), n)
 
 
 def measure_speed(folder, pairs, some, rounds):
-    """Rounds of one run with 1 job, one with 2, and single matches."""
+    """Measure rounds of a run with 1 job, a run with 2 jobs, and single matches."""
     from matching import match
 
     write_list(folder, pairs)
-    match(*some[0])  # compiled code is loaded
+    match(*some[0])  # so that compiled code is loaded
     ratios = []
     for _ in range(rounds):
         one, two = (time_afresh(folder, jobs, len(pairs)) for jobs in (1, 2))
@@ -217,7 +217,7 @@ def compare(folder, name):
 
 
 def content(path):
-    """All rows of a database but its timings."""
+    """All rows of a database except its timings."""
     with sqlite3.connect(path) as db:
         return [db.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES]
 

@@ -1,13 +1,14 @@
-"""What a kept index finds and costs as it grows: recall of plain and hard queries, seconds, bytes, memory.
+"""What a kept index finds and costs as it grows: recall of plain and hard queries, time, bytes, memory.
 
-Its pictures are collages of four random crops of the photographs in $GDL_DATA, so a query has many pictures
-that share a part with it, and one that shares most. Also in the index are photographs of which no collage
-shows a part, 20 near-duplicates of some of them, and pages of text; the hard queries look for these. --drawn
-adds synthetic pictures: descriptors of random collages with a share of their bits changed.
+The pictures of the index are collages of four random crops of the photographs in $GDL_DATA, so for each query
+there are many pictures that share a part with it, and one that shares the most. The index also holds
+photographs of which no collage shows a part, 20 near-duplicates of some of them, and pages of text; the hard
+queries look for these. --drawn adds synthetic pictures: descriptors of random collages with a share of their
+bits changed.
 
 python scripts/collection/bench_index.py $GDL_DATA --folder FOLDER --sizes 1000,10000 --drawn 100000
 
-Everything is kept in the folder; the same command continues where it was stopped.
+Everything is kept in the folder; if the command was stopped, run it again to continue.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -42,8 +43,8 @@ from synth.composite import fill_square
 from synth.photographs import read_picture
 from synth.warp import random_warp, render
 
-WHOLE = "tiles", "models"  # of these, some photographs stand in the index as they are
-COVERS = "retrieval/gallery"  # all of these do: phones took photographs of them
+WHOLE = "tiles", "models"  # of these, some photographs are in the index as they are
+COVERS = "retrieval/gallery"  # all of these are: phones took photographs of them
 OTHERS = "scenes", "sfm", "pairs/*"
 SIDE = 160  # pixels of a crop in a collage
 LENGTHS = 1, 5, 20
@@ -86,7 +87,7 @@ def measure(arguments):
 
 
 class Gallery:
-    """Pictures in a folder, the index of them, and queries with the pictures that they ask for."""
+    """Pictures in a folder, their index, and queries with the pictures for which they ask."""
 
     def __init__(self, arguments):
         self.folder, n = arguments.folder, arguments.queries
@@ -152,7 +153,7 @@ class Gallery:
         return np.vstack([np.hstack(crops[:2]), np.hstack(crops[2:])])
 
     def grow(self, size):
-        """Add collages up to a size; returns the seconds a picture, NaN if all were there."""
+        """Add collages up to a size; return the seconds per picture, NaN if all were there already."""
         paths = []
         for k in range(size - len(self.things)):
             paths.append(self._collage(k))
@@ -163,7 +164,7 @@ class Gallery:
         return (time.process_time() - before) / added.indexed if added.indexed else np.nan
 
     def draw(self, size):
-        """Write segments of drawn pictures until there are as many as that."""
+        """Write segments of drawn pictures until the index has this size."""
         with open_index(self.folder / "index", MatchConfig()) as index:
             shards, n = index.shards(), index.counts().indexed
         for k in range(1, size // n):
@@ -178,7 +179,7 @@ class Gallery:
                 part.replace(path)
 
     def ask(self, size, seconds=np.nan):
-        """The row of a size, measured once."""
+        """The row about a size, which is measured only once."""
         kept = self.folder / f"row-{size}.json"
         if not kept.exists():
             row = self._ask(size, seconds)
@@ -193,7 +194,7 @@ class Gallery:
         shards += [Shard(str(path), size) for path in sorted(self.folder.glob("drawn-*.seg"))]
         sources = {-1 - k: Source(p, compute_digest(p)) for k, p in enumerate(self.wanted)}
         with start_working(MatchConfig(), self.cache, jobs=1) as working:
-            for _ in range(2):  # the first time, queries are described and files are read
+            for _ in range(2):  # in the first round, queries are described and files are read
                 before, clock = time.process_time(), time.time()
                 found, _ = rank_pictures([*sources], shards, sources, 2 * COPIES, working)
                 spent = (time.process_time() - before) / len(sources)
@@ -224,7 +225,7 @@ def status(name):
 
 
 def draw(chunk, first, n, rng):
-    """Lists and entries of drawn pictures: those of a chunk, with other pictures and other bits."""
+    """Lists and entries of drawn pictures: those of a chunk, with other picture numbers and other bits."""
     lists, entries = chunk
     drawn = entries.copy()
     pictures = DRAWN + first + rng.integers(n, size=len(drawn))
@@ -242,7 +243,7 @@ def crop_square(picture, rng):
 
 
 def again(picture, rng):
-    """Warped, turned by up to 30 degrees, 60 to 90 % of it, 0.7 to 1.4 times as large, relit."""
+    """Show 60 to 90 % of a picture: warped, turned by up to 30 degrees, 0.7 to 1.4 times as large, relit."""
     picture = render(picture, random_warp(len(picture), 4.0, rng))
     picture = (255 * (picture / 255) ** rng.uniform(0.7, 1.4) * rng.uniform(0.7, 1.1)).clip(0, 255)
     image = Image.fromarray(picture.astype(np.uint8)).rotate(rng.uniform(-30, 30), Image.Resampling.BICUBIC)
@@ -260,7 +261,7 @@ def crop(picture, share, rng):
 
 
 def view(picture, tilt, rng):
-    """Seen from the side: one side of it is shorter by a share of up to `tilt` at both ends."""
+    """Show a picture from the side: one of its sides is shorter by a share of up to `tilt` at both ends."""
     height, width = picture.shape[:2]
     corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     moved = corners + np.array([width, height]) * tilt * rng.uniform(0, 1, (4, 2)) * np.sign(
@@ -272,7 +273,7 @@ def view(picture, tilt, rng):
 
 
 def screen(picture, rng):
-    """Rows and columns of a screen beat with those of the sensor; glare, noise, a view from the side."""
+    """Show a picture on a screen: its pixels beat with the sensor's; glare, noise, a view from the side."""
     height, width = picture.shape[:2]
     y, x = np.mgrid[:height, :width]
     rows = 1 + 0.12 * np.sin(y * rng.uniform(1.5, 2.5)) + 0.08 * np.sin(x * rng.uniform(1.5, 2.5))

@@ -1,4 +1,4 @@
-"""COLMAP's incremental mapping from our matches and from its own SIFT: what is registered, and how well.
+"""COLMAP's incremental mapping from our matches and from its own SIFT: how much it registers, and how well.
 
 python scripts/collection/compare_sfm.py $GDL_DATA/sfm
 """

@@ -1,10 +1,10 @@
 """Does a kept index find a large photograph by a small part? evaluate_index_crops.py $GDL_DATA --folder F
 
-The photographs are mosaics of the pictures in $GDL_DATA/logos/scenes and $GDL_DATA/retrieval/queries, each
-of which is in one mosaic. A query is a part of one, a twentieth, a tenth or a fifth as wide: as it is, or
-turned by up to 30 degrees, 0.6 to 1.2 times as large and relit; it is compressed in either case. The index
-also has the pictures, synthetic ones included, that bench_index.py has left in its folder F. Each query is
-looked up with as many entries per mosaic as an index keeps, and with other numbers.
+The photographs are mosaics of the pictures in $GDL_DATA/logos/scenes and $GDL_DATA/retrieval/queries, each of
+which is in one mosaic. A query is a part of a mosaic, a twentieth, a tenth or a fifth as wide: as it is, or
+turned by up to 30 degrees, 0.6 to 1.2 times as large, and relit. It is compressed in either case. The index
+also has the pictures, including synthetic ones, that bench_index.py has left in its folder F. Each query is
+looked up with as many entries per mosaic as an index keeps, and with other numbers of entries.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -36,7 +36,7 @@ from matching.pipelines.description import describe_picture
 from synth.photographs import read_picture
 
 PARTS = "logos/scenes", "retrieval/queries"
-SHARES = 0.05, 0.1, 0.2  # of the width
+SHARES = 0.05, 0.1, 0.2  # of the mosaic's width
 SHORTLIST = 10
 FIRST = 10**8  # numbers of mosaics begin here
 
@@ -96,7 +96,7 @@ KINDS = tuple(f"{share:g}{', changed' * changed}" for share in SHARES for change
 
 
 def ask_all(options, mosaics, others, segments):
-    """How many queries of each kind find their mosaic among the first, by the entries of a mosaic."""
+    """How many queries of each kind find their mosaic among the first ones, by the entries of a mosaic."""
     found, spent = defaultdict(int), []
     for k in range(len(mosaics)) if options.asked is None else options.asked:
         for kind, number in product(range(len(KINDS)), range(options.queries)):
@@ -114,7 +114,7 @@ def ask_all(options, mosaics, others, segments):
 
 
 def make_mosaics(options):
-    """Mosaics (h, w, 3) uint8 of different pictures, row by row, the highest ones first."""
+    """Mosaics (h, w, 3) uint8 of different pictures, row by row, with the highest ones first."""
     height = round(np.sqrt(options.megapixels * 1e6 * 3 / 4))
     paths = sorted(path for folder in PARTS for path in (options.data / folder).glob("*.jpg"))
     pictures = [read_picture(paths[k]) for k in np.random.default_rng(0).permutation(len(paths))]

@@ -1,10 +1,11 @@
 """Are copies of photographs found and named correctly? A comparison with perceptual hashes.
 
-Made from each photograph: a copy (JPEG of quality 30), a blurred one, a grey one, one with a caption across
-it, thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of a tenth of it,
-a turned copy (by 90 degrees or 8 to 40), a mirrored one, a screenshot that shows it, another photograph into
-which it is pasted whole, and one into which a crop of it is pasted, scaled and turned ("same thing"). The
-hashes are those of imagehash, 64 bits, at most 10 apart (pip install imagehash).
+From each photograph, these are made: a copy (JPEG of quality 30), a blurred one, a grey one, one with a
+caption across it, thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of
+a tenth of it, a turned copy (by 90 degrees or 8 to 40), a mirrored one, a screenshot that shows it, another
+photograph into which it is pasted whole, and one into which a crop of it is pasted, scaled and turned ("same
+thing"). The hashes are those of imagehash (pip install imagehash), with 64 bits; two pictures match if at
+most 10 bits differ.
 
 python scripts/collection/evaluate_picture_groups.py $GDL_DATA/tiles $GDL_DATA/sfm --photographs 25
 """
@@ -45,7 +46,7 @@ KINDS = {
 }
 SIDE = 640  # pixels, the longer side of a photograph
 HASHES = "phash", "dhash", "average_hash", "whash"
-NEAR = 10  # bits of 64
+NEAR = 10  # bits of 64 that may differ
 
 
 def main(argv=None):
@@ -76,7 +77,7 @@ def measure(arguments):
 
 
 def make_pairs(folder, paths, k):
-    """Write the pictures made of a photograph; yields (picture, photograph, kind)."""
+    """Write the pictures made from a photograph; yield (picture, photograph, kind)."""
     rng = np.random.default_rng(k)
     image, other = load(paths[k]), load(paths[(k + 7) % len(paths)])
     photograph = folder / f"{k:03}.png"
@@ -131,7 +132,7 @@ def write_caption(image):
 
 
 def draw_screenshot(image, rng):
-    """The image at 70 to 100 % in a window with a bar of buttons and lines of text."""
+    """The image, at 70 to 100 % of its size, in a window with a bar of buttons and lines of text."""
     scale = rng.uniform(0.7, 1.0)
     shown = image.resize([round(scale * n) for n in image.size], Image.Resampling.LANCZOS)
     made = Image.new("RGB", (shown.width + 240, shown.height + 160), "white")
@@ -146,7 +147,7 @@ def draw_screenshot(image, rng):
 
 
 def paste_whole(image, other, rng):
-    """The other photograph with the whole image in it, at 40 to 60 %."""
+    """The other photograph with the whole image in it, at 40 to 60 % of its size."""
     scene = other.resize(image.size)
     scale = rng.uniform(0.4, 0.6)
     small = image.resize([round(scale * n) for n in image.size], Image.Resampling.LANCZOS)

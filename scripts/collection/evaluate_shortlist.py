@@ -1,7 +1,7 @@
 """The recall of shortlists for photographs of shelves: how many of the products that they show are listed?
 
-Queries are the shelf photographs of $GDL_DATA; the gallery is its fronts of products and other photographs.
-Labels say which products a shelf shows.
+The queries are the shelf photographs of $GDL_DATA; the gallery consists of its product fronts and of other
+photographs. Labels say which products a shelf shows.
 
 python scripts/collection/evaluate_shortlist.py $GDL_DATA
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the examples of docs/gallery.md and keep the pictures that they draw in docs/gallery, or in --out."""
+"""Run the examples of docs/gallery.md, and keep the pictures that they draw in docs/gallery, or in --out."""
 
 from eval.common import uncaught  # noqa: F401
 

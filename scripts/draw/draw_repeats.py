@@ -1,6 +1,6 @@
-"""The picture of docs/repeats.md: photographs that a dependency ships, some of them several times.
+"""Draw the picture of docs/repeats.md: photographs that a dependency ships, some of them several times.
 
-Writes repeats.jpg: each place with an outline in the colour of its thing, and its number.
+Writes repeats.jpg: each place has an outline in the colour of its thing, and a number.
 """
 
 from eval.common import uncaught  # noqa: F401

@@ -33,11 +33,11 @@ from matching.pipelines.pair import MatchResult, match_pictures
 KIND_COLOURS = (
     "#E69F00",
     "#56B4E9",
-)  # Okabe and Ito's orange and sky blue, which the colour-blind tell apart
-MOST_FEATURES = 400  # drawn of each kind in a picture: more would hide it
-MOST_LINES = 300  # drawn across
-LEAST_WEIGHT = 0.05  # of an edge that counts
-HEAVIEST = 2  # edges of a candidate that are drawn
+)  # Okabe and Ito's orange and sky blue, which colour-blind people can tell apart
+MOST_FEATURES = 400  # features of each kind drawn in a picture: more would hide it
+MOST_LINES = 300  # lines drawn across
+LEAST_WEIGHT = 0.05  # least weight of an edge that is counted
+HEAVIEST = 2  # number of edges of a candidate that are drawn
 
 Pair = tuple[Picture, Picture]
 Described = tuple[DescribedPicture, DescribedPicture]
@@ -82,7 +82,7 @@ def draw(images: list[Path], out: Path) -> None:
 
 
 def draw_features(pair: Pair, described: Described) -> Figure:
-    """Some features of both pictures: the ellipse of an MSER region, the circle of a key point."""
+    """Draw some features of both pictures: ellipses of MSER regions, and circles of key points."""
     figure, axes = _panels(pair)
     counts = np.zeros(len(KINDS), int)
     for axis, picture in zip(axes, described, strict=True):
@@ -96,7 +96,7 @@ def draw_features(pair: Pair, described: Described) -> Figure:
 
 
 def draw_candidates(pair: Pair, described: Described, candidates: Candidates) -> Figure:
-    """Lines between the ends of some candidates, spread evenly over the list."""
+    """Draw lines between the ends of some candidates, spread evenly over the list."""
     figure, axes = _panels(pair)
     rows = np.linspace(0, len(candidates) - 1, min(MOST_LINES, len(candidates))).astype(int)
     points = _ends(candidates, described)
@@ -110,7 +110,7 @@ def draw_candidates(pair: Pair, described: Described, candidates: Candidates) ->
 
 
 def draw_graph(pair: Pair, described: Described, candidates: Candidates, graph: AffinityGraph) -> Figure:
-    """The edges of some weight between candidates that others support, where they lie in either picture."""
+    """Draw, in both pictures, the edges of some weight between candidates that others support."""
     figure, axes = _panels(pair)
     source = np.repeat(np.arange(len(candidates)), np.diff(graph.indptr))
     order = np.lexsort((-graph.weights, source))
@@ -130,7 +130,7 @@ def draw_graph(pair: Pair, described: Described, candidates: Candidates, graph: 
 def draw_clusters(
     pair: Pair, described: Described, candidates: Candidates, found: Round, least: int
 ) -> Figure:
-    """The clusters of at least as many candidates as an object has, before anything is removed."""
+    """Draw the clusters with at least as many candidates as an object needs, before anything is removed."""
     figure, axes = _panels(pair)
     labels = np.full(len(candidates), -1, np.int64)
     labels[found.rows] = found.labels
@@ -146,7 +146,7 @@ def draw_clusters(
 
 
 def draw_objects(pair: Pair, result: MatchResult) -> Figure:
-    """The outlines and matches of the objects."""
+    """Draw the outlines and matches of the objects."""
     figure, axes = _panels(pair)
     for found in result.objects:
         own = result.cluster == found.id
@@ -195,7 +195,7 @@ def _ellipses(features: Features, step: NDArray, edge: str, axis: Axes) -> Ellip
 def _connect(
     figure: Figure, axes: list[Axes], points0: NDArray, points1: NDArray, colours: list[str]
 ) -> None:
-    """Lines from the left panel to the right one; the layout must be final before."""
+    """Draw lines from the left panel to the right one; the layout must already be final."""
     figure.draw_without_rendering()
     ends = [
         figure.transFigure.inverted().transform(axis.transData.transform(xy))

@@ -1,7 +1,8 @@
 """The clustering figures: toy.png, degrees.png and robustness.png, drawn from saved results.
 
 Reads runs.csv and noise.csv of cluster_images.py (--noise). The runs on points are measured once for each
-choice of seeds and gaps, and kept in toy.csv; degrees go to degrees.csv. Prints the tables of the figures.
+choice of seeds and gaps, and kept in toy.csv; degrees are written to degrees.csv. Also prints the tables of
+the figures.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -76,7 +77,7 @@ def draw_toy(out: Path, seeds: range, gaps: list[float]) -> None:
 
 
 def read_or_measure_toys(path: Path, seeds: range, gaps: list[float]) -> list[dict]:
-    """The rows of a CSV that holds these seeds and gaps and no others, else measured and written to it."""
+    """The rows of a CSV file with exactly these seeds and gaps; otherwise, measure and write them."""
     names = (*EIGHT, *ALSO)
     if path.is_file():
         rows = read_csv(path)
@@ -88,7 +89,7 @@ def read_or_measure_toys(path: Path, seeds: range, gaps: list[float]) -> list[di
 
 
 def choose_shown_value(rows: list[dict], name: str, gap: float) -> float | None:
-    """a = 1 for graph methods, the best value for others."""
+    """Choose a = 1 for graph methods, and the best value for others."""
     return 1.0 if METHODS[name].parameter == "a" else choose_best_value(rows, name, gap)
 
 
@@ -100,7 +101,7 @@ def panel_title(rows: list[dict], name: str, gap: float) -> str:
 
 
 def format_toys(rows: list[dict], gaps: list[float]) -> str:
-    """Perfect runs of each method, at a = 1 and at its best value, for each gap."""
+    """Count perfect runs of each method, at a = 1 and at its best value, for each gap."""
     lines = []
     for name in (*EIGHT, *ALSO):
         cells = [METHODS[name].label]
@@ -113,7 +114,7 @@ def format_toys(rows: list[dict], gaps: list[float]) -> str:
 
 
 def choose_best_value(rows: list[dict], name: str, gap: float) -> float | None:
-    """The value with the most perfect runs, of equal ones the least error; None if none is tuned."""
+    """The value with the most perfect runs, or, of equal ones, the least error; None if nothing is tuned."""
     groups: dict[float, list[dict]] = {}
     for row in rows:
         if (row["method"], row["gap"]) == (name, gap):

@@ -1,4 +1,4 @@
-"""The pictures of docs/recipes.md, made of photographs that scikit-image ships."""
+"""Make the pictures of docs/recipes.md from photographs that scikit-image ships."""
 
 from eval.common import uncaught  # noqa: F401
 
@@ -58,7 +58,7 @@ def pictures() -> dict[str, Image.Image]:
 
 
 def _put(scene: Image.Image, *things: tuple[Image.Image, tuple[int, int], float]) -> Image.Image:
-    """A scene with things on it, each turned anticlockwise, with its top-left corner at the given place."""
+    """A scene with things on it, each turned anticlockwise, and with its top-left corner at a given place."""
     scene = scene.copy()
     for thing, corner, angle in things:
         turned = thing.convert("RGBA").rotate(angle, Image.Resampling.BICUBIC, expand=True)

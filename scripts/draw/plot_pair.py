@@ -1,7 +1,8 @@
 """Draw one composite trial, stage by stage.
 
-Writes detection.png (the pair, its candidates with their truth, a detection, after the paper's Fig. 5),
-graph.png, clusters.png (before and after outliers leave) and scores.png (after its supplement).
+Writes detection.png (the pair, its candidates with their truth, and a detection, like the paper's Fig. 5),
+graph.png, clusters.png (before and after outliers leave) and scores.png (like a figure of the paper's
+supplement).
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -30,9 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--n-common", type=int, default=3, help="M, common objects (default 3)")
     parser.add_argument("--n-outliers", type=int, default=1200, help="false candidates (default 1200)")
     parser.add_argument("--copies", type=int, default=1, help="how often each object is in the second image")
-    parser.add_argument(
-        "--hard", action="store_true", help="turn, scale, relight and cover the objects as well"
-    )
+    parser.add_argument("--hard", action="store_true", help="also turn, scale, relight and cover the objects")
     choices = [name for name in NAMES if name != SIFT_RANSAC]
     parser.add_argument(
         "--method",

@@ -1,9 +1,9 @@
 """Mutation testing: changes the code in small ways and counts the changes that no test notices.
 
-mutmut makes the mutants and runs the tests that reach each. This command draws some mutants of each module
+mutmut makes the mutants, and runs the tests that reach each. This command draws some mutants of each module
 at random, in a copy of the checkout, and prints a table and the survivors. Kernels are not mutated (mutmut
-leaves out functions with decorators); tests compare them with definitions. Neither are lines that raise an
-error, and lines with `strict=True`.
+leaves out functions with decorators), but tests compare them with definitions. Lines that raise an error, and
+lines with `strict=True`, are not mutated, either.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -28,8 +28,9 @@ OTHERS = ("eval", "scripts", "docs", ".mkdocs.yml", "README.md", "CITATION.cff")
 
 @dataclass(frozen=True)
 class Part:
-    """Modules, the tests that are run for them, and those among these that are too slow, or that a mutant of
-    any module fails (one compares the text of a file).
+    """Modules, the tests that are run for them, and those tests that are left out.
+
+    The tests left out are too slow, or fail for a mutant of any module (one compares the text of a file).
     """
 
     modules: tuple[str, ...]
@@ -116,7 +117,7 @@ PARTS = {
     ),
 }
 SURVIVED = 0  # pytest's exit status
-NO_TESTS = 33  # mutmut's, where no test reaches the function
+NO_TESTS = 33  # mutmut's exit status if no test reaches the function
 SETUP = """[mutmut]
 source_paths =
     {packages}
@@ -155,7 +156,7 @@ def copy_checkout(folder: Path) -> None:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():  # it may be deleted and not yet committed
+        if (ROOT / name).is_file():  # it may have been deleted without a commit
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
 
@@ -202,7 +203,7 @@ def main() -> int:
         part = PARTS[options.part]
         part = replace(part, modules=tuple(options.modules or part.modules))
         write_settings(folder, part)
-        first = run_mutmut(folder, "run", "none")  # makes the mutants and times the tests
+        first = run_mutmut(folder, "run", "none")  # this makes the mutants and times the tests
         drawn = draw_mutants(folder, part.modules, options.mutants, options.seed)
         names = [mutant for mutants in drawn.values() for mutant in mutants]
         run = run_mutmut(folder, "run", "--max-children", str(options.jobs), *names)

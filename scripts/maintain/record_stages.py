@@ -1,8 +1,8 @@
-"""Record the results of each stage of a match anew, after the numbers of those that changed have been raised.
+"""Record the results of each stage of a match anew, after raising the numbers of those that have changed.
 
 The numbers are STAGES in matching/output/provenance.py. Nothing is written if the results of a stage differ
-from those recorded in tests/matching/stages.npz, but its number does not. Exit status: 0 written, 1 not
-written, 2 bad input or usage.
+from those recorded in tests/matching/stages.npz, but the stage's number does not. Exit status: 0 written, 1
+not written, 2 bad input or usage.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def write(path: Path) -> int:
-    """Write the record, unless a stage has changed whose number has not."""
+    """Write the record, unless a stage has changed without its number."""
     if RECORD.exists():
         with np.load(RECORD) as file:
             known = dict(file)

@@ -1,4 +1,4 @@
-"""Tune the parameters of the rivals, alone and with the stages around them, all with the same effort."""
+"""Tune the parameters of the rivals, alone and with the stages around them, with the same effort for all."""
 
 from eval.common import uncaught  # noqa: F401
 
@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     add_photograph_options(parser)
     parser.add_argument(
-        "--draws", type=int, default=24, help="random settings of each method, then as many near the best"
+        "--draws", type=int, default=24, help="random settings of each method, and then as many near the best"
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     names = [*METHODS, *WITH_STAGES]

@@ -1,4 +1,4 @@
-"""The matcher compared with SIFT, ratio test and sequential MAGSAC, on composite pairs with exact truth."""
+"""Compare the matcher with SIFT, ratio test and sequential MAGSAC, on composite pairs with exact truth."""
 
 from eval.common import uncaught  # noqa: F401
 

@@ -1,11 +1,13 @@
 """Are copied patches of several sizes found, and is nothing found in untouched photographs?
 
-In each photograph, a square patch is copied to another place, once in each way: as it is; with an edge that
-fades over a tenth of its side; with such an edge, and turned by any angle; with such an edge, and made larger
-or smaller by up to a quarter. The picture is saved as JPEG of quality 90. A copy counts as found if an object
-joins the patch and the copy: the centres of its outlines lie in them. Textures do not count.
+In each photograph, a square patch is copied to another place, once in each of these ways: as it is; with an
+edge that fades over a tenth of its side; with such an edge, and turned by any angle; with such an edge, and
+made larger or smaller by up to a quarter. The picture is saved as a JPEG of quality 90. A copy counts as
+found if an object joins the patch and the copy: the centres of its outlines lie in them. Textures do not
+count.
 
-Constants were chosen on every second photograph, from the first on; the others are for reporting (--half).
+The constants were chosen on every second photograph, beginning with the first; the others are for reporting
+(--half).
 
 python scripts/measure/evaluate_copy_move.py $GDL_DATA/tiles
 """
@@ -79,7 +81,7 @@ def evaluate(args: argparse.Namespace) -> None:
 
 
 def draw(photograph, rng, side, kind):
-    """The photograph with a patch copied in one of the ways."""
+    """The photograph, with a patch copied in one of the ways."""
     angle = float(rng.uniform(0, 360)) if kind == "turned" else 0.0
     scale = float(1.25 ** rng.uniform(-1, 1)) if kind == "scaled" else 1.0
     return copy_patch(photograph, rng, side, angle, scale, 0.0 if kind == "copied" else FADE)

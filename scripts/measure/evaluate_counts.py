@@ -1,7 +1,8 @@
 """Are copies on synthetic shelves counted correctly? Three of eight fronts have one to forty copies each.
 
 Each shelf also has siblings: other fronts that carry the upper part of one of the three, its logo. Copies
-differ in light and size, are turned a little, and a price tag hides a part of some. Each front is counted.
+differ in light and size, and are turned a little; a price tag hides a part of some. The copies of each front
+are counted.
 
 python scripts/measure/evaluate_counts.py --models $GDL_DATA/models
 """
@@ -47,7 +48,7 @@ def evaluate(args: argparse.Namespace) -> None:
         asked = [*fronts[:3], *fronts[6:]]
         for k, (front, n) in enumerate(zip(asked, truth, strict=True)):
             counted = len(count_copies(match(front, picture).objects).copies)
-            print(f"seed {seed}, front {k}: {counted} counted, {n} there", flush=True)
+            print(f"seed {seed}, front {k}: {counted} counted, {n} present", flush=True)
             total, right, over, under = (
                 total + 1,
                 right + (counted == n),

@@ -1,9 +1,9 @@
 """Is a small print found in a large photograph? evaluate_details.py --data DIR.
 
 A mosaic of the pictures in DIR/tiles, some of them mirrored, shows one picture of DIR/models somewhere,
-turned, a few pixels wide. A print is found if most matches of some object are right within 5 px. Each match
-runs in a separate process that reads two files; the table gives the CPU seconds of the whole process, and the
-peak of its memory.
+turned and a few pixels wide. This print counts as found if most matches of some object are right to within 5
+px. Each match runs in a separate process that reads two files; the table gives the CPU seconds of the whole
+process, and the peak of its memory.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -37,20 +37,20 @@ import json, sys, time
 from matching import match
 
 result = match(sys.argv[1], sys.argv[2], max_pixels=int(sys.argv[3]))
-status = open("/proc/self/status").read()  # the usage counts what the parent took as well
+status = open("/proc/self/status").read()  # getrusage would also count what the parent took
 points = [[item.points0.tolist(), item.points1.tolist()] for item in result.objects]
 print(json.dumps([points, time.process_time(), int(status.split("VmHWM:")[1].split()[0]) / 1024]))
 """
 
 
 def draw_tiles(tiles, rng):
-    """Endless (h, w) float: any of the tiles, as it is or mirrored."""
+    """Yield any of the tiles, (h, w) float, as it is or mirrored, without end."""
     while True:
         yield tiles[rng.integers(len(tiles))][:, :: rng.choice([1, -1])]
 
 
 def paste(mosaic, print_, width, rng):
-    """Draw a print into a mosaic, in place, a little turned; the map (3, 3) of its pixels."""
+    """Draw a print into a mosaic, in place, a little turned; return the map (3, 3) of its pixels."""
     share = width / print_.shape[1]
     small = resize(print_, [round(n * share) for n in print_.shape], anti_aliasing=True, preserve_range=True)
     to_small = AffineTransform(scale=np.array(small.shape[::-1]) / print_.shape[::-1])
@@ -68,7 +68,7 @@ def paste(mosaic, print_, width, rng):
 
 
 def run(print_, photograph, max_pixels):
-    """Objects of two files, each its points in both, and the seconds and megabytes that it took."""
+    """The objects of two files, each as its points in both, and the seconds and megabytes of the match."""
     paths = map(str, (print_, photograph))
     told = subprocess.run(
         [sys.executable, "-c", RUN, *paths, str(max_pixels)], capture_output=True, text=True, check=True

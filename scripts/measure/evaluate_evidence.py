@@ -1,4 +1,4 @@
-"""Does the test of evidence cost objects? Pairs of $GDL_DATA matched with and without it.
+"""Does the test of evidence cost objects? Pairs of $GDL_DATA are matched with and without the test.
 
 python scripts/measure/evaluate_evidence.py $GDL_DATA
 """
@@ -24,9 +24,9 @@ from matching.pipelines.description import describe_picture
 from matching.pipelines.pair import find_candidates, find_objects, match_described
 from synth.photographs import read_picture
 
-N_SMALL = 30  # products on photographs, of each size
+N_SMALL = 30  # number of products on photographs, of each size
 SIZES = (60, 90), (90, 180)  # pixels of the longer side
-TURN = 40.0  # degrees at most
+TURN = 40.0  # degrees, at most
 
 
 def main(argv=None):
@@ -45,7 +45,7 @@ def measure(data):
 
 
 def kinds_of_pairs(data):
-    """The name and the pairs of pictures, paths or arrays, of each kind."""
+    """The name of each kind, and its pairs of pictures (paths or arrays)."""
     fronts, shelves, sfm = (sorted((data / f).glob("*.jpg")) for f in ("models", "scenes", "sfm"))
     if not fronts or not shelves:
         raise ValueError(f"{data} must hold models/*.jpg and scenes/*.jpg")
@@ -75,7 +75,7 @@ def kinds_of_pairs(data):
 
 
 def pasted(fronts, tiles, low, high):
-    """A front, and a photograph onto which it is pasted, smaller and turned."""
+    """Yield a front, and a photograph onto which it is pasted, smaller and turned."""
     rng = np.random.default_rng(0)
     for _ in range(N_SMALL):
         front, tile = (read_picture(files[rng.integers(len(files))]) for files in (fronts, tiles))
@@ -91,7 +91,7 @@ def pasted(fronts, tiles, low, high):
 
 
 def compare(pairs):
-    """How many pairs, how many with objects, dismissed, and of another result; seconds with and without."""
+    """Count pairs: all, with objects, dismissed, with another result; seconds with and without the test."""
     plain, described = MatchConfig().with_settings(evidence=0.0), {}
     n_found = n_quick = n_other = 0
     used = np.zeros(2)
@@ -112,7 +112,7 @@ def compare(pairs):
 
 
 def is_dismissed(described):
-    """Whether the grouping of a pair ends with the test: no cluster is ever asked for."""
+    """Whether the grouping of a pair ends with the test, so that nothing is clustered."""
     first, second = sorted(described, key=lambda d: d.digest)
     asked = []
 
@@ -126,7 +126,7 @@ def is_dismissed(described):
 
 
 def described_once(described, picture):
-    """The picture described; those of paths are kept."""
+    """The described picture; those of files are kept."""
     if not isinstance(picture, Path):
         return describe_picture(make_picture(picture, "picture"))
     if picture not in described:

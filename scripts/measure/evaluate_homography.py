@@ -1,4 +1,4 @@
-"""Corner errors of the transforms found in a sequence with known homographies (Oxford's layout)."""
+"""Measure the corner errors of transforms found in a sequence with known homographies (Oxford's layout)."""
 
 from eval.common import uncaught  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""Key points found again in turned, scaled and noisy copies, compared with OpenCV's.
+"""How many key points are found again in turned, scaled and noisy copies, compared with OpenCV's?
 
 evaluate_keypoints.py FOLDER...
 

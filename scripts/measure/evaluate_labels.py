@@ -1,7 +1,8 @@
 """How many labels of `gdl-match label` have to be corrected, on shelf photographs and on covers?
 
-"shelves": all products; the references are pictures of their fronts. "other shelves": all products; the
-reference of each is one labelled place in another photograph. "covers": phone photographs of 50 covers.
+The parts are "shelves": all products, with pictures of their fronts as references; "other shelves": all
+products, with one labelled place in another photograph as the reference of each; "covers": phone photographs
+of 50 covers.
 
 python scripts/measure/evaluate_labels.py --data $GDL_DATA
 """

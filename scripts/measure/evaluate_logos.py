@@ -1,8 +1,8 @@
 """Are logos found in photographs from Flickr? evaluate_logos.py $GDL_DATA.
 
-Each of $GDL_DATA/logos/references is matched with photographs that show the logo, and with others. It is
-found if half of the matches of an object are in a labelled box, enlarged by a tenth; an object
-elsewhere is false. For comparison, OpenCV's SIFT: ratio test 0.8, MAGSAC at 3 pixels, at least 8 different
+Each of $GDL_DATA/logos/references is matched with photographs that show the logo, and with others. The logo
+is found if half of the matches of an object are in a labelled box, enlarged by a tenth; an object elsewhere
+is false. The rival is OpenCV's SIFT, with a ratio test of 0.8, MAGSAC at 3 pixels, and at least 8 different
 points. Seconds are CPU time.
 """
 
@@ -26,7 +26,7 @@ from matching import match
 
 SIDES = 0, 30, 50, 100, 200, 300, 500  # pixels, of the longer side of the largest box
 MARGIN = 0.1  # of the longer side of a box
-FEWEST, RATIO, TOLERANCE = 8, 0.8, 3.0  # points of the rival, its ratio test, pixels
+FEWEST, RATIO, TOLERANCE = 8, 0.8, 3.0  # of the rival: fewest points, ratio test, tolerance in pixels
 SIFT = cv2.SIFT_create()
 
 
@@ -69,7 +69,7 @@ def measure(options):
 
 
 def report(rows, false, n_without, seconds):
-    """Tables by size and by logo: rows of (name, longer side, found, found by SIFT)."""
+    """Print tables by size and by logo; rows: of (name, longer side, found, found by SIFT)."""
     groups = {
         f"{low} to {high}": [row for row in rows if low <= row[1] < high] for low, high in pairwise(SIDES)
     }
@@ -94,7 +94,7 @@ def find_by_match(reference, scene):
 
 
 def find_by_sift(reference, scene):
-    """The same of the rival, which finds one object at most."""
+    """The same by the rival, which finds at most one object."""
     seen = [SIFT.detectAndCompute(cv2.imread(str(path), 0), None) for path in (reference, scene)]
     (keys0, words0), (keys1, words1) = seen
     if words0 is None or words1 is None or len(keys1) < 2:

@@ -1,6 +1,6 @@
 """Does an object stay whole if it is much larger in one picture? evaluate_magnification.py FOLDER...
 
-Matches each picture, at 1,400 px, with itself made several times smaller; a match is true if it is off by
+Each picture, at 1,400 px, is matched with itself made several times smaller. A match is true if it is off by
 less than 3 px in the smaller picture.
 """
 
@@ -29,7 +29,7 @@ COLUMNS = ("times smaller", "pictures", "objects", "matches", "true", "in the la
 
 
 def scale(rgb, longer_side):
-    """(h, w, 3) uint8: a picture with a longer side of so many pixels."""
+    """(h, w, 3) uint8: a picture scaled to this longer side."""
     factor = longer_side / max(rgb.shape[:2])
     shape = [max(round(n * factor), 1) for n in rgb.shape[:2]]
     return np.rint(resize(rgb, shape, order=3, anti_aliasing=factor < 1, preserve_range=True)).astype(
@@ -38,7 +38,7 @@ def scale(rgb, longer_side):
 
 
 def counts(large, times):
-    """Objects, matches, true ones, matches in the largest object."""
+    """The numbers of objects, of matches, of true matches, and of matches in the largest object."""
     small = scale(large, LONGER_SIDE / times)
     described = [
         describe_picture(make_picture_of_array(rgb), n_threads=default_threads()) for rgb in (large, small)

@@ -1,6 +1,6 @@
-"""Mirrored objects: how many are found, compared with the same objects as they are; and false alarms.
+"""Mirrored objects: how many are found, compared with the same objects not mirrored; and false alarms.
 
-Composites of 3 x 3 photographs with M objects in common, plain, bent and in hard poses; and pairs of
+The pairs are composites of 3 x 3 photographs with M objects in common (plain, bent and in hard poses), and
 composites that have nothing in common. Prints a table.
 """
 
@@ -21,7 +21,7 @@ from synth.composite import composite_pair, true_instance
 from synth.photographs import read_folders, read_shipped
 
 SETTINGS = ((3, 0.0, False), (3, 10.0, False), (2, 0.0, True))  # M, sigma, hard poses
-LEAST, TRUE = 8, 0.6  # matches of a cluster that finds an instance, and the share of them that are true
+LEAST, TRUE = 8, 0.6  # fewest matches of a cluster that finds an instance, and least share of true ones
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,7 +61,7 @@ def evaluate(args: argparse.Namespace) -> None:
 
 
 def _count_found(pair, config):
-    """Instances that a cluster finds, and clusters that find none."""
+    """Count instances that a cluster finds, and clusters that find none."""
     result = match(pair.image0, pair.image1, config)
     instance = true_instance(pair, result.xy0, result.xy1)
     owners, others = set(), 0

@@ -1,8 +1,7 @@
 """What does COLMAP reconstruct of rooms in which two boxes move between pictures, before and after `group`?
 
 Writes reconstruction.csv and reconstruction.md: registered pictures, cameras at their true places, and
-points, for COLMAP's own database, for that database with its matches grouped, and for the one with all
-objects.
+points, for COLMAP's own database, for the database with grouped matches, and for the one with all objects.
 """
 
 from eval.common import uncaught  # noqa: F401

@@ -1,6 +1,7 @@
-"""How often each word of an object is right: evaluate_reliability.py $GDL_DATA --out rows.csv [--figure F]
+"""How often is each word for an object right? evaluate_reliability.py $GDL_DATA --out rows.csv [--figure F]
 
-Objects of pairs whose truth is known, each with its number of false alarms and whether it is right:
+The table has the objects of pairs whose truth is known, each with its number of false alarms and whether it
+is right:
 
 * small prints: a front pasted into a photograph, 50 to 120 pixels large and turned; an object is right if it
   moves as the print does
@@ -45,11 +46,11 @@ DETECTORS = {
     "SIFT": (cv2.SIFT_create(4000), cv2.NORM_L2),
     "ORB": (cv2.ORB_create(4000), cv2.NORM_HAMMING),
 }
-if hasattr(cv2, "AKAZE_create"):  # OpenCV 5 has it no more
+if hasattr(cv2, "AKAZE_create"):  # OpenCV 5 no longer has it
     DETECTORS["AKAZE"] = cv2.AKAZE_create(), cv2.NORM_HAMMING
 WAYS = "nearest", "mutual", "ratio 0.9"
 FIELDS = "kind", "pair", "half", "object", "log_nfa", "right"
-ANY = MatchConfig().with_settings(max_log_nfa=0.0)  # also what is not significant enough by default
+ANY = MatchConfig().with_settings(max_log_nfa=0.0)  # also objects that are not significant enough by default
 
 
 def main(argv=None):
@@ -72,18 +73,18 @@ def measure(options):
     pairs = list(list_pairs(options.data))
     kinds = {kind.split(",")[0] for kind, *_ in pairs}
     if unknown := sorted({*(options.only or ())} - kinds):
-        raise ValueError(f"--only must be of {', '.join(sorted(kinds))}, got {unknown[0]}")
+        raise ValueError(f"--only must be among {', '.join(sorted(kinds))}, got {unknown[0]}")
     rows = read_rows(options.out)
     done = {(row["kind"], row["pair"]) for row in rows}
     with options.out.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         if not rows:
             writer.writeheader()
-        for number in np.random.default_rng(2).permutation(len(pairs)):  # so that a part tells of all kinds
+        for number in np.random.default_rng(2).permutation(len(pairs)):  # so that a part has all kinds
             kind, pair, find = pairs[number]
             if (kind, pair) in done or (options.only and kind.split(",")[0] not in options.only):
                 continue
-            found = find() or [(None, None)]  # a pair without objects has a row too
+            found = find() or [(None, None)]  # a pair without objects also has a row
             for k, (log_nfa, right) in enumerate(found):
                 values = kind, pair, number % 2, k, log_nfa, right
                 rows.append(dict(zip(FIELDS, values, strict=True)))
@@ -96,7 +97,7 @@ def measure(options):
 
 
 def read_rows(path):
-    """The rows of a table, of which one without an object has no number."""
+    """The rows of a table; a row without an object has no number."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -107,7 +108,7 @@ def read_rows(path):
 
 
 def list_pairs(data):
-    """Kind, name and a function that finds [(log_nfa, right), ...] of each pair; None as right: not known."""
+    """Kind, name and a function that finds [(log_nfa, right), ...] of each pair; right None if unknown."""
     described = {}
     yield from small_prints(data)
     yield from covers(data, described)
@@ -129,7 +130,7 @@ def list_pairs(data):
 
 
 def list_unrelated(data):
-    """Pairs of a product and a photograph, and of a packet of food and a shelf of cereals."""
+    """Pairs of a product and a photograph, and pairs of a packet of food and a shelf of cereals."""
     tiles, models, scenes = (sorted((data / f).glob("*.jpg")) for f in ("tiles", "models", "scenes"))
     foods = [path for path in models if path.stem.startswith("food")]
     rng = np.random.default_rng(0)
@@ -178,7 +179,7 @@ def pasted_objects(front, tile, side, turn, place):
 
 
 def covers(data, described):
-    """Pairs of a photographed cover, and its own or another one."""
+    """Pairs of a photographed cover and its own cover, or another one."""
     gallery, queries = (sorted((data / "retrieval" / f).glob("*.jpg")) for f in ("gallery", "queries"))
     number = {cover.stem: k for k, cover in enumerate(gallery)}
     for query in queries:
@@ -200,7 +201,7 @@ def match_once(paths, described):
 
 
 def judge(objects, pair):
-    """Whether objects are right; those outside all instances of a product that is there are left out."""
+    """Whether objects are right; those outside all instances of a product that the shelf has are left out."""
     if pair is None or not pair.instances:
         return [(item.log_nfa, False) for item in objects]
     owners = [find_owners(pair, item.points1, np.zeros(item.n_matches, int))[0] for item in objects]
@@ -229,7 +230,7 @@ def given_objects(name, way, model, scene, pair, features):
 
 
 def format_table(rows):
-    """Right of all objects with each word, by kind and half."""
+    """Count the right ones of all objects with each word, by kind and half."""
     lines = []
     for kind in dict.fromkeys(row["kind"] for row in rows):
         own = [row for row in rows if row["kind"] == kind]
@@ -244,14 +245,14 @@ def format_table(rows):
 
 
 def tell(log_nfa):
-    """The word of an object; "none" of one that is not significant, None of no object."""
+    """The word for an object; "none" for one that is not significant, None for no object."""
     if np.isnan(log_nfa):
         return None
     return confidence(log_nfa) if log_nfa <= MatchConfig().objects.max_log_nfa else "none"
 
 
 def draw(rows, path):
-    """The share of objects that are right, of those with as many false alarms or more, by kind."""
+    """Draw the share of right ones among objects with as many false alarms or more, by kind."""
     import matplotlib
 
     matplotlib.use("Agg")

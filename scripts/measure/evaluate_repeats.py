@@ -68,10 +68,10 @@ def draw_pages(photographs, seed):
 
 
 def count_places(things, truth):
-    """Of each true thing: its copies, the places counted, and its copies among these. And other things."""
+    """For each true thing: its copies, the counted places, and its copies among these; also other things."""
     counts, used = [], set()
     for boxes in truth:
-        best, thing = (0, 0), None  # of things at as many copies, the one with the fewest other places
+        best, thing = (0, 0), None  # of things at equally many copies, the one with the fewest other places
         for found in things:
             at = {k for place in found.places for k, box in enumerate(boxes) if is_within(place, box)}
             best, thing = max((best, thing), ((len(at), -len(found.places)), found), key=lambda item: item[0])
@@ -81,7 +81,7 @@ def count_places(things, truth):
 
 
 def is_within(place, box) -> bool:
-    """Whether an outline (k, 2) lies in a box, but for a tenth of it."""
+    """Whether an outline (k, 2) lies in a box, to within a tenth of the box."""
     x, y, *size = box
     low, high = (place.min(axis=0) - (x, y)) / size, (place.max(axis=0) - (x, y)) / size
     return bool((low >= -0.1).all() and (high <= 1.1).all())

@@ -1,5 +1,6 @@
-"""Two things or one? How far things must move relative to each other to be told apart, and how far one may
-bend and still be whole. Writes tabletops.csv and tabletops.png.
+"""How far must things move to be told apart, and how far may one thing bend and still be found whole?
+
+Writes tabletops.csv and tabletops.png.
 """
 
 from eval.common import uncaught  # noqa: F401

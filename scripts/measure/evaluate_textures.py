@@ -1,8 +1,8 @@
-"""Fine textures: false objects in unrelated ones, and the cost of matching them. Writes textures.csv.
+"""Fine textures: false objects in unrelated textures, and the cost of matching. Writes textures.csv.
 
-For each kind, pairs of textures that have nothing in common but their kind and, in half of the pairs, their
-period and angle; and each texture with itself. Every pair runs in a separate process, which reports its peak
-memory.
+For each kind, there are pairs of textures that have nothing in common except their kind and, in half of the
+pairs, their period and angle; also, each texture is matched with itself. Every pair runs in a separate
+process, which reports its peak memory.
 """
 
 from eval.common import uncaught  # noqa: F401

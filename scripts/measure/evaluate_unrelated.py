@@ -1,9 +1,9 @@
 """How often do unrelated pictures give an object? evaluate_unrelated.py FOLDER FOLDER [--pairs N]
 
-Pairs a random picture of the first folder with a random one of the second (all must show different things),
-and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the lowest
-number of false alarms of any group (`matching.grouping.significance`, decimal logarithm). With
---view-synthesis, features of simulated views are matched as well, and objects must be significant there.
+A random picture of the first folder is paired with a random one of the second (all must show different
+things). The script prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and
+the lowest number of false alarms of any group (`matching.grouping.significance`), as a decimal logarithm.
+With --view-synthesis, features of simulated views are also matched, and objects must be significant there.
 Pairs without an object are also matched in negative, as by `match`.
 """
 
@@ -34,7 +34,7 @@ FREE = replace(MatchConfig(), objects=replace(MatchConfig().objects, max_log_nfa
 
 
 def find_best_object(described, views, config):
-    """Significance, matches and confidence of the best object of two DescribedPictures; None without any."""
+    """Significance, matches and confidence of the best object of two DescribedPictures; None without one."""
     objects = match_described(*described, config, views=views, stages=choose_stages(config)).objects
     best = min(objects, key=lambda found: found.log_nfa, default=None)
     return None if best is None else (best.log_nfa, best.n_matches, best.confidence)
@@ -68,7 +68,7 @@ def measure(options):
 
     @cache
     def views_of(path):
-        """Read again only where views are looked at; it keeps its features once they are asked for."""
+        """Read a picture again only if its views are used; it keeps their features once they are computed."""
         return prepare_views(read_picture(path), config)
 
     best = [

@@ -1,4 +1,4 @@
-"""Pairs of extreme views solved by plain matching, by simulated views, and by OpenCV's ASIFT; CPU seconds.
+"""Pairs of extreme views that plain matching, simulated views and OpenCV's ASIFT solve, and their CPU times.
 
 --data is a folder that holds evd_*/ (img1, img2, H1to2.txt) and graf/ (img1, img2, ..., H1to2p.txt, ...);
 --tiles is a folder of pictures that are foreshortened by factors of 1 to 8.
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     rows = []
     for row in tqdm(measure(pairs), desc="pairs and methods"):
         rows.append(row)
-        if options.out:  # after each: it takes long
+        if options.out:  # after each pair and method, because all take long
             write_csv(options.out / "views.csv", COLUMNS, rows)
     print(format_table(rows))
 

@@ -1,8 +1,8 @@
-"""Give damaged PNG, JPEG, TIFF and WebP files to the command: each must be read, or rejected with one line.
+"""Give damaged PNG, JPEG, TIFF and WebP files to the command: each must be read, or refused with one line.
 
-A file fails if there is a traceback, a crash, a hang (60 s), more than 2 GB, anything else on standard error,
-or a result folder despite an error. Each runs in a separate process. Exit status: 0 none failed, 1 some did.
-Needs Linux or macOS.
+A file fails if the command shows a traceback, crashes, hangs (60 s), takes more than 2 GB, prints anything
+else on standard error, or leaves a folder of results despite an error. Each file is read by a separate
+process. Exit status: 0 none failed, 1 some did. Needs Linux or macOS.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure(args: argparse.Namespace) -> int:
-    """1 where a file failed, else 0."""
+    """Return 1 if a file failed, else 0."""
     check_least(args, files=1, seed=0, jobs=1)
     picture = skimage.data.coffee()[100:260, 150:390]
     files = fuzz.make_damaged_files(picture, args.files, args.seed)
@@ -58,7 +58,7 @@ def measure(args: argparse.Namespace) -> int:
 
 
 def summary(outcomes: list[fuzz.Outcome]) -> str:
-    """One line per codec and kind of damage, then one for each file that failed."""
+    """One line per codec and kind of damage, and then one for each file that failed."""
     groups = sorted({kind(o) for o in outcomes})
     lines = []
     for group in groups:

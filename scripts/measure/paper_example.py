@@ -1,4 +1,4 @@
-"""The paper's own example (Fig. 5: sigma_n = 50 px, M = 3; F = 0.981) by --paper and by the default."""
+"""The paper's own example (Fig. 5: sigma_n = 50 px, M = 3; F = 0.981), by --paper and by the default."""
 
 from eval.common import uncaught  # noqa: F401
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
     seeds = range(args.first_seed, args.first_seed + args.pairs)
     steps = measure(photographs, seeds, args.side, None if args.all else args.outliers)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a smaller K0, which --paper takes where it has to
+        warnings.simplefilter("ignore")  # about a smaller K0, which --paper takes where it must
         rows = list(tqdm(steps, total=len(seeds) * len(methods())))
     if args.out:
         write_csv(args.out / "paper_example.csv", COLUMNS, rows)
