@@ -77,5 +77,6 @@ def compile_grouping() -> int:
     xy1[60:] = rng.uniform(0, 200, (40, 2))
     correspondences, config = Correspondences(xy0, xy1, np.tile(np.eye(2), (100, 1, 1))), MatchConfig()
     some, others = np.split(np.arange(100), [55])
-    refine_objects(correspondences, [some], [0.0], others, config.smooth_map, config.graph)
+    bends = [config.smooth_map.largest_bend]
+    refine_objects(correspondences, [some], bends, others, config.smooth_map, config.graph)
     return len(group(correspondences, 90, config).scores)
