@@ -92,6 +92,9 @@ class Matches:
         in an object; None if unknown.
     negative : bool
         Whether one picture shows the objects in negative: dark where the other picture is bright.
+    looks_mirrored : bool
+        Whether one picture has more in common with the mirror image of the other, although no mirrored
+        objects were searched for (`mirrored`).
     """
 
     xy0: Floats
@@ -109,6 +112,7 @@ class Matches:
     rejected: tuple[Rejection, ...] = ()
     dropped_by: Array | None = None
     negative: bool = False
+    looks_mirrored: bool = False
 
     @property
     def confidence(self) -> str | None:

@@ -1,4 +1,4 @@
-"""A test of whether one picture may be a mirrored copy of another, cheap enough for every pair."""
+"""Tests of whether one picture may be a mirrored copy of another, cheap enough for every pair."""
 
 from dataclasses import replace
 
@@ -17,11 +17,21 @@ LARGEST = 400  # number of features of each picture that are compared: even blur
 
 def may_be_mirrored(features0: Features, features1: Features, config: MatchConfig = MatchConfig()) -> bool:
     """Test whether the largest features of two pictures have evidence of a mirrored object in common."""
+    return _count_supported(features0, mirrored_features(features1), config) >= CONFIRMED
+
+
+def looks_mirrored(features0: Features, features1: Features, config: MatchConfig = MatchConfig()) -> bool:
+    """Test whether a picture has more in common with the mirror image of another than with that itself."""
+    n_mirrored = _count_supported(features0, mirrored_features(features1), config)
+    return n_mirrored >= CONFIRMED and n_mirrored > _count_supported(features0, features1, config)
+
+
+def _count_supported(features0: Features, features1: Features, config: MatchConfig) -> int:
+    """The number of mutual candidates of the largest features that others support."""
     sizes = (np.abs(determinants(features.frames)) for features in (features0, features1))
     rows0, rows1 = (np.sort(np.argsort(-size, kind="stable")[:LARGEST]) for size in sizes)
-    large0, large1 = features0[rows0], features1[rows1]
     how = replace(config.candidates, max_matches=min(LARGEST, config.candidates.max_matches))
-    found = match_features(large0, mirrored_features(large1), how, default_threads())
+    found = match_features(features0[rows0], features1[rows1], how, default_threads())
     least = config.objects.evidence * config.clustering.min_degree
     supported = find_supported(
         found.correspondences,
@@ -30,4 +40,4 @@ def may_be_mirrored(features0: Features, features1: Features, config: MatchConfi
         config.graph,
         default_threads(),
     )
-    return len(supported) >= CONFIRMED
+    return len(supported)

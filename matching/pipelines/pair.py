@@ -30,6 +30,7 @@ from matching.pipelines.description import (
     prepare_views,
 )
 from matching.pipelines.details import Located, Seen, add_details, find_details, group_details, locate
+from matching.pipelines.mirrored import looks_mirrored
 from matching.pipelines.pair_state import FindDetails, FindViews, Pair, PairContext, PairState
 from matching.pipelines.view_synthesis import find_in_views, has_enough, is_solved
 from matching.result import MatchResult, add_inputs
@@ -115,7 +116,7 @@ def match_pictures(
         lambda: describe_details(picture0, described0, config, n_threads),
         lambda: describe_details(picture1, described1, config, n_threads),
     )
-    return match_described(
+    result = match_described(
         described0,
         described1,
         config,
@@ -125,6 +126,9 @@ def match_pictures(
         details=details,
         pictures=(picture0, picture1),
     )
+    if config.mirrored or not config.way.is_tested:
+        return result
+    return replace(result, looks_mirrored=looks_mirrored(described0.features, described1.features, config))
 
 
 @single_blas_thread()  # many small matrices: several threads would be slower
