@@ -27,14 +27,19 @@ UNKNOWN = "-"
 FITS = 0.9  # share of an object's matches: if its transform fits fewer, the table says how many
 NOTHING = "no common object"
 NOTHING_TWICE = "no repeated objects found"
+IN_NEGATIVE = "with one picture in negative"
 
 
 def format_table(result: Matches, name: str = "picture 0") -> str:
-    """Format the objects as a table, one line each, and the things found at several places."""
+    """Format the objects as a table, one line each, and the things found in several places.
+
+    The last line says if they were found with one picture in negative.
+    """
     if not result.objects:
         return NOTHING
     lines = align_columns([HEADER, *(format_object(found) for found in result.objects)], left=(3, 6))
-    return "\n".join([*lines, *describe_things(result.objects, name, result.things)])
+    negative = [f"found {IN_NEGATIVE}"] if result.negative else []
+    return "\n".join([*lines, *describe_things(result.objects, name, result.things), *negative])
 
 
 def format_object(found: MatchedObject) -> tuple[str, ...]:
@@ -174,7 +179,7 @@ def describe_result(result: Matches) -> str:
         found += " more than once"
     else:
         found = f"{n} object{'s' if n > 1 else ''} in both"
-        found += ", with one picture in negative" if result.negative else ""
+        found += f", {IN_NEGATIVE}" if result.negative else ""
     return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 
 

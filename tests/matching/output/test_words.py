@@ -8,7 +8,13 @@ import pytest
 from matching import MatchResult
 from matching.grouping.rejections import REASONS, Rejection
 from matching.objects.description import describe_object
-from matching.output.words import count_dropped, explain_rejected, format_object, hint_at_rejected
+from matching.output.words import (
+    count_dropped,
+    explain_rejected,
+    format_object,
+    format_table,
+    hint_at_rejected,
+)
 
 SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
 EMPTY = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
@@ -69,3 +75,10 @@ def test_the_table_says_where_a_transform_fits_only_some_matches():
     assert format_object(replace(found, inlier_share=0.9))[-1] == "0.0 px"
     assert format_object(replace(found, inlier_share=0.62))[-1] == "0.0 px (62% fit)"
     assert format_object(replace(found, inlier_share=None))[-1] == "0.0 px"
+
+
+def test_the_table_says_if_one_picture_is_in_negative():
+    result = replace(EMPTY, objects=(describe_object(0, SQUARE, SQUARE, score=0.5),))
+    lines = format_table(replace(result, negative=True)).splitlines()
+    assert lines == [*format_table(result).splitlines(), "found with one picture in negative"]
+    assert format_table(replace(EMPTY, negative=True)) == "no common object"
