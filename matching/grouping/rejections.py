@@ -26,6 +26,10 @@ _MORE = "try --max-matches 6000, or a larger picture"
 REASONS = {
     "stray": Reason("stray", "far away from all others", "check the coordinates"),
     "candidates": Reason("too-few-candidates", "there are fewer matches than an object needs", _MORE),
+    "rounds": Reason("not-clustered", "clustering ended before its turn", "try --max-matches 6000"),
+    "near object": Reason(
+        "near-object", "it lies near an object in both pictures, but does not move with it", "nothing to do"
+    ),
     "evidence": Reason(
         "no-evidence", "too few mutual candidates agree, so nothing was clustered", "try evidence=0 in Python"
     ),

@@ -31,7 +31,7 @@ from itertools import chain, count, islice
 
 import numpy as np
 
-from matching._common.types import Ints
+from matching._common.types import Bools, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_within_reach
 from matching.grouping import clustering, merging
@@ -89,8 +89,13 @@ def find_clusters(correspondences: Correspondences, config: GroupingSettings) ->
 def choose_rest(state: Round, context: Context) -> Round | None:
     """The rows that are grouped in this round; None if there are too few for an object."""
     known = [part.members for part in state.known]
-    config = context.config.objects
-    rows = _find_left_over(context.correspondences, known, context.n_listed, config.reach)
+    config, trace = context.config.objects, context.trace
+    is_left = _find_left_over(context.correspondences, known, config.reach)
+    rows = np.flatnonzero(is_left)[: context.n_listed]
+    trace.drop("near object", ~is_left)
+    is_first_of_too_few = not known and len(rows) < config.min_matches
+    if not is_first_of_too_few:
+        trace.drop("rounds", is_left)
     return replace(state, rows=rows) if len(rows) >= config.min_matches else None
 
 
@@ -362,14 +367,12 @@ def _sort_by_size(objects: list[tuple[Ints, float]]) -> list[tuple[Ints, float]]
     return sorted(objects, key=lambda item: (-len(item[0]), item[0][0]))
 
 
-def _find_left_over(
-    correspondences: Correspondences, objects: list[Ints], n_listed: int, reach: float
-) -> Ints:
-    """(q,) the first n_listed rows, ascending, that are in no object and not near one in both images."""
+def _find_left_over(correspondences: Correspondences, objects: list[Ints], reach: float) -> Bools:
+    """(m,) bool: the rows that are in no object and not near one in both images."""
     taken = np.zeros(len(correspondences), bool)
     for members in objects:
         near = np.flatnonzero(~taken)
         for xy in (correspondences.xy0, correspondences.xy1):
             near = near[is_within_reach(xy[near], xy[members], reach)]
         taken[near] = taken[members] = True
-    return np.flatnonzero(~taken)[:n_listed]
+    return ~taken

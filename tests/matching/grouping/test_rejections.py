@@ -108,6 +108,23 @@ def test_every_correspondence_is_in_an_object_or_has_a_stage():
     assert set(name_stages(nothing.stages)) == {"candidates"}
 
 
+def test_what_was_never_clustered_is_told_apart_from_too_few_matches():
+    """Only the first n_listed are clustered; a later round leaves out what is near an object."""
+    rng = np.random.default_rng(1)
+    moved = moving(80, (200, 200), np.eye(2), rng)
+    near = moved[np.arange(4)]
+    near = Correspondences(near.xy0, near.xy1[::-1], np.tile(similarity(2.0, 1.0), (4, 1, 1)))
+    c = scene(moved)
+    c = Correspondences(*(np.concatenate([getattr(p, n) for p in (c, near)]) for n in ("xy0", "xy1", "maps")))
+    told = name_stages(group(c, 380, CONFIG).stages)
+    assert set(told[380:]) == {"near object"}
+    assert "candidates" not in told
+    far = c[np.append(np.arange(380), np.arange(380)[::-1])]
+    far = Correspondences(far.xy0 + 2000 * (np.arange(760) >= 380)[:, None], far.xy1, far.maps)
+    one_round = replace(CONFIG, objects=replace(CONFIG.objects, rounds=1))
+    assert set(name_stages(group(far, 380, one_round).stages)[380:]) == {"rounds"}
+
+
 def test_what_lies_on_a_line_is_named_with_its_width():
     rng = np.random.default_rng(1)
     c = moving(80, (200, 200), np.eye(2), rng)
