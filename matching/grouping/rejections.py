@@ -18,6 +18,7 @@ class Reason:
     word: str  # as it stands in `matches.json`
     text: str  # a clause that explains it
     hint: str  # what to try
+    is_cause: bool = False  # whether it says why there is no object, so that other advice is beside the point
 
 
 _MORE = "try --max-matches 6000, or a larger picture"
@@ -41,11 +42,13 @@ REASONS = {
         "on-a-line",
         "the matches lie on a line, so they don't determine a map",
         "try min_width=0.05 in Python",
+        is_cause=True,
     ),
     "suppression": Reason(
         "contained",
         "its points belong to larger groups in both pictures",
         "try suppression__share=0.5 in Python",
+        is_cause=True,
     ),
     "largest gap": Reason(
         "low-score", "its score is below the largest gap between the scores of the groups", _MORE
@@ -60,14 +63,19 @@ REASONS = {
         "texture",
         "it looks like a periodic texture, which also matches itself when shifted by one period",
         "try masking the texture with --mask0 and --mask1",
+        is_cause=True,
     ),
     "negative": Reason(
         "small-in-negative",
         "it is bright in one picture and dark in the other, and as small as letters are",
         "crop both pictures to it",
+        is_cause=True,
     ),
     "places": Reason(
-        "no-second-place", "its two places overlap, or another object joins them already", "mask one of them"
+        "no-second-place",
+        "its two places overlap, or another object joins them already",
+        "mask one of them",
+        is_cause=True,
     ),
     "method": Reason(
         "outlier-of-method", "the chosen method puts it into no cluster", "try the default method"
@@ -122,6 +130,16 @@ class Rejection:
         return REASONS[self.stage].hint
 
     @property
+    def is_cause(self) -> bool:
+        """Whether the reason says why it is no object, whatever the viewpoints.
+
+        Matches on a line must be on one in both pictures: from the side, a surface looks like a line.
+        """
+        if self.stage == "width" and self.bound is not None:
+            return all(_measure_width(points) < self.bound for points in (self.points0, self.points1))
+        return REASONS[self.stage].is_cause
+
+    @property
     def centres(self) -> tuple[Floats, Floats]:
         """(2,) float64 each: the middle of its matches in image 0 and 1."""
         return self.points0.mean(axis=0), self.points1.mean(axis=0)
@@ -135,6 +153,12 @@ class Rejection:
     def swapped(self) -> Rejection:
         """The same group with the pictures in the other order."""
         return Rejection(self.stage, self.measure, self.bound, self.points1, self.points0)
+
+
+def _measure_width(points: Floats) -> float:
+    """The ratio of width to length of points (k, 2)."""
+    low, high = np.linalg.eigvalsh(np.cov(points.T))
+    return float(np.sqrt(max(low, 0.0) / high)) if high > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)

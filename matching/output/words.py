@@ -194,9 +194,11 @@ def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]
 
 
 def may_look_harder(result: Matches) -> bool:
-    """Test whether simulated views may find objects that the result lacks."""
+    """Test whether simulated views may find objects that the result lacks, and no other cause is known."""
     config = result.config
     if config is None or not config.way.is_tested or config.view_synthesis or result.objects:
+        return False
+    if result.rejected and result.rejected[0].is_cause:
         return False
     return len(result.cluster) >= config.objects.min_matches and not explain_nothing(result)
 

@@ -133,7 +133,8 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     for line in [*words.explain_nothing(result, names), *words.hint_at_rejected(result)]:
         tell(line)
     tell(f"written to {folder}")
-    if not _is_single(arguments) and arguments.method in METHODS and words.may_look_harder(result):
+    may_differ = not _is_single(arguments) and not _show_the_same(*inputs.pictures)
+    if may_differ and arguments.method in METHODS and words.may_look_harder(result):
         tell(
             "were the pictures taken from very different directions? Try --view-synthesis, which also matches"
             " simulated views"
@@ -141,6 +142,13 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     if arguments.open:
         open_report(folder / "matches.html")
     return FOUND if result.objects else NONE_FOUND
+
+
+def _show_the_same(picture0: Picture, picture1: Picture) -> bool:
+    """Test whether two pictures have identical pixels."""
+    import numpy as np
+
+    return np.array_equal(picture0.rgb, picture1.rgb)
 
 
 def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from matching import MatchResult
+from matching import MatchConfig, MatchResult
 from matching.grouping.rejections import REASONS, Rejection
 from matching.objects.description import describe_object
 from matching.output.words import (
@@ -14,6 +14,7 @@ from matching.output.words import (
     format_object,
     format_table,
     hint_at_rejected,
+    may_look_harder,
 )
 
 SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
@@ -63,6 +64,19 @@ def test_where_nothing_is_found_the_best_group_is_named(stage):
 def test_what_is_suppressed_belongs_to_groups_that_need_not_be_objects():
     """A later stage may reject the larger group, so that the result has no objects at all."""
     assert "objects" not in REASONS["suppression"].text
+
+
+def test_simulated_views_are_advised_unless_another_cause_is_known():
+    """Matches on a line in only one picture may be those of a surface seen from the side."""
+    n = MatchConfig().objects.min_matches
+    result = MatchResult(*np.zeros((2, n, 2)), np.full(n, -1), np.zeros(n), (), config=MatchConfig())
+    assert may_look_harder(result)
+    assert may_look_harder(replace(result, rejected=REJECTED))
+    assert not may_look_harder(replace(result, rejected=REJECTED[::-1]))
+    line = SQUARE * [1, 0.05]
+    for points0, points1, advised in ((line, line, False), (SQUARE, line, True), (line, SQUARE, True)):
+        rejected = (Rejection("width", 0.05, 0.15, points0, points1),)
+        assert may_look_harder(replace(result, rejected=rejected)) == advised
 
 
 def test_the_hint_at_what_chance_explains_names_the_option_of_its_bound():

@@ -689,6 +689,19 @@ def test_an_export_that_cannot_be_is_told_before_the_work(gdl_match, tmp_path, m
     assert not listed(tmp_path)
 
 
+def test_identical_pixels_were_not_taken_from_different_directions(gdl_match, pictures, tmp_path):
+    with Image.open(pictures / "coffee.png") as coffee:
+        left = np.zeros(coffee.size[::-1], np.uint8)
+    left[:, : left.shape[1] // 2] = 255
+    for name, mask in (("left", left), ("right", 255 - left)):
+        Image.fromarray(mask).save(tmp_path / f"{name}.png")
+    masks = "--mask0", tmp_path / "left.png", "--mask1", tmp_path / "right.png"
+    status, _, error = gdl_match("coffee.png", "coffee.png", *masks, "--out", "out", "--no-figure")
+    assert status == 1
+    assert "too few mutual candidates agree" in error
+    assert "--view-synthesis" not in error
+
+
 def test_masks_keep_matches_where_they_are_white(gdl_match, tmp_path):
     white = np.zeros((440, 440), np.uint8)
     white[220:, :220] = 255  # the astronaut's place in the second picture
