@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -15,10 +16,14 @@ from PIL import Image
 from eval.matching import command
 from matching import __version__, group_matches
 from matching.cli import main as cli
+from matching.cli.commands.group import HINTS
 from matching.cli.subcommands import SUBCOMMANDS
+from matching.grouping import GIVEN
+from matching.grouping.rejections import REASONS
 from matching.interchange.files import KINDS
 from matching.output.exchange import SCHEMA
 from matching.pictures.decoding import TURNS
+from matching.pipelines import given
 
 ROOT = Path(__file__).resolve().parents[4]
 SIZE = 500, 300  # width, height of both images
@@ -96,6 +101,22 @@ def test_a_table(gdl_match):
     with Image.open("m-groups/matches.png") as figure:
         figure.load()
         assert figure.width > 1000
+
+
+def test_what_is_advised_is_what_the_command_has(gdl_match):
+    np.savetxt("two.txt", [[1, 2, 3, 4], [5, 6, 7, 8]])
+    status, output, error = gdl_match("group", "two.txt")
+    assert (status, output) == (1, "no common object\n")
+    reason = "2 of 2 candidates were dropped: there are fewer matches than an object needs"
+    assert error.splitlines()[0] == f"{reason}; give more matches"
+    options = gdl_match("group", "--help")[1]
+    from_given = [*GIVEN, *given.PLANES]  # stages that may drop given matches
+    for stage in {"stray", "candidates", "rounds", "near object", "degree"} | {
+        stage.name for stage in from_given
+    } & set(REASONS):
+        advised = HINTS.get(REASONS[stage].hint, REASONS[stage].hint)
+        assert "picture" not in advised
+        assert all(option in options for option in re.findall(r"--[a-z-]+", advised))
 
 
 def test_json_is_the_only_output(gdl_match):
