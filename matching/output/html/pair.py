@@ -72,6 +72,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         "title": shown[0]["name"] if of_one else f"{shown[0]['name']} and {shown[1]['name']}",
         "told": words.describe_result(result),
         "things": [] if of_one else words.describe_things(result.objects, name, result.things),
+        "why": words.explain_nothing(result, [str(p["name"]) for p in shown[: 1 if of_one else 2]]),
         "harder": words.may_look_harder(result) and not of_one,
         "titles": {found["id"]: found["title"] for found in objects},
         "facts": _facts(result, pictures),

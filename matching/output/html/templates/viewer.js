@@ -195,7 +195,8 @@ class Viewer {
     const rejected = `${number(this.shown)} of ${number(this.pair.n_rejected)} rejected candidates`;
     const text = !this.n_kept ? rejected : this.shown ? `${kept} and ${rejected}` : `${kept} only`;
     this.slider.setAttribute("aria-valuetext", text);
-    this.find(".told .counts").textContent = `Shown: ${text}.`;
+    const hasCandidates = this.n_kept + this.pair.n_rejected > 0;
+    this.find(".told .counts").textContent = hasCandidates ? `Shown: ${text}.` : "There are no candidates.";
     this.draw();
   }
 

@@ -15,7 +15,7 @@ from browser import browser_page
 from PIL import Image
 from planting import object_pair
 
-from matching import MatchConfig, match
+from matching import MatchConfig, find_repeats, match
 from matching.cli import main as cli
 from matching.collection import FeatureCache, match_collection, plan_folder
 from matching.collection.database.store import open_store
@@ -126,6 +126,21 @@ def test_a_page_without_objects(pair):
     pictures = [make_picture_of_array(np.full((60, 80), 90, np.uint8)) for _ in range(2)]
     text = pair_report(pictures, match_pictures(*pictures))
     assert "No common object" in text
+
+
+def test_the_report_says_why_there_can_be_no_object():
+    """As the command does: no group of candidates can move together where there are none."""
+    arrays = [np.full((40, 50), value, np.uint8) for value in (0, 255)]
+    pictures = [replace(make_picture_of_array(a), path=Path(f"p{k}.png")) for k, a in enumerate(arrays)]
+    page = pair_report(pictures, match_pictures(*pictures))
+    reason = "no features: it is too small, flat, transparent or masked"
+    assert f"No common object: p0.png: {reason}; p1.png: {reason}." in page
+    assert "moves together" not in page
+    page = pair_report(pictures[:1] * 2, find_repeats(arrays[0]))
+    assert f"No repeated objects found: p0.png: {reason}." in page
+    with browser_page() as shown:
+        shown.set_content(page)
+        assert shown.locator(".told .counts").inner_text() == "There are no candidates."
 
 
 def test_singling_out_sliding_and_zooming(page_of_pair):
