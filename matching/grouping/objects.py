@@ -80,7 +80,7 @@ class Groups:
         """The groups after a change of order: correspondence i becomes number rows[i], rows (m,)."""
         labels, stages = np.empty_like(self.labels), np.empty_like(self.told_stages)
         labels[rows], stages[rows] = self.labels, self.told_stages
-        rejected = tuple(replace(item, members=np.sort(rows[item.members])) for item in self.rejected)
+        rejected = tuple(item.renumber(lambda own: np.sort(rows[own])) for item in self.rejected)
         return replace(self, labels=labels, stages=stages, rejected=rejected)
 
     def reject(self, stage: str, kept: Bools, measures: Array, bounds: Array) -> Groups:

@@ -77,7 +77,7 @@ def _tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], In
     n = len(labels)
     groups_of_matches = [np.unique(rows % n) for rows in groups.members]
     dropped = [
-        *(replace(item, members=np.unique(item.members % n)) for item in groups.rejected),
+        *(item.renumber(lambda own: np.unique(own % n)) for item in groups.rejected),
         *(Dropped("places", rows) for rows in groups_of_matches),
     ]
     stages = np.maximum(*groups.told_stages.reshape(2, n))

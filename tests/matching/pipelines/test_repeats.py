@@ -7,6 +7,7 @@ from planting import crops
 from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
+from matching.grouping.rejections import Trace
 from matching.grouping.repeats import direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
@@ -178,6 +179,22 @@ def test_groups_of_either_direction_are_one_object_from_left_to_right():
     assert repeats.reversed.all()
     assert repeats.groups.scores.tolist() == [0.8]
     assert not repeats.periodic.any()
+
+
+def test_a_rejected_group_of_both_directions_counts_its_matches_once():
+    """As of a thing that is half a turn of itself: the measure agrees with the number of matches."""
+    rng = np.random.default_rng(0)
+    there = direct_both_ways(*rng.uniform(0, 500, (2, 40, 2)), np.tile(np.eye(2), (40, 1, 1)))
+    trace = Trace(80)
+    trace.drop_too_few("clusters", both := np.array([3, 5, 8, 43, 45, 48]), both, 12)
+    trace.drop_too_few("smooth map", np.arange(10, 30), np.array([12, 13, 19, 20]), 12)
+    trace.drop_group("width", np.arange(70, 80), 0.05, 0.15)
+    labels = np.full(80, -1)
+    rejected, stages = trace.close(labels)
+    groups = Groups(labels, np.empty(0), rejected=rejected, stages=stages).at(np.arange(80)[::-1])
+    found = find_repeats_in_groups(there, groups, ObjectsConfig()).groups.rejected
+    told = [(item.stage, len(item.members), item.measure) for item in found]
+    assert told == [("smooth map", 20, 4), ("width", 10, 0.05), ("clusters", 3, 3)]
 
 
 @pytest.mark.parametrize(("shift", "periodic"), [(100.0, [False] * 4), (5.0, [True])])
