@@ -23,6 +23,7 @@ REJECTED_HEADER = (
     *("stage", "measured", "bound", "reason"),
 )
 DROPPED_HEADER = ("dropped", "stage", "reason")
+OVERLAPPING = "a match may be in several rejected groups, or also in an object, so the tables need not add up"
 UNKNOWN = "-"
 FITS = 0.9  # share of an object's matches: if its transform fits fewer, the table says how many
 NOTHING = "no common object"
@@ -293,6 +294,7 @@ def _list_dropped(result: Matches) -> list[str]:
     lines = ["", f"{kept} of {count(n, 'candidate')} are in objects"]
     if kept < n:
         lines += ["", *align_columns([DROPPED_HEADER, *list_dropped(result)], left=(1, 2))]
+        lines += ["", OVERLAPPING] if result.rejected else []
     return lines
 
 

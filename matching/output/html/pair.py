@@ -82,6 +82,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         "rejected": words.list_rejected(result),
         "rejected_columns": [name.capitalize() for name in words.REJECTED_HEADER],
         "dropped": words.list_dropped(result),
+        "overlapping": words.OVERLAPPING,
         "repeats_columns": [name.capitalize() for name in words.REPEATS_HEADER],
     }
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)

@@ -9,6 +9,7 @@ from matching import MatchConfig, MatchResult
 from matching.grouping.rejections import REASONS, Rejection
 from matching.objects.description import describe_object
 from matching.output.words import (
+    OVERLAPPING,
     count_dropped,
     explain_rejected,
     format_object,
@@ -45,6 +46,8 @@ def test_the_candidates_that_each_stage_dropped_are_counted():
     assert "2 of 5 candidates are in objects" in lines
     assert [line.split()[:2] for line in lines[-2:]] == [["2", "graph"], ["1", "significance"]]
     assert lines[-1].endswith(REASONS["significance"].text)
+    both = explain_rejected(replace(result, rejected=REJECTED))
+    assert both[-len(lines) - 1 :] == [*lines[1:], "", OVERLAPPING]
     assert count_dropped(EMPTY) == {}
     (hint,) = hint_at_rejected(result)
     assert hint == f"2 of 5 candidates were dropped: {REASONS['graph'].text}; {REASONS['graph'].hint}"
