@@ -87,10 +87,10 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
 def outline_rejected(result: Matches) -> list[tuple[str, Floats, Floats]]:
     """Names of the largest rejected groups, at most MOST_REJECTED, and their hulls in both pictures.
 
-    A name consists of the number of the group in the table of rejected groups, and the word of the reason.
+    A name has the number of the group in the table of rejected groups, and the stage.
     """
     return [
-        (f"{k} {item.reason}", opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
+        (f"rejected {k}: {item.stage}", opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
         for k, item in enumerate(result.rejected[:MOST_REJECTED])
     ]
 

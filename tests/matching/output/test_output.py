@@ -407,10 +407,14 @@ def test_rejected_groups_are_drawn_with_their_numbers_of_the_table(pictures, res
     named = []
     monkeypatch.setattr(drawing, "draw_labels", lambda canvas, labels, *_: named.extend(labels))
     draw_matches(*pictures, replace(result, rejected=tuple(rejected)), explain=True)
-    numbers = [text.split()[0] for number, text, _ in named if number < 0]
+    names = [text for number, text, _ in named if number < 0]
+    assert names == ["rejected 0: suppression", "rejected 1: smooth map"] * 2  # in both pictures
     lines = explain_rejected(replace(result, rejected=tuple(rejected)))
-    assert numbers == [line.split()[0] for line in lines[1:3]] * 2  # in both pictures
-    assert [text for number, text, _ in named if number < 0][:2] == ["0 contained", "1 not-smooth"]
+    assert lines[0].startswith("rejected")
+    for name, line in zip(names[:2], lines[1:3], strict=True):
+        number, stage = name.removeprefix("rejected ").split(": ")
+        assert line.split()[0] == number
+        assert f"  {stage}  " in line
 
 
 def test_drawing_changes_no_picture(pictures, result):
