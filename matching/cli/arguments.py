@@ -121,8 +121,13 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     both = ",".join(settings.REGIONS)
     text = f"kinds of features, separated by commas: mser, sift (default: {both}; with --paper: mser)"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
-    text = "a Python file that registers a detector, which a later --regions can name"
-    group.add_argument("--detector", type=_run_detector_file, action="append", metavar="FILE", help=text)
+    text = (
+        "a Python file that registers a detector, which is used beside the default --regions; a later"
+        " --regions can name it"
+    )
+    group.add_argument(
+        "--detector", type=_run_detector_file, action="extend", default=[], metavar="FILE", help=text
+    )
     add_setting(group, "max_nfa", settings.MAX_NFA)
     add_setting(group, "mirrored", settings.MIRRORED)
     add_flag(group, "paper", "run every stage exactly as the paper describes it")
@@ -218,12 +223,13 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
 
     check_settings(arguments)
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
+    with_registered = tuple(dict.fromkeys([*config.features.regions, *arguments.detector]))
     return replace(
         config,
         max_pixels=arguments.max_pixels,
         mirrored=arguments.mirrored,
         view_synthesis=arguments.view_synthesis,
-        features=replace(config.features, regions=arguments.regions or config.features.regions),
+        features=replace(config.features, regions=arguments.regions or with_registered),
         candidates=replace(config.candidates, max_matches=arguments.max_matches),
         clustering=replace(make_clustering(arguments, config.clustering), bandwidth=arguments.bandwidth),
         objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
@@ -259,17 +265,21 @@ def _parse_regions(text: str) -> tuple[str, ...]:
     return _parse_names(list_detectors(), text, f"some of {','.join(list_detectors())}")
 
 
-def _run_detector_file(text: str) -> Path:
+def _run_detector_file(text: str) -> list[str]:
+    """Run a file, and list the names of the detectors that it registers."""
     import runpy
+
+    from matching.features.detectors import list_registered
 
     path = parse_path(text)
     if not path.is_file():
         raise argparse.ArgumentTypeError(f"{text}: no such file")
+    known = list_registered()
     try:
         runpy.run_path(str(path))
     except Exception as error:  # whatever the file does
         raise argparse.ArgumentTypeError(f"{text}: {_describe_error(error, str(path))}") from None
-    return path
+    return [new.name for new in list_registered() if not any(new is old for old in known)]
 
 
 def _describe_error(error: Exception, path: str) -> str:

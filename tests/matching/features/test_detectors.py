@@ -1,7 +1,9 @@
 """Detectors that are registered: the example of the documents, in every way through the program."""
 
+import json
 import re
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,6 +139,20 @@ def test_command(orb, example, tmp_path, capsys, monkeypatch):
     given = ["0.png", "1.png", "--no-figure"]
     assert cli.main([*given, "--detector", "orb.py", "--regions", "orb"]) == 0
     assert '"orb"' in Path("0-1-match/matches.json").read_text()
+    Path("other.py").write_text(example.replace('Detector("orb"', 'Detector("other"'), encoding="utf-8")
+    twice = "--detector", "orb.py", "--detector", "other.py"
+    for options, regions in (
+        (["--detector", "orb.py"], ["mser", "sift", "orb"]),
+        (twice, ["mser", "sift", "orb", "other"]),
+        ([*twice, "--regions", "sift,other"], ["sift", "other"]),
+        ([], ["mser", "sift"]),  # registered by earlier commands of the process
+    ):
+        assert cli.main([*given, *options]) == 0
+        told = json.loads(Path("0-1-match/matches.json").read_text())
+        assert told["parameters"]["features"]["regions"] == regions
+    assert cli.main(["collection", "--all", ".", "--db", "c.db", "--detector", "orb.py", "--jobs", "1"]) == 0
+    with closing(sqlite3.connect("c.db")) as db:
+        assert '"orb"' in str(db.execute("SELECT * FROM settings").fetchall())
     for options, message in (
         (["--detector", "none.py"], "none.py: no such file"),
         (["--regions", "surf"], "got 'surf'"),
