@@ -110,7 +110,8 @@ class Detector:
         Raises
         ------
         InputError
-            The value that `detect` returns has the wrong type or shape, or holds numbers that can't be used.
+            The value that `detect` returns has the wrong type or shape, holds numbers that can't be used, or
+            has points only outside the picture.
         """
         found = self.detect(grey)
         if not isinstance(found, Detection):
@@ -128,6 +129,12 @@ class Detector:
         sound = np.isfinite(xy).all(axis=1) & np.isfinite(frames).all(axis=(1, 2))
         if not sound.all() or not (np.abs(np.linalg.det(frames)) > 0).all():
             raise InputError(f"detector {self.name!r} must return finite points and invertible frames")
+        h, w = grey.shape
+        if n and not ((xy >= -1) & (xy <= (w, h))).all(axis=1).any():
+            raise InputError(
+                f"detector {self.name!r} must return points x, y in the picture, got {n} that all lie outside"
+                f" its {w} x {h} pixels"
+            )
         return Detection(xy, frames, strength, np.asarray(found.bright, bool))
 
 

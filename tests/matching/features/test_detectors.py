@@ -196,11 +196,19 @@ def square(n, **changes):
         (square(3, strength=np.ones(2)), r"strength must have shape \(n,\), got \(2,\)"),
         (square(3, frames=np.zeros((3, 2, 2))), "finite points and invertible frames"),
         (square(3, xy=np.full((3, 2), np.nan)), "finite points and invertible frames"),
+        (square(3, xy=np.full((3, 2), 40.0)), "points x, y in the picture, got 3 that .* its 12 x 9 pixels"),
+        (square(3, xy=np.full((3, 2), [5.0, 10.5])), "got 3 that all lie outside"),
     ],
 )
 def test_what_a_detector_returns_is_checked(found, rule):
     with pytest.raises(InputError, match=f"detector 'odd'.*{rule}"):
-        Detector("odd", lambda grey: found).run(np.zeros((9, 9), np.uint8))
+        Detector("odd", lambda grey: found).run(np.zeros((9, 12), np.uint8))
+
+
+def test_a_detector_may_return_nothing_and_some_points_outside():
+    for found in (square(0), square(2, xy=np.array([[11.0, 8.0], [40.0, 40.0]]))):
+        odd = Detector("odd", lambda grey, found=found: found)
+        assert np.array_equal(odd.run(np.zeros((9, 12), np.uint8)).xy, found.xy)
 
 
 def test_bad_detectors_are_refused(orb):
