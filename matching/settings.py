@@ -123,7 +123,14 @@ EVERY = Setting(
     1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between the frames of a video that are searched"
 )
 METHODS = ("agdl", "gdl-u", "gdl")
-N_CLUSTERS = Setting(None, 1, LARGEST, kind=int, text="number of clusters at which merging stops, n_T")
+N_CLUSTERS = Setting(
+    None,
+    1,
+    LARGEST,
+    kind=int,
+    text="number of clusters at which merging stops, n_T; it ends earlier if no two clusters have the minimum"
+    " affinity",
+)
 N_NEIGHBORS = Setting(
     35, 1, 10_000, symbol="K", text="number of neighbours of each correspondence in the graph, K"
 )

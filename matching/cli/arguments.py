@@ -116,7 +116,7 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     """Add the options from which `make_config` makes the settings."""
     add_setting(group, "max_matches", settings.MAX_MATCHES)
     add_setting(group, "max_pixels", settings.MAX_PIXELS, "no limit")
-    add_clustering(group, rivals, "50 with --paper, else none: merging stops at a minimum affinity")
+    add_clustering(group, rivals, "50 with --paper, else none: only the affinity counts")
     add_setting(group, "bandwidth", settings.BANDWIDTH)
     both = ",".join(settings.REGIONS)
     text = f"kinds of features, separated by commas: mser, sift (default: {both}; with --paper: mser)"
@@ -183,7 +183,7 @@ def count_setting(default: int | None, text: str, symbol: str = "N") -> settings
 
 
 def add_clustering(
-    group: Group, rivals: Collection[str] = (), n_clusters: str = "none: merging stops at a minimum affinity"
+    group: Group, rivals: Collection[str] = (), n_clusters: str = "none: only the affinity counts"
 ) -> None:
     """Add the options that `make_clustering` reads."""
     add_setting(group, "n_neighbors", settings.N_NEIGHBORS)

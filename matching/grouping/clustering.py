@@ -37,7 +37,8 @@ class ClusteringConfig:
     method : str
         "agdl", "gdl-u" (exact, the same clusters) or "gdl" (Algorithm 1 as written, slow).
     n_clusters : int or None
-        n_T, the number of clusters at which merging stops; None: it stops at `min_affinity`.
+        n_T, the number of clusters at which merging stops. It ends earlier if no two clusters have the
+        affinity `min_affinity`; None: only then.
     n_neighbors : int
         K, the number of neighbours of each correspondence in the graph.
     n_initial_neighbors : int

@@ -98,3 +98,8 @@ def test_a_sample_of_given_matches_is_as_large_as_told():
     all_of_them, sampled = (group_matches(xy0, xy1, config=c).objects for c in (MatchConfig(), few))
     assert len(all_of_them) == len(sampled) == 1
     assert sampled[0].score != all_of_them[0].score  # maps of neighbours farther away
+
+
+def test_the_help_says_that_merging_may_end_before_the_number_of_clusters():
+    text = " ".join(make_parser().format_help().split())
+    assert "at which merging stops, n_T; it ends earlier if no two clusters have the minimum affinity" in text
