@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import shapely
 from shapely import Polygon
 
 from matching._common.components import find_components
@@ -132,15 +133,31 @@ def find_links(store: Store) -> Iterator[Link]:
             (inner, there), (outer, _) = shown if relation.share0 >= relation.share1 else shown[::-1]
             if not (inner and outer and is_alike(inner, outer, there)):
                 relation = replace(relation, kind="same thing", derived=None)
-        yield Link(image0, image1, relation, score, n, _find_covered(store, pair, (size0, size1)))
+        outlines = _read_outlines(store, pair)
+        if relation.kind == "same thing":  # the motion of one thing says nothing of the rest of the pictures
+            share0, share1 = map(_measure_union, outlines, (size0, size1))
+            relation = replace(relation, share0=share0, share1=share1)
+        yield Link(image0, image1, relation, score, n, _find_covered(outlines, (size0, size1)))
 
 
-def _find_covered(store: Store, pair: int, sizes: Sequence[Sequence[int]]) -> float:
-    """The share of a picture within the outlines of a pair's objects, the smaller of the two shares."""
-    outlines = store.rows("SELECT outline0, outline1 FROM objects WHERE pair = ?", (pair,))
+def _read_outlines(store: Store, pair: int) -> list[list[Polygon]]:
+    """The outlines of a pair's objects in each of its pictures."""
+    rows = store.rows("SELECT outline0, outline1 FROM objects WHERE pair = ?", (pair,))
+    return [[Polygon(json.loads(outline)) for outline in own] for own in zip(*rows, strict=True)]
+
+
+def _measure_union(outlines: Sequence[Polygon], size: Sequence[int]) -> float:
+    """The share of a picture that outlines cover together."""
+    picture = shapely.box(-0.5, -0.5, size[0] - 0.5, size[1] - 0.5)
+    covered = shapely.union_all(shapely.make_valid(outlines)).intersection(picture)
+    return float(covered.area / picture.area)
+
+
+def _find_covered(outlines: Sequence[Sequence[Polygon]], sizes: Sequence[Sequence[int]]) -> float:
+    """The share of a picture within the outlines of a pair's objects, the smaller of the two."""
     shares = (
-        sum(Polygon(json.loads(outline)).area for outline in own) / math.prod(size)
-        for own, size in zip(zip(*outlines, strict=True), sizes, strict=True)
+        sum(outline.area for outline in own) / math.prod(size)
+        for own, size in zip(outlines, sizes, strict=True)
     )
     return float(min(shares))
 
@@ -159,7 +176,7 @@ def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, st
         (path0, path1)
         for pair, path0, path1, *numbers in rows
         if (min(path0, path1), max(path0, path1)) in asked
-        and _find_covered(store, pair, (numbers[:2], numbers[2:])) >= SMALL
+        and _find_covered(_read_outlines(store, pair), (numbers[:2], numbers[2:])) >= SMALL
     ]
     if not pairs:
         return {}

@@ -33,8 +33,10 @@ class Relation:
     """The relation of two pictures."""
 
     kind: str  # "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing"
-    derived: int | None  # 0 or 1, the picture that is a thumbnail or crop; None for other kinds
-    share0: float  # share of each picture that the other shows, if one motion holds throughout
+    derived: int | None  # 0 or 1, the one that is a thumbnail or crop; None for other kinds
+    # share of each picture that the other one shows, if one motion holds throughout; in a group, the objects
+    # measure it for the kind "same thing"
+    share0: float
     share1: float
     # degrees by which picture 0 is turned in picture 1, clockwise, in (-180, 180], after any flip
     turn: float

@@ -4,6 +4,7 @@ import csv
 import re
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,6 +136,25 @@ def test_a_logo_alone_joins_no_group_and_mirrored_copies_need_no_option(cache, t
         (cat,) = find_groups(store)
     assert [named(member.picture)[:3] for member in cat] == ["cat", "cat"]
     assert cat[1].role == "mirrored copy of"
+
+
+def test_the_shares_of_the_same_thing_are_those_of_its_outlines(tmp_path):
+    """Not what one motion would show; what lies in two outlines counts once."""
+    corners = np.array([[0, 0], [60, 0], [60, 45], [0, 45]]) - 0.5
+    xy0 = np.concatenate([np.random.default_rng(0).uniform(0, [59, 44], (60, 2)), corners])
+    found = [describe_object(k, xy0, xy0 + 2, 0.5) for k in range(2)]
+    found = tuple(replace(one, outline0=corners, outline1=corners + 2) for one in found)
+    labels = np.repeat([0, 1], 64)
+    both = np.tile(xy0, (2, 1))
+    with open_store(tmp_path / "c.db", MatchConfig()) as store:
+        fill(store).record_pair(
+            make_pair_record(0, FILES, MatchResult(both, both + 2, labels, np.zeros(128), found))
+        )
+        (link,) = find_links(store)
+        sizes = store.rows("SELECT width, height FROM images ORDER BY id")
+    assert link.relation.kind == "same thing"
+    shares = [60 * 45 / (width * height) for width, height in sizes[:2]]
+    assert [link.relation.share0, link.relation.share1] == pytest.approx(shares)
 
 
 def test_what_is_small_in_one_of_the_pictures_joins_no_group(tmp_path):
