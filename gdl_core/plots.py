@@ -21,7 +21,7 @@ def plot_dendrogram(model: Any, ax: Any = None, *, n_leaves: int = 30) -> Any:
     model : GraphDegreeLinkage
         After ``fit``.
     ax : matplotlib Axes, optional
-        A new one by default.
+        A new one by default, in a figure with room for its labels.
     n_leaves : int
         Number of branches at the bottom; each is labelled with its number of samples.
 
@@ -140,4 +140,4 @@ def _axes(ax: Any) -> Any:
         return ax
     from matplotlib import pyplot as plt
 
-    return plt.subplots()[1]
+    return plt.subplots(layout="constrained")[1]  # leaves room for long labels

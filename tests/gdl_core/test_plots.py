@@ -29,6 +29,19 @@ def test_dendrogram():
     assert plot_dendrogram(GraphDegreeLinkage(1).fit([[0.0]])) is not None
 
 
+@pytest.mark.parametrize("plot", [plot_dendrogram, plot_condensed, plot_scores])
+def test_a_new_figure_has_room_for_its_labels(plot):
+    """Also below the sizes of large branches, which are turned."""
+    model = GraphDegreeLinkage().fit(make_blobs(20_000, centers=3, random_state=0)[0][::4])
+    ax = plot(model)
+    figure = ax.figure
+    figure.canvas.draw()
+    for label in (ax.xaxis.label, ax.yaxis.label):
+        box = label.get_window_extent()
+        assert min(box.x0, box.y0) >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+
+
 def test_condensed():
     x, _ = make_blobs([100, 60, 40], centers=[[0, 0], [9, 0], [4, 8]], random_state=0)
     model = GraphDegreeLinkage().fit(x)
