@@ -328,11 +328,11 @@ def _read_failures(db: Path) -> Iterator[str]:
 def describe_summary(summary: Summary) -> str:
     """Describe a run in one line."""
     images, pairs = count(summary.images, "picture"), count(summary.pairs, "pair")
-    objects = count(summary.objects, "object")
+    objects, found = count(summary.objects, "object"), count(summary.pairs_with_objects, "pair")
     described, matched = count(summary.described, "picture"), count(summary.matched, "pair")
     return (
         f"{images} ({summary.failed_images} failed), {pairs}"
-        f" ({summary.failed_pairs} failed), {summary.pairs_with_objects} with {objects};"
+        f" ({summary.failed_pairs} failed), {objects} in {found};"
         f" this run: {described} described, {matched} matched"
     )
 

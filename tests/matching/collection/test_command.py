@@ -55,7 +55,7 @@ def test_it_tells_the_best_pairs(finished):
     assert head.split() == ["rank", "score", "objects", "matches", "pair"]
     assert first.endswith(("b second.png", "c.jpg"))
     *_, counts, csv_written, parquet_written, report_written = run.stderr.splitlines()
-    assert counts.startswith("6 pictures (2 failed), 15 pairs (9 failed), 3 with 4 objects;")
+    assert counts.startswith("6 pictures (2 failed), 15 pairs (9 failed), 4 objects in 3 pairs;")
     assert csv_written == f"tables written to {place / 'csv'}"
     assert parquet_written == f"tables written to {place / 'parquet'}"
     assert report_written == f"report written to {place / 'c.html'}"
