@@ -32,7 +32,7 @@ IN_NEGATIVE = "with one picture in negative"
 
 
 def format_table(result: Matches, name: str = "picture 0") -> str:
-    """Format the objects as a table, one line each, and the things found in several places.
+    """Format the objects as a table, one line each, and the things found at several places.
 
     The last line says if they were found with one picture in negative.
     """
@@ -199,9 +199,15 @@ def may_look_harder(result: Matches) -> bool:
     config = result.config
     if config is None or not config.way.is_tested or config.view_synthesis or result.objects:
         return False
-    if result.rejected and result.rejected[0].is_cause:
+    if result.looks_mirrored or (result.rejected and result.rejected[0].is_cause):
         return False
     return len(result.cluster) >= config.objects.min_matches and not explain_nothing(result)
+
+
+def hint_at_mirrored(result: Matches) -> list[str]:
+    """A line if one picture looks like the mirror image of the other, and mirrored objects were not sought."""
+    told = "one picture looks like the mirror image of the other: --mirrored also finds mirrored objects"
+    return [told] if result.looks_mirrored else []
 
 
 def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:

@@ -130,7 +130,8 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
         print("\n".join(words.explain_rejected(result)))
     tell = make_teller(arguments)
     names = [picture.path for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]]
-    for line in [*words.explain_nothing(result, names), *words.hint_at_rejected(result)]:
+    nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result)]
+    for line in [*nothing, *words.hint_at_mirrored(result)]:
         tell(line)
     tell(f"written to {folder}")
     may_differ = not _is_single(arguments) and not _show_the_same(*inputs.pictures)

@@ -14,6 +14,7 @@ from matching.output.words import (
     explain_rejected,
     format_object,
     format_table,
+    hint_at_mirrored,
     hint_at_rejected,
     may_look_harder,
 )
@@ -51,6 +52,13 @@ def test_the_candidates_that_each_stage_dropped_are_counted():
     assert count_dropped(EMPTY) == {}
     (hint,) = hint_at_rejected(result)
     assert hint == f"2 of 5 candidates were dropped: {REASONS['graph'].text}; {REASONS['graph'].hint}"
+
+
+def test_a_mirror_image_is_named_as_the_cause():
+    usual = replace(EMPTY, config=MatchConfig(), cluster=np.full(100, -1), n_features=(100, 100))
+    assert hint_at_mirrored(usual) == [] and may_look_harder(usual)
+    (line,) = hint_at_mirrored(replace(usual, looks_mirrored=True))
+    assert "--mirrored" in line and not may_look_harder(replace(usual, looks_mirrored=True))
 
 
 @pytest.mark.parametrize("stage", REASONS)
