@@ -205,7 +205,7 @@ def may_look_harder(result: Matches) -> bool:
 
 
 def hint_at_mirrored(result: Matches) -> list[str]:
-    """A line if one picture looks like the mirror image of the other, and mirrored objects were not sought."""
+    """A line if one picture looks like the mirror image of the other, which was not considered."""
     told = "one picture looks like the mirror image of the other: --mirrored also finds mirrored objects"
     return [told] if result.looks_mirrored else []
 
