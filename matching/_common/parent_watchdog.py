@@ -6,7 +6,10 @@ from threading import Thread
 
 
 def end_with(parent: int, check_every: float = 1.0) -> None:
-    """End this process soon after its parent ends; only on POSIX, as Windows keeps an ended parent's id."""
+    """End this process soon after its parent ends.
+
+    This works only on POSIX: on Windows, the id of the parent stays the same after the parent has ended.
+    """
     Thread(target=_end_with, args=(parent, check_every), daemon=True).start()
 
 

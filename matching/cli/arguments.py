@@ -31,8 +31,8 @@ DESCRIPTION = (
 EPILOG = """\
 The table shows how sure an object is (sure, likely, look at it), the centre and size of its outline in the
 second picture, its turn (cw: clockwise) and scale from the first picture to the second, the share of the
-first that it covers, and how much of the first can be seen there. Whole copies are counted separately from
-places that share only a part.
+first that it covers, and how much of the first can be seen there. Whole copies of the first picture are
+counted separately from places that show only a part of it.
 Exit status: 0 objects found (in any picture), 1 no common object (the files are written all the same),
 2 bad input or usage, 3 an error of the program itself, 130 interrupted.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,

@@ -129,8 +129,8 @@ def bound_smallest(row: Array, k: Scalar) -> Scalar:
 def ratios_to_other_places(found: Array, squared: Array, xy1: Array, radius: Scalar, ratios: Array) -> None:
     """Divide the distance of each nearest descriptor by that of the first one at another place.
 
-    These are found (n, width), with squared distances. Another place is farther than `radius`; if there is
-    none, the last descriptor counts.
+    The nearest descriptors are `found` (n, width), and their squared distances `squared`. Another place is
+    farther away than `radius`; if there is none, the last descriptor counts.
     """
     n, width = found.shape
     r2 = radius * radius

@@ -41,9 +41,9 @@ def renew_nearest(
 ) -> None:
     """Update rows `at` (q,) of near and square (m, k): the members (n,) nearest to each of points (m, 2).
 
-    A row that is `known` and contains no member that has left, gone (m,) bool, can change only through
-    members that have joined, come (c,). Rows of fewer than k members are unknown. renewed (q,) tells which
-    rows changed.
+    gone (m,) bool are the members that have left, come (c,) those that have joined. A `known` row whose
+    members have all stayed can change only through members that have joined. Rows of fewer than k members are
+    unknown. renewed (q,) tells which rows changed.
     """
     k, n_new, new = near.shape[1], 0, np.empty(len(at), np.int64)
     for q in range(len(at)):

@@ -66,8 +66,8 @@ class FeatureConfig:
     sift_contrast : float
         Smallest response of a key point, as a share of the grey levels, defined as in OpenCV.
     sift_fill : int
-        In squares of 64 pixels with fewer key points than this, key points fainter than OpenCV's 0.04 are
-        also kept, the strongest first. So nearly plain areas have some, and rich areas take no more time.
+        In squares of 64 x 64 pixels with fewer key points than this, key points fainter than OpenCV's 0.04
+        are also kept, the strongest first. So nearly plain areas have some, and rich areas take no more time.
     sift_orientations : int
         Largest number of dominant orientations of a key point; each makes a feature.
     sift_window : float
@@ -258,7 +258,10 @@ def list_kinds(features0: Features, features1: Features) -> list[int]:
 
 
 def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
-    """Find peaks of each window's gradient directions, from 0.8 times the top: xy, windows -> (n, most)."""
+    """Find the peaks of each window's histogram of gradient directions: xy, windows -> (n, most).
+
+    Only peaks of at least 0.8 times the highest count.
+    """
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
     shared = pyramid.pixels, pyramid.levels, xy, windows, level, most, 0.8

@@ -71,8 +71,9 @@ def _differences(image: Array) -> tuple[Float32s, Array]:
 def octave_extrema(dog: Float32s, least: float, n_threads: int = 1) -> Floats:
     """Find the extrema of the differences of Gaussians of one octave: dog (l, h, w) float32 -> (n, 4).
 
-    Extrema are sought among half pixels, interpolated by Lagrange's formula for six; place and value are the
-    vertex of the quadric through the 27 surrounding half pixels (Brown and Lowe, BMVC 2002).
+    Extrema are sought among half pixels, interpolated from six pixels by Lagrange's formula. Their place and
+    value are those of the vertex of the quadric through the 27 surrounding half pixels (Brown and Lowe, BMVC
+    2002).
     """
 
     def of_layer(layer: int) -> tuple[Ints, Floats]:

@@ -8,7 +8,7 @@ BLOCK = 64.0  # pixels: the side of the squares that get equal shares
 
 
 def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
-    """Choose the strongest points, in turn from each square of `BLOCK` pixels: xy (n, 2) -> (k,)."""
+    """Choose the strongest points, in turn from each square of side `BLOCK`: xy (n, 2) -> (k,)."""
     if len(xy) <= most:
         return np.arange(len(xy))
     return np.sort(np.lexsort((-strength, _rank_in_square(xy, strength)))[:most])
@@ -17,8 +17,8 @@ def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
 def choose_clear(xy: Array, clearness: Array, fill: int) -> Bools:
     """Choose the clear points, and faint ones where clear ones are few.
 
-    Clear points have a clearness of 1 or more. In squares of `BLOCK` pixels with fewer than `fill` of them,
-    the clearest others are added up to that number.
+    Clear points have a clearness of 1 or more. In squares of side `BLOCK` with fewer than `fill` of them, the
+    clearest others are added up to that number.
 
     xy (n, 2) float64; clearness (n,) float64 -> (n,) bool.
     """

@@ -37,8 +37,9 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
 
     A view at tilt t has 1 / t of the pixels and needs t times as many angles, so each tilt costs the same.
     Steps of 90 degrees divided by the tilt suffice for tilts 2 and 4; half that step, and tilt 8, yield about
-    four times as many correct matches on extreme pairs. One in seven of these matches comes from MSER, at
-    half of the cost. So if both kinds are wanted, dense angles are used only for key points.
+    four times as many correct matches on extreme pairs. Only one in seven of these matches comes from MSER,
+    which accounts for half of the cost. So if both kinds are wanted, dense angles are used only for key
+    points.
     """
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
     dense = ("sift",) if "sift" in kinds else kinds

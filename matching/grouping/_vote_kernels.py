@@ -6,9 +6,10 @@ from matching._common.types import Array, Scalar
 
 @njit
 def voted_similarities(x0: Array, x1: Array, near: Array, slope: Scalar, out: Array) -> None:
-    """Fill out (m, 2, 2): the similarity through each match and that one of near (m, k) with the most votes.
+    """Fill out (m, 2, 2): the similarity that a match and one of its neighbours, near (m, k), define.
 
-    All these neighbours vote. If none of them is at another place in both pictures, the map is the identity.
+    All neighbours vote, and the similarity with the most votes is chosen. If no neighbour is at another place
+    in both pictures, the map is the identity.
     """
     k = near.shape[1]
     for i in range(len(near)):

@@ -91,7 +91,7 @@ def link_graph(
 
 
 def count_merges(tree: MergeTree, knn: KnnGraph, config: ClusteringConfig) -> int:
-    """Count the merges of a tree after which its clusters are complete."""
+    """Count the merges of a tree up to where merging ends by `n_clusters` or `min_affinity`."""
     return tree.count_merges(config.n_clusters or 1, min_affinity=config.min_affinity * knn.n_neighbors**2)
 
 

@@ -4,7 +4,8 @@ Each object joins two places, but two copies are joined only if there are enough
 the features of a place vote for all motions that take it to a copy, and each motion is followed through the
 whole picture, to find the features that it takes to features that look the same. The profile of a feature is
 the set of motions that do so. A place is a patch of neighbouring features that have the same profile and are
-not copies of each other. So a place ends where another arrangement begins, or the next copy of the place.
+not copies of each other. So a place ends where the surroundings differ from copy to copy, or where its own
+next copy begins.
 
 Notation: n features, m motions; ends[p, i] is the feature to which motion p takes feature i, or -1.
 """
@@ -40,7 +41,7 @@ class Copies:
     """Things and their places."""
 
     things: list[list[Ints]]  # for each thing, the rows of the features in each of its two or more places
-    judged: Bools  # (n_seeds,), whether the object of each seed must join two of these places
+    judged: Bools  # (n_seeds,), whether it is required that the object of each seed joins two places
 
 
 def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig) -> Copies:

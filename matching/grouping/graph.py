@@ -1,7 +1,8 @@
 """The graph whose clusters are objects: correspondences as vertices, edges to those that move alike.
 
 An edge i -> j leads to one of the K correspondences nearest to i by the ACC distance d_ij. Its weight is the
-likelihood of d_ij for two matches of one object, a normal density over its value for neighbours:
+likelihood of d_ij for two matches of one object: a normal density, relative to its peak for matches with no
+gap between them:
 
     w_ij = (s / sigma_ij) exp(-d_ij^2 / sigma_ij^2),    sigma_ij^2 = s^2 + (slope gap_ij)^2,
 

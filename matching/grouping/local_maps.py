@@ -3,8 +3,8 @@
 A match and one of its neighbours define a similarity from one image to the other. So each neighbour proposes
 one, and all neighbours choose the one that explains most of them, whatever the rotation between the images.
 
-Notation: the map M_i of match i explains its neighbour j by 1 / (1 + r^2 / sigma^2), r = |(x1_j - x1_i) - M_i
-(x0_j - x0_i)|, sigma = slope gap_ij.
+Notation: how well the map M_i of match i explains its neighbour j is 1 / (1 + r^2 / sigma^2), with
+r = |(x1_j - x1_i) - M_i (x0_j - x0_i)| and sigma = slope gap_ij.
 """
 
 from __future__ import annotations

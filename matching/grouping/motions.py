@@ -46,7 +46,7 @@ class Scene:
 
 
 def survey(features: Features, bound: float, reach: float) -> Scene:
-    """Prepare a picture for motions between features that are equal within a bound and not within reach."""
+    """Prepare a picture for motions between features equal within `bound` that are at least `reach` apart."""
     tree = cKDTree(features.xy)
     k = min(NEIGHBORS + 1, len(features))
     near = tree.query(features.xy, k=k)[1].reshape(len(features), k)
@@ -66,7 +66,7 @@ def survey(features: Features, bound: float, reach: float) -> Scene:
 
 
 def _list_equal(features: Features, bound: float, reach: float) -> Iterator[tuple[Ints, Ints, Float32s]]:
-    """Pairs of equal features that are not within reach of each other, and their descriptors' products."""
+    """Pairs of equal features that are `reach` or more apart, and the products of their descriptors."""
     least = measure_product(bound)
     sort = 2 * features.kind + features.bright
     for rows in (np.flatnonzero(sort == k) for k in np.unique(sort)):
@@ -139,7 +139,10 @@ def is_same(ends: Ints, other: Ints) -> bool:
 
 
 def direct(xy: Floats, to: Ints) -> Ints:
-    """A motion (1, n) or, if it is its own inverse, such as half a turn, its two directions (2, n)."""
+    """A motion as one row (1, n) or, if it is its own inverse, such as half a turn, as two rows (2, n).
+
+    Of the two rows, one leads there, and the other leads back.
+    """
     own = np.flatnonzero(to >= 0)
     back = np.where(to[to[own]] >= 0, to[to[own]], own)
     if 2 * np.count_nonzero(np.linalg.norm(xy[back] - xy[own], axis=1) <= AT) <= len(own):

@@ -105,7 +105,7 @@ def measure_width(correspondences: Correspondences, members: Ints) -> float:
 
 
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
-    """Test whether matches (k,) are enough, and spread out by a pixel in any direction in both pictures."""
+    """Test whether matches (k,) are enough, and spread by a pixel in every direction, in both pictures."""
     return len(members) >= config.min_matches and all(
         bool(low >= 1 and low >= config.min_width**2 * high)
         for low, high in _measure_spreads(correspondences, members)

@@ -1,8 +1,9 @@
 """Assignment of the matches within one picture to the places that `copies` finds: each object joins two
 places of one thing.
 
-If an object spans several things, or several places of one thing, its matches are distributed over them. It
-is dropped if none of its parts is a place, because then the copies are arranged differently.
+If an object spans several things, or several places of one thing, its matches are distributed over them. If
+no two places get enough matches for an object, the object is dropped: what it joins is arranged differently
+at its two ends.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def place_objects(
     repeats : Repeats
         The objects.
     copies : Copies
-        The places of things, and which objects must join two of them.
+        The places of things, and for which objects it is required that they join two of these places.
     xy : (n_features, 2) float64
         Where the features are.
     config : ObjectsConfig

@@ -64,7 +64,7 @@ def grow_objects(
     certain: float = -np.inf,
     n_threads: int = 1,
 ) -> Growths:
-    """Grow an object from each seed, as far as it is most significant: seeds (s, 2); mirrored (s,) bool.
+    """Grow an object from each seed up to its most significant size: seeds (s, 2); mirrored (s,) bool.
 
     With by_maps, the maps of matches are those that the features themselves predict. Then only matches with a
     map like that of the seed are read, and the model of chance consists of them alone. Growing ends when

@@ -190,7 +190,7 @@ def join_clusters(state: Round, context: Context) -> Round:
 
 
 def refine(state: Round, context: Context) -> Round:
-    """Refine the bodies by their smooth maps and keep those that are objects, the largest first."""
+    """Refine the merged clusters (`bodies`) by smooth maps and keep those that are objects, largest first."""
     correspondences, config, trace = context.correspondences, context.config, context.trace
     free = np.ones(len(correspondences), bool)
     free[np.concatenate([state.rows[:0], *(part.members for part in state.known)])] = False
@@ -228,7 +228,7 @@ def suppress_by(by_one: bool) -> Callable[[Round, Context], Round]:
 
 
 def refine_again(suppress: Callable[[Round, Context], Round]) -> Callable[[Round, Context], Round]:
-    """The stage "smooth map once more": matches that are free now may join the other bodies."""
+    """The stage "smooth map once more": matches that are free now may join the clusters left."""
 
     def again(state: Round, context: Context) -> Round:
         if len(state.bodies) == state.n_bodies:
@@ -239,7 +239,7 @@ def refine_again(suppress: Callable[[Round, Context], Round]) -> Callable[[Round
 
 
 def score_bodies(state: Round, context: Context) -> Round | None:
-    """The bodies as parts with scores and landmarks."""
+    """The merged clusters as parts with scores and landmarks."""
     members = [own for own, _ in state.bodies]
     inside = [np.flatnonzero(np.isin(state.rows, own)) for own in members]
     scores = clustering.cluster_scores(state.graph, inside, state.knn.n_neighbors)

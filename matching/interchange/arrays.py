@@ -115,8 +115,8 @@ def read_table(table: Array, source: str) -> PairMatches:
     table = table.astype(np.float64)
     if table.shape[1] == 5 and len(table) > 2 and (np.diff(table[:, 0]) == 1).all() and table[0, 0] in (0, 1):
         raise InputError(
-            f"{source}: must have the columns x0 y0 x1 y1 [score], but the first of 5 counts the rows; leave"
-            " it out, or name the columns in the first line"
+            f"{source}: must have the columns x0 y0 x1 y1 [score]; the first of its 5 columns seems to number"
+            " the rows: leave it out, or name the columns in the first line"
         )
     return PairMatches(table[:, :2], table[:, 2:4], score=table[:, 4] if table.shape[1] == 5 else None)
 

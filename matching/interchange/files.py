@@ -69,7 +69,7 @@ class MatchFile:
     def groups(
         self, labels: Mapping[Any, tuple[PairMatches, Array]], all_objects: bool = False
     ) -> dict[str, Content]:
-        """Make the files with the groups, in the format of the matches; labels: of (PairMatches, (n,))."""
+        """Make the files with the groups, in the format of the matches; labels: {key: (matches, (n,))}."""
         if self.kind == "hloc":
             return {"groups.h5": hloc.groups_file(self.path, labels), "pairs.txt": hloc.pairs_list(labels)}
         if self.kind == "colmap":

@@ -33,7 +33,7 @@ def check_masks_folder(folder: Path) -> None:
 
 
 def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
-    """Write the masks of all images of some pairs, all of them or none; pairs: of (PairMatches, (n,))."""
+    """Write the masks of all images of some pairs, (matches, labels (n,)) each: all masks or none."""
     sizes, outlines = _outline(pairs)
     try:
         if folder.exists():

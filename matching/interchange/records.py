@@ -131,7 +131,10 @@ def join_keypoints(
         wrong = (indices[:, k] < 0) | (indices[:, k] >= n)
         if wrong.any():
             value = indices[:, k][wrong][0]
-            raise InputError(f"{source}: a match names keypoint {value} of image {k}, which has {n}")
+            raise InputError(
+                f"{source}: a match refers to keypoint {value} of image {k}, but that image has only"
+                f" {n} keypoint{'' if n == 1 else 's'}"
+            )
     set0, set1 = keypoints
     rows0, rows1 = indices.T
     frames0, frames1 = None, None

@@ -132,8 +132,8 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     two small objects that moved apart, but it is then off by a pixel.) The largest set is the one that covers
     most of both images, not the one with the most matches, because near or finely textured objects have more
     matches, and may have moved. An object of the scene contributes all its matches or, if the matrix does not
-    explain a part of it, those around which the matrix explains most; unassigned matches count if the matrix
-    explains them.
+    explain a part of it, only those matches for which it explains most of the nearest ones. Unassigned
+    matches count if the matrix explains them.
 
     At wide baselines, near and far objects do not move smoothly together, and there may be no such set. Then
     the scene consists of the `verified` matches or, without these, of the matches that one matrix explains,

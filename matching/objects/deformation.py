@@ -67,7 +67,7 @@ def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float |
 
 
 def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float | None = None) -> SmoothMap:
-    """Fit the smooth map of matched pixels that bends a given map: source, target (n, 2); base (3, 3)."""
+    """Fit a given map plus a smooth bend to matched pixels: source, target (n, 2); base (3, 3)."""
     residual = target - apply_transform(base, source)
     base_error = float(np.median(np.linalg.norm(residual, axis=1)))
     plain = SmoothMap(base, math.inf, base_error, base_error)

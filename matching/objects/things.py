@@ -141,8 +141,8 @@ def find_things_of_repeats(
 def list_in_rows(outlines: Sequence[Array]) -> list[int]:
     """The order of outlines (k, 2), read row by row, and from left to right.
 
-    A row is the highest remaining outline, and all whose middles are at most half its height below its
-    middle.
+    A row consists of the topmost remaining outline, and of all outlines whose centres lie at most half of
+    that outline's height below its centre.
     """
     low, high = (np.array([of(outline, axis=0) for outline in outlines]) for of in (np.min, np.max))
     middle, height = (low + high) / 2, (high - low)[:, 1]

@@ -233,8 +233,8 @@ def hint_at_rejected(
 ) -> list[str]:
     """A line about the largest rejected group, or about the candidates, if there is no object at all.
 
-    `word` rephrases a hint at options of the command, or gives "" for what can't be tried; `more` says where
-    all groups are listed.
+    `word` rephrases a hint that names options of the command, or returns "" for a hint that does not apply;
+    `more` says where all groups are listed.
     """
     if result.objects or not result.rejected:
         return [] if result.objects else _hint_at_dropped(result, word)

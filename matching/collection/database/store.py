@@ -284,7 +284,10 @@ class Store:
         return ended.rowcount == 1
 
     def fail_pairs_of_failed_images(self) -> None:
-        """Mark pairs with a failed picture as failed, with the reason of that picture (the first of two)."""
+        """Mark pairs with a failed picture as failed, with the reason of that picture.
+
+        If both failed, it is the reason of the first.
+        """
         if not self.value(
             "SELECT EXISTS (SELECT 1 FROM pairs JOIN images ON images.id IN (image0, image1)"
             " WHERE pairs.status = 'pending' AND images.status = 'failed')"

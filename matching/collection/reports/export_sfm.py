@@ -150,7 +150,7 @@ class _Collection:
 
 
 def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
-    """Fit the fundamental matrix of most matches -> (3, 3) or None, explained (n,).
+    """Fit the fundamental matrix that explains the most matches -> (3, 3) or None, explained (n,).
 
     Matches of an object of which the matrix explains less than half count as moving, not as explained.
     """

@@ -163,7 +163,7 @@ def _find_covered(outlines: Sequence[Sequence[Polygon]], sizes: Sequence[Sequenc
 
 
 def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, str]:
-    """Map each picture that objects larger than a logo join to others, to one that stands for them all.
+    """Map each picture that shares more than a logo with another one to the first of its connected group.
 
     Only the pairs of paths in `asked` count, each in ascending order. No file is read.
     """

@@ -76,7 +76,7 @@ def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
 def fit_motion(
     xy0: Array, xy1: Array, transform: Array, size0: tuple[int, int], size1: tuple[int, int]
 ) -> Array | None:
-    """Fit the similarity (3, 3) of most matches xy0, xy1 (n, 2), starting from a transform, or return None.
+    """Fit the similarity that explains the most matches xy0, xy1 (n, 2), from a transform -> (3, 3) or None.
 
     It must explain most of the places in one picture at least: a wallpaper also matches its other copies.
     """
@@ -97,7 +97,7 @@ def fit_motion(
 
 
 def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
-    """Find the relation of two pictures, given that one similarity (3, 3) holds for all that both show."""
+    """Find the relation of two pictures if one similarity (3, 3) maps everything that both of them show."""
     frame = map_frame(transform, size0)
     if frame is None:
         return UNMEASURED

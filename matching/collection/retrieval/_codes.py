@@ -30,9 +30,10 @@ N_CLASSES = 2 * len(INDEXED)  # a class is a kind and polarity: only descriptors
 
 
 class EntryLists(NamedTuple):
-    """Entries in lists: words[first[k] :] begin with the bits, and then the ids, of the size[k] of list k.
+    """Entries in lists: words[first[k] :] begins with list k.
 
-    `words` (m,) uint64 may be a mapped file; `first` and `size` are (n,) int64.
+    First come the bits of the size[k] entries of this list, then their ids. `words` (m,) uint64 may be a
+    mapped file; `first` and `size` are (n,) int64.
     """
 
     words: Array
@@ -51,7 +52,7 @@ def check_indexed(config: FeatureConfig) -> None:
 
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
-    """The (n,) ENTRY of the largest features in every part of a picture, which copies and crops share."""
+    """Encode the largest features in every part of a picture -> (n,) ENTRY; copies and crops share these."""
     chosen = _choose_largest(features, most)
     entries = np.empty(len(chosen), ENTRY)
     entries["id"] = (picture << PICTURE) + pack_shapes(chosen)

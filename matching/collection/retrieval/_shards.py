@@ -44,7 +44,10 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The result of a task: number, ids and Neighbours of queries, or `best` pictures; `lost` pictures."""
+    """The result of a task: number, ids and Neighbours of queries, or `best` pictures.
+
+    The pictures that can't be read or described are `lost`.
+    """
 
     id: int
     neighbours: tuple[tuple[int, Array, Neighbours], ...] = ()
@@ -57,7 +60,7 @@ class Found:
 def rank_pictures(
     queries: Sequence[int], shards: Sequence[Shard], sources: Mapping[int, Source], n: int, working: Working
 ) -> tuple[dict[int, Ranking], set[int]]:
-    """The n pictures that share the most descriptors with each query, with scores; and the lost pictures."""
+    """The n pictures that share the most descriptors with each query, with scores; and `lost` of Found."""
     groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
     # if queries are few, each shard is a task of its own; if many, each query is prepared once for all shards
     divided = [*split_in_batches(shards, 1 if len(groups) < MANY else len(shards))]
@@ -132,7 +135,7 @@ def _read_query(source: Source, settings: Settings) -> Array:
 
 
 def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
-    """Return the search function of a Shard, which is made if missing, and the lost pictures."""
+    """Return the search function of a Shard, which is made if missing, and `lost` of Found."""
     if shard.path is None:
         entries, gone = sort_pictures(shard, settings)
         return lambda query, own: find_exact(query, entries, own), gone
@@ -156,7 +159,7 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
 
 @lru_cache(maxsize=4)
 def sort_pictures(shard: Shard, settings: Settings) -> tuple[EntryLists, Sequence[int]]:
-    """The sorted entries of the pictures of a Shard, and the lost pictures."""
+    """The sorted entries of the pictures of a Shard, and `lost` of Found."""
     lost: list[int] = []
     return sort_entries(_encode(shard.pictures, settings, lost)), lost
 

@@ -25,7 +25,10 @@ ABANDONED = 86400  # seconds after which the shards of a killed run are deleted
 def choose_pairs(
     queries: Sequence[int], gallery: Sequence[int], sources: Mapping[int, Source], n: int, working: Working
 ) -> tuple[list[tuple[int, int]], set[int]]:
-    """The pairs (query, picture) to match, for each query its n best, best first; and the lost pictures."""
+    """The pairs (query, picture) to match, for each query its n best, the best first; and `lost` pictures.
+
+    Lost pictures are those that can't be read or described.
+    """
     size = max(min(-(-len(gallery) // SHARDS), LARGEST), SMALLEST)
     some = split_in_batches(sorted(set(gallery)), size)
     pictures = [tuple((number, sources[number]) for number in numbers) for numbers in some]

@@ -98,7 +98,9 @@ def test_a_column_that_counts_the_rows_is_refused_or_named(tmp_path, first):
     counted = np.column_stack([np.arange(first, first + 20), TABLE])
     np.savetxt(tmp_path / "m.csv", counted, delimiter=",")
     for read in (lambda: read_matches(tmp_path / "m.csv"), lambda: matches_from(counted)):
-        with pytest.raises(InputError, match="the first of 5 counts the rows; leave it out, or name the"):
+        with pytest.raises(
+            InputError, match="the first of its 5 columns seems to number the rows: leave it out, or name the"
+        ):
             read()
     np.savetxt(tmp_path / "n.csv", counted, delimiter=",", header="index,x0,y0,x1,y1", comments="")
     [pair] = read_matches(tmp_path / "n.csv")

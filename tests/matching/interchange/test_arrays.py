@@ -204,7 +204,10 @@ def test_swapped():
     ("arguments", "message"),
     [
         (({"matches": INDICES},), "give keypoints0 and keypoints1, too"),
-        (({"matches": INDICES}, XY0, XY1[:9]), "names keypoint 29 of image 1, which has 9"),
+        (
+            ({"matches": INDICES}, XY0, XY1[:9]),
+            "refers to keypoint 29 of image 1, but that image has only 9 keypoints",
+        ),
         (
             ({"matches0": [-5, 0, 1]}, XY0, XY1),
             "matches0: must be -1 or .* got -5: was it written with 16 bits",

@@ -254,7 +254,7 @@ def test_a_pair_with_nothing_in_common_has_no_matches(tmp_path):
         ("UPDATE matches SET rows = 91", "a.db: pair 1, 2: is damaged .720 bytes for 91 x 2 numbers"),
         (
             "UPDATE keypoints SET rows = 9, data = zeroblob(72) WHERE image_id = 2",
-            "names keypoint 89 of image 1, which has 9",
+            "refers to keypoint 89 of image 1, but that image has only 9 keypoints",
         ),
         ("UPDATE keypoints SET cols = 3", "folder/1.png: must have 2 or 4 or 6 columns, got 3"),
         ("UPDATE keypoints SET data = 'text'", "folder/1.png: is damaged"),

@@ -194,7 +194,7 @@ def test_what_cannot_be_read_is_told(tmp_path):
     (tmp_path / "cut.h5").write_bytes(cut)
     told("cut.h5: ", tmp_path / "cut.h5", features=features(tmp_path))
     told(
-        "names keypoint 45 of image 1, which has 40",
+        "refers to keypoint 45 of image 1, but that image has only 40 keypoints",
         matches(tmp_path, partner=np.full(50, 45)),
         features=features(tmp_path),
     )
