@@ -42,7 +42,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--settings",
         action="store_true",
-        help="other variants: each number of the settings behind the candidates, halved and doubled",
+        help="compare other variants: each numeric setting of the stages after the candidates, halved and"
+        " doubled",
     )
     parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
     parser.add_argument(

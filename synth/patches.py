@@ -1,4 +1,4 @@
-"""Photographs with a patch that is copied to another place, which hides or doubles something.
+"""Photographs with a patch that is copied to another place, which hides or duplicates something.
 
 A copy has the light of its patch, and may be turned, larger or smaller; its edge may fade into its
 surroundings.

@@ -63,7 +63,7 @@ HEAD = ("method", *CHANGES, "all")
 
 
 def changed_rows(data: Path) -> list[list[str]]:
-    """A row below `HEAD` for each method whose package is installed: mean ARI over the sets."""
+    """A row with the columns of `HEAD` for each method whose package is installed: mean ARI over the sets."""
     rows = []
     for name, fit in CHECKED.items():
         try:

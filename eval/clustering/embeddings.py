@@ -28,7 +28,7 @@ def embed_pictures(data: Path) -> tuple[NDArray[np.float32], NDArray]:
 
 
 def embedding_rows(data: Path, jobs: int) -> Iterator[list[str]]:
-    """A row below `HEAD` for the second run of each method; EVoC is left out if it is not installed."""
+    """A row with the columns of `HEAD` for the second run of each method; without EVoC if it is missing."""
     x, y = embed_pictures(data)
     methods: dict[str, Callable[[NDArray], NDArray]] = {
         "GraphDegreeLinkage(10)": lambda x: GraphDegreeLinkage(10, n_jobs=jobs).fit_predict(x),

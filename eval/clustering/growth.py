@@ -97,7 +97,7 @@ def has_graph(n: int, folder: Path) -> bool:
 
 
 def fit_row(fit: Fit, name: str = "") -> list[str]:
-    """A row of the table below `HEAD`."""
+    """A row of the table, with the columns of `HEAD`."""
     seconds = (f"{s:.3g}" if s < 100 else f"{s:.0f}" for s in (fit.neighbours, fit.merging, fit.cpu))
     return [name or f"{fit.n:,}", *seconds, f"{fit.before:.2f}", f"{fit.peak:.2f}", f"{fit.score:.4f}"]
 

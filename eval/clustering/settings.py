@@ -41,7 +41,7 @@ def score_sizes(data: Path, jobs: int) -> NDArray[np.float64]:
 
 
 def quality_rows(scores: NDArray[np.float64]) -> list[list[str]]:
-    """A row below `QUALITY_HEAD` for each set and K."""
+    """A row with the columns of `QUALITY_HEAD` for each set and K."""
     return [
         [name, str(k), *(f"{score:.3f}" for score in scores[i, j])]
         for i, name in enumerate(SETS)
@@ -50,7 +50,7 @@ def quality_rows(scores: NDArray[np.float64]) -> list[list[str]]:
 
 
 def bandwidth_rows(data: Path, jobs: int) -> list[list[str]]:
-    """A row below `BANDWIDTH_HEAD` for each set and min_cluster_size of 1 and 5."""
+    """A row with the columns of `BANDWIDTH_HEAD` for each set and min_cluster_size of 1 and 5."""
     rows = []
     for name, n_clusters in SETS.items():
         x, y = images(data, name)

@@ -65,7 +65,7 @@ def draw_scene(photographs: Photographs, seed: int, n_boxes: int = 2, n_views: i
 
 
 def measure_scene(photographs: Photographs, seed: int, n_boxes: int = 2) -> Iterator[dict]:
-    """A row (COLUMNS) for the database as COLMAP writes it, with its matches grouped, with all objects."""
+    """Three rows (COLUMNS): the database as COLMAP writes it, grouped matches, and those of all objects."""
     import pycolmap
 
     pycolmap.logging.minloglevel = 2

@@ -2,8 +2,8 @@
 
 Affinities are sums of products, which different merging orders add up in different orders. In plain float64
 equal affinities can then differ slightly, and rounding would decide a tie. Here every affinity is computed to
-twice the precision and rounded once, so that equal affinities are equal numbers (unless they are nearer than
-that precision to the middle of two numbers). Dekker 1971, Knuth TAOCP 4.2.2.
+twice the precision and rounded once, so that equal affinities are equal numbers (unless they lie within that
+precision of the midpoint between two adjacent numbers of float64). Dekker 1971, Knuth TAOCP 4.2.2.
 """
 
 from .._common.jit import inner

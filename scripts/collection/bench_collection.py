@@ -52,7 +52,10 @@ def main(argv=None):
     parser.add_argument("--rounds", type=int, default=1, help="rounds of speed (default: 1)")
     parser.add_argument("--kills", type=int, default=3, help="how often the run is killed (default: 3)")
     parser.add_argument(
-        "--seed", type=int, default=0, help="seed of the choice of pairs and of the moments (default: 0)"
+        "--seed",
+        type=int,
+        default=0,
+        help="seed for the choice of pairs and of the times at which processes are killed (default: 0)",
     )
     arguments = parser.parse_args(argv)
     return exit_status(lambda: measure(arguments))

@@ -261,7 +261,7 @@ def crop(picture, share, rng):
 
 
 def view(picture, tilt, rng):
-    """Show a picture from the side: one of its sides is shorter by a share of up to `tilt` at both ends."""
+    """Show a picture from the side: each corner moves inwards by up to `tilt` times the width and height."""
     height, width = picture.shape[:2]
     corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     moved = corners + np.array([width, height]) * tilt * rng.uniform(0, 1, (4, 2)) * np.sign(
@@ -273,7 +273,7 @@ def view(picture, tilt, rng):
 
 
 def screen(picture, rng):
-    """Show a picture on a screen: its pixels beat with the sensor's; glare, noise, a view from the side."""
+    """Simulate a photograph of a screen: moiré with its pixels, glare, noise, and a view from the side."""
     height, width = picture.shape[:2]
     y, x = np.mgrid[:height, :width]
     rows = 1 + 0.12 * np.sin(y * rng.uniform(1.5, 2.5)) + 0.08 * np.sin(x * rng.uniform(1.5, 2.5))

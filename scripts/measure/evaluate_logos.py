@@ -69,7 +69,7 @@ def measure(options):
 
 
 def report(rows, false, n_without, seconds):
-    """Print tables by size and by logo; rows: of (name, longer side, found, found by SIFT)."""
+    """Print tables by size and by logo; each row is (name, longer side, found, found by SIFT)."""
     groups = {
         f"{low} to {high}": [row for row in rows if low <= row[1] < high] for low, high in pairwise(SIDES)
     }

@@ -44,8 +44,9 @@ class Clock:
 class Stages:
     """Arrays by name in `folder`, with the seconds that they took.
 
-    `search` and `shared` are the seconds of the stages that this object took from the folder instead of
-    computing them: `search` of neighbours and distances, `shared` of all others. Each stage is counted once.
+    `search` and `shared` add up the recorded seconds of stages that were read from the folder instead of
+    being computed: `search` those of neighbours and distances, `shared` those of all other stages. Each stage
+    is counted once.
     """
 
     folder: Path

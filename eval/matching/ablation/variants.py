@@ -92,7 +92,7 @@ def settings() -> dict[str, MatchConfig]:
 
 
 def changed_settings() -> dict[str, Variant]:
-    """The default, and each number of the settings behind the candidates, halved and doubled."""
+    """The default, and each numeric setting of the stages after the candidates, halved and doubled."""
     found = {"default": Variant()}
     for part in BEHIND_CANDIDATES:
         own = getattr(DEFAULT, part)

@@ -54,7 +54,7 @@ def make_damaged_files(picture: NDArray[np.uint8], n: int, seed: int) -> list[tu
 
 
 def encode(picture: NDArray[np.uint8], codec: str, rng: np.random.Generator) -> bytes:
-    """A whole file of one of several kinds that the codec knows."""
+    """An intact file, in one of several variants of the codec's format."""
     image = Image.fromarray(picture)
     mode = rng.choice(["1", "L", "RGB", "RGBA", "I;16"])
     if mode == "I;16" and codec in ("png", "tiff"):

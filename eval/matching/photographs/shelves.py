@@ -1,8 +1,8 @@
 """Products on shelf photographs: which ones are found, where, and how often.
 
 Notation: a scene is a photograph of a shelf, a model a picture of one product's front. An instance is a place
-where a scene shows the model: (4, 2) corners in pixels of the scene, in alternative versions if the printed
-artwork does not end with the box. Models are matched with scenes (`measure`) and scenes with scenes
+where a scene shows the model: (4, 2) corners in pixels of the scene, with alternatives if the edge of the
+printed artwork is not the edge of the box. Models are matched with scenes (`measure`) and scenes with scenes
 (`measure_scenes`).
 """
 
@@ -70,7 +70,7 @@ class Instance:
 
 
 def read_shelves(data: Path) -> list[ShelfPair]:
-    """The pairs of `data`/scenes/labels.json: certain instances of the exact print, and pairs without any.
+    """The pairs of `data`/scenes/labels.json: with instances that surely have the exact print, or none.
 
     Raises ValueError if the file is missing or does not hold what it should.
     """
@@ -243,10 +243,10 @@ def format_counts(rows: Iterable[dict]) -> str:
 
 
 def measure_ranking(data: Path, config: MatchConfig) -> Iterator[dict]:
-    """A row for each scene with certain products: how the other products of the folder rank against them.
+    """A row for each scene with products that are surely there: how absent products rank against these.
 
-    Every picture of a product is matched with the scene. A pair of a certain product and one that is not in
-    the scene is right if the certain one ranks higher; by_score counts the right ones by the objects'
+    Every picture of a product is matched with the scene. A pair of a product that is surely in the scene and
+    one that is not is right if the first ranks higher; by_score counts the right pairs by the objects'
     scores, by_rank by `MatchedObject.rank`.
     """
     scenes = _from_labels(data, lambda labels: dict(_scenes(labels)))
@@ -306,8 +306,8 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
         side_by_side : of these, those whose instances have the same arrangement in both scenes, so that
             they move as one (`stand_alike`)
         labelled : with matches that lie in an instance in both scenes
-        same_product, other_product : of these, those most of whose such matches join the same product, or
-            different ones
+        same_product : of these, those in which most such matches join instances of one product
+        other_product : the others of these
         instance_pairs : pairs of instances of the same print, one in each scene
         found : of these, those joined by at least `LEAST` matches of one object
         over_unmatched : objects whose outline covers an instance in which they have no match, in either scene

@@ -73,7 +73,10 @@ def _crop(photographs: Photographs, rng: np.random.Generator, w: int, h: int) ->
 
 
 def is_right(scene: Tabletop, result: MatchResult, kind: str) -> bool:
-    """Whether two things are two objects, or one print is one, on both sides of its band."""
+    """Whether each of two things is an object of its own.
+
+    A single print (kind "bend") must be one object, with matches on both sides of the blank band.
+    """
     owners = [_look_up(scene, found.points0) for found in result.objects]
     if kind == "bend":
         if len(owners) != 1:
