@@ -260,7 +260,7 @@ def list_kinds(features0: Features, features1: Features) -> list[int]:
 def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
     """Find the peaks of each window's histogram of gradient directions: xy, windows -> (n, most).
 
-    Only peaks of at least 0.8 times the highest count.
+    Peaks below 0.8 times the highest one are left out.
     """
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
