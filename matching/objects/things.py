@@ -8,7 +8,7 @@ import numpy as np
 import shapely
 
 from matching._common.components import find_components
-from matching._common.types import Array, Bools, Ints
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.objects.frames import polygon_area
 
 
@@ -69,22 +69,30 @@ def number_places(outlines: Sequence[Array]) -> Ints:
     begins a new place. Outlines are similar if their common area exceeds half the geometric mean of their
     areas, so a logo and its box are at different places.
     """
+    return _number_places(*_measure_shared(outlines), np.ones((len(outlines), len(outlines)), bool))
+
+
+def _measure_shared(outlines: Sequence[Array]) -> tuple[Floats, Floats]:
+    """(n, n) the common area of each two outlines, as a share of the geometric mean of theirs; these (n,)."""
     if not len(outlines):
-        return np.empty(0, np.int64)
+        return np.empty((0, 0)), np.empty(0)
     least = max(np.ptp(outline, axis=0).max() for outline in outlines) / 1000
     # with a small margin, so that points and lines also have an area
     rings = [np.resize(outline, (max(len(outline), 3), 2)) for outline in outlines]
     shapes = np.array([shapely.buffer(shapely.polygons(ring), least or 1.0) for ring in rings])
     area = shapely.area(shapes)
     common = shapely.intersection(shapes[:, None].copy(), shapes)  # shapely 2.0 does not accept a view
-    shared = shapely.area(common) / np.sqrt(area[:, None] * area)
-    owner, firsts = np.empty(len(outlines), np.int64), list[np.intp]()
-    for k in np.argsort(-area, kind="stable"):
-        best = max(firsts, key=lambda first: shared[k, first], default=None)
-        if best is None or 2 * shared[k, best] <= 1:
+    return shapely.area(common) / np.sqrt(area[:, None] * area), area
+
+
+def _number_places(shared: Floats, area: Floats, may_share: Bools) -> Ints:
+    """(n,) the places of outlines; may_share (n, n): which of them may lie at one place."""
+    owner, firsts = np.full(len(area), -1), list[int]()
+    for k in np.argsort(-area, kind="stable").tolist():
+        similar = [n for n in firsts if 2 * shared[k, n] > 1 and may_share[k, owner == n].all()]
+        owner[k] = max(similar, key=lambda n: shared[k, n], default=k)
+        if owner[k] == k:
             firsts.append(k)
-            best = k
-        owner[k] = best
     return renumber(owner)
 
 
@@ -107,15 +115,17 @@ def find_things_of_repeats(
 ) -> tuple[Thing, ...]:
     """Find the things of repeats in one picture: places that objects join, directly or through others.
 
-    `known` holds, for some things, the outlines of all their places. joins (n_objects, 2) holds the two of
-    these places, numbered over all things, that each object joins; -1: none.
+    `known` holds the outlines of all places of some things, and joins (n_objects, 2) the two of these places,
+    numbered over all things, that an object joins; -1: none. The two places of an object are different ones,
+    unless it shifts a texture onto itself; then it is of no thing that has copies.
     """
     n = len(outlines0)
     joins = np.full((n, 2), -1) if joins is None else joins
     free = np.flatnonzero(joins[:, 0] < 0)
     outlines = [outlines[int(k)] for outlines in (outlines0, outlines1) for k in free]
     outlines += [outline for own in known for outline in own]
-    place = number_places(outlines)
+    shared, area = _measure_shared(outlines)
+    place = _number_places(shared, area, _list_shareable(shared, np.asarray(periodic, bool)[free], known))
     ends = joins + 2 * len(free)  # (n, 2), the outlines that each object joins
     ends[free] = np.column_stack([np.arange(len(free)), np.arange(len(free)) + len(free)])
     starts = np.cumsum([2 * len(free), *(len(own) for own in known)])
@@ -136,6 +146,21 @@ def find_things_of_repeats(
         shown = tuple(largest[i] for i in order)
         things.append(Thing(k, tuple(objects.tolist()), shown, bool(is_periodic), joined))
     return tuple(things)
+
+
+def _list_shareable(shared: Floats, periodic: Bools, known: Sequence[Sequence[Array]]) -> Bools:
+    """(n, n) which outlines may lie at one place: the first places of f objects, the second ones, and known
+    places of things; shared (n, n) as measured; periodic (f,).
+    """
+    k = np.arange(len(periodic))
+    of = np.concatenate([k, k, len(k) + np.repeat(np.arange(len(known)), list(map(len, known)))])
+    may_share: Bools = of[:, None] != of
+    is_texture = np.append(np.tile(periodic, 2), np.zeros(len(of) - 2 * len(k), bool))
+    itself = k[periodic & (2 * shared[k, k + len(k)] > 1)]
+    for rows in (itself, itself + len(k)):
+        may_share[rows] = is_texture
+        may_share[:, rows] = is_texture[:, None]
+    return may_share
 
 
 def list_in_rows(outlines: Sequence[Array]) -> list[int]:

@@ -1,6 +1,7 @@
 """Which objects are copies of one thing."""
 
 import numpy as np
+import pytest
 from planting import object_pair
 
 from matching import match
@@ -112,6 +113,31 @@ def test_known_places_are_of_the_thing_even_if_no_object_joins_them():
     assert [(thing.objects, len(thing.places)) for thing in things] == [((0,), 3), ((1,), 2)]
     first, other = things[0].joined[0]
     assert np.array_equal(things[0].places[first], c) and np.array_equal(things[0].places[other], a)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_texture_that_is_shifted_onto_itself_is_not_at_a_place_of_copies(known):
+    """Although its outlines, which reach far beyond, are similar to that place."""
+    first, second = square(0, 0, 100), square(300, 0, 100)
+    texture = square(0, 0, 130), square(5, 5, 125)
+    joins = np.array([[0, 1], [-1, -1]]) if known else None
+    things = find_things_of_repeats(
+        [first, texture[0]], [second, texture[1]], [False, True], [[first, second]] if known else (), joins
+    )
+    assert [(thing.objects, thing.periodic) for thing in things] == [((0,), False), ((1,), True)]
+    assert [place.tolist() for place in things[0].places] == [first.tolist(), second.tolist()]
+    assert [thing.joined for thing in things] == [((0, 1),), ((0, 0),)]
+
+
+def test_the_places_that_an_object_joins_are_two():
+    """Both of its outlines are similar to a third one, or to each other."""
+    large, far = square(0, 0, 100), square(300, 0, 100)
+    arch = square(0, 0, 75), square(20, 20, 78)
+    (thing,) = find_things_of_repeats([large, arch[0]], [far, arch[1]], [False, False])
+    assert len(thing.places) == 3
+    assert all(a != b for a, b in thing.joined)
+    (thing,) = find_things_of_repeats([arch[0]], [square(5, 5, 75)], [False])
+    assert thing.joined == ((0, 1),)
 
 
 def test_places_are_read_row_by_row_from_left_to_right():
