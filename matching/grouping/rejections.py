@@ -73,9 +73,8 @@ REASONS = {
     ),
     "places": Reason(
         "no-second-place",
-        "its two places overlap, or another object joins them already",
-        "mask one of them",
-        is_cause=True,
+        "its two places overlap or are mirrored, or another object joins them already",
+        "mask one of them; for mirrored ones, try --mirrored",
     ),
     "method": Reason(
         "outlier-of-method", "the chosen method puts it into no cluster", "try the default method"

@@ -23,6 +23,7 @@ from matching._common.components import find_components
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_amid
+from matching.grouping.motions import fit
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 
@@ -54,12 +55,19 @@ def find_repeats_in_groups(
     is_texture: Callable[[Ints], bool] = lambda members: False,
     row_score: float = 0.0,
     measure_score: Callable[[Ints], float] | None = None,
+    may_mirror: bool = True,
 ) -> Repeats:
-    """Find the objects among n matches: each joins two places, or shifts a texture onto itself."""
+    """Find the objects among n matches: each joins two places, or shifts a texture onto itself.
+
+    Without may_mirror, no match is of mirrored features. A few features are symmetric, and match the mirrored
+    ones nevertheless.
+    """
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
     folded = _fold(correspondences, groups, config)
     found = list(_separate(correspondences, folded, config, is_texture, row_score))
+    if not may_mirror:
+        found = [item for item in found if item.periodic or not _is_mirrored(correspondences, item.members)]
     if measure_score is not None:
         found = [item.rescore(measure_score) for item in found]
     scores = np.array([item.score for item in found])
@@ -184,6 +192,12 @@ def is_mostly_amid(place: Array, others: Array) -> bool:
 
 def _get_places(correspondences: Correspondences, members: Ints) -> tuple[Array, Array]:
     return correspondences.xy0[members], correspondences.xy1[members]
+
+
+def _is_mirrored(correspondences: Correspondences, members: Ints) -> bool:
+    """Whether the affine map of the members mirrors, although each of them alone does not."""
+    linear, _ = fit(*_get_places(correspondences, members))
+    return bool(np.linalg.det(linear) < 0)
 
 
 def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:

@@ -213,7 +213,8 @@ def find_pairs(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         config.objects,
         is_texture,
         row_score=ROW_SCORE,
-        measure_score=measure_score if config.way.is_tested else None,  # others use other graphs
+        measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
+        may_mirror=config.mirrored,
     )
     return replace(state, placed=Placed(repeats, [], np.full((len(repeats.groups.scores), 2), -1)))
 

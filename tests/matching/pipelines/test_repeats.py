@@ -267,6 +267,15 @@ def test_half_a_turn_in_one_group_is_one_object_of_one_direction():
     assert repeats.reversed.tolist() == turned.tolist()
 
 
+@pytest.mark.parametrize("may_mirror", [False, True])
+def test_a_mirrored_object_is_found_only_where_features_are_mirrored_too(may_mirror):
+    xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
+    correspondences, groups = both_groups(xy, xy * [-1.0, 1.0] + [400.0, 0.0])
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig(), may_mirror=may_mirror)
+    assert len(repeats.groups.scores) == may_mirror
+    assert [item.stage for item in repeats.groups.rejected] == ([] if may_mirror else ["places"])
+
+
 def test_of_two_places_above_each_other_the_upper_one_comes_first():
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
     correspondences, groups = both_groups(xy + np.array([0.0, 300.0]), xy)
