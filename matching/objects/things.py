@@ -163,6 +163,15 @@ def _list_shareable(shared: Floats, periodic: Bools, known: Sequence[Sequence[Ar
     return may_share
 
 
+def list_joined_again(things: Sequence[Thing]) -> list[int]:
+    """The objects whose two places one with a lower number joins already; a texture may have several."""
+    again = list[int]()
+    for thing in (thing for thing in things if not thing.periodic):
+        joined = [tuple(sorted(ends)) for ends in thing.joined]
+        again += [k for n, k in enumerate(thing.objects) if joined[n] in joined[:n]]
+    return again
+
+
 def list_in_rows(outlines: Sequence[Array]) -> list[int]:
     """The order of outlines (k, 2), read row by row, and from left to right.
 

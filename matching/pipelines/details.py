@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matching._common.threads import default_threads
-from matching._common.types import Floats, Int8s, Ints
+from matching._common.types import Bools, Floats, Int8s, Ints
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import NEIGHBORS, is_within_reach
@@ -75,6 +75,20 @@ class Located:
             self, xy0=self.xy1, xy1=self.xy0, steps=self.steps[:, ::-1],
             rejected=tuple(item.swapped for item in self.rejected),
         )  # fmt: skip
+
+    def reject(self, stage: str, kept: Bools, reach: float) -> Located:
+        """Reject the objects that a stage did not keep (n_objects,)."""
+        if kept.all():
+            return self
+        rows = [self.labels == k for k in np.flatnonzero(~kept)]
+        dropped = [Rejection(stage, None, None, self.xy0[own], self.xy1[own]) for own in rows]
+        number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+        log_nfa = None if self.log_nfa is None else self.log_nfa[kept]
+        found = replace(
+            self, labels=number[self.labels], scores=self.scores[kept], steps=self.steps[kept],
+            log_nfa=log_nfa, stages=mark_dropped(self.stages, stage, np.any(rows, axis=0)),
+        )  # fmt: skip
+        return found.add_rejected(dropped, reach)
 
     def add_rejected(self, rejected: Sequence[Rejection], reach: float) -> Located:
         """Add those rejected groups of another search that are not near objects or larger rejected groups."""

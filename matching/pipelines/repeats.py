@@ -26,7 +26,7 @@ from matching.grouping.rejections import name_stages
 from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
-from matching.objects.things import Thing, find_things_of_repeats
+from matching.objects.things import Thing, find_things_of_repeats, list_joined_again
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 from matching.pipelines.clock import Clock
@@ -293,11 +293,19 @@ def describe_repeats(state: RepeatsState, context: RepeatsContext) -> RepeatsSta
         _add_frame(one, found.xy0[found.labels == one.id], found.xy1[found.labels == one.id])
         for one in describe_objects(found.xy0, found.xy1, found, tolerance, (described.box, described.box))
     ]
-    places = [one.outline0 for one in objects], [one.outline1 for one in objects]
     placed, xy = state.placed, to_picture(described.features.xy, described.step)
     known = [[opencv.convex_hull(xy[rows]) for rows in own] for own in placed.things]
-    things = find_things_of_repeats(*places, placed.repeats.periodic, known, placed.joins)
-    return replace(state, objects=add_things(objects, things), things=things)
+    kept = np.arange(len(objects))
+    while True:  # the outlines of places may be others without an object
+        places = [objects[k].outline0 for k in kept], [objects[k].outline1 for k in kept]
+        things = find_things_of_repeats(*places, placed.repeats.periodic[kept], known, placed.joins[kept])
+        again = list_joined_again(things)
+        if not again:
+            break
+        kept = np.delete(kept, again)
+    located = found.reject("places", np.isin(np.arange(len(objects)), kept), context.config.objects.reach)
+    objects = [replace(objects[k], id=n) for n, k in enumerate(kept.tolist())]
+    return replace(state, located=located, objects=add_things(objects, things), things=things)
 
 
 STAGES: Stages = (

@@ -10,6 +10,7 @@ from matching.objects.things import (
     find_things_of_pair,
     find_things_of_repeats,
     list_in_rows,
+    list_joined_again,
     number_places,
 )
 from matching.pictures.images import add_mask, make_picture_of_array
@@ -138,6 +139,16 @@ def test_the_places_that_an_object_joins_are_two():
     assert all(a != b for a, b in thing.joined)
     (thing,) = find_things_of_repeats([arch[0]], [square(5, 5, 75)], [False])
     assert thing.joined == ((0, 1),)
+
+
+def test_an_object_whose_places_another_one_joins_is_told():
+    """The third is the other way round; a texture may have several objects."""
+    a, b, c = square(0, 0, 100), square(300, 0, 100), square(0, 300, 100)
+    first, second = [a, a, b, a + 2, c, c], [b, c, a, b, c + 9, c + 8]
+    things = find_things_of_repeats(first, second, [False] * 4 + [True] * 2)
+    assert [thing.periodic for thing in things] == [False, True]
+    assert list_joined_again(things) == [2, 3]
+    assert list_joined_again(find_things_of_repeats(first[:2], second[:2], [False] * 2)) == []
 
 
 def test_places_are_read_row_by_row_from_left_to_right():

@@ -7,10 +7,15 @@ from planting import crops
 from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.rejections import Trace
-from matching.grouping.repeats import direct_both_ways, find_repeats_in_groups
+from matching.grouping.placing import Placed
+from matching.grouping.rejections import all_of_stage, name_stages
+from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
+from matching.pictures.images import make_picture
+from matching.pipelines.description import describe_picture
+from matching.pipelines.details import Located
+from matching.pipelines.repeats import RepeatsContext, RepeatsState, describe_repeats
 from synth.pages import draw_icons, draw_wallpaper
 
 SIDE = 220
@@ -162,6 +167,26 @@ def test_views_take_two_pictures():
 def test_a_picture_without_features_has_no_repeats():
     found = find_repeats(np.zeros((50, 60), np.uint8))
     assert found.objects == found.things == ()
+
+
+def test_two_places_are_joined_by_one_object():
+    """The matches of a second one, which moves a little otherwise, belong to no object."""
+    rng = np.random.default_rng(0)
+    xy = rng.uniform(20, 110, (80, 2))
+    moved = xy + np.repeat([[200.0, 0.0], [203.0, 8.0]], 40, axis=0)
+    labels = np.repeat([0, 1, -1], [40, 30, 10])
+    stages = all_of_stage("graph", labels)
+    scores, log_nfa = np.array([0.8, 0.5]), np.array([-90.0, -40.0])
+    located = Located(xy, moved, np.zeros(80), labels, scores, np.ones((2, 2)), log_nfa, stages)
+    repeats = Repeats(Groups(labels, scores), np.zeros(80, bool), np.zeros(2, bool))
+    state = RepeatsState(located=located, placed=Placed(repeats, [], np.full((2, 2), -1)))
+    described = describe_picture(make_picture(np.zeros((150, 350), np.uint8)))
+    found = describe_repeats(state, RepeatsContext(described, MatchConfig()))
+    assert [(one.id, one.n_matches) for one in found.objects] == [(0, 40)]
+    assert [thing.joined for thing in found.things] == [((0, 1),)]
+    assert found.located.labels.tolist() == [0] * 40 + [-1] * 40
+    assert name_stages(found.located.stages).tolist() == [""] * 40 + ["places"] * 30 + ["graph"] * 10
+    assert found.located.scores.tolist() == [0.8] and found.located.log_nfa.tolist() == [-90.0]
 
 
 def both_groups(xy0, xy1, scores=(0.8, 0.8)):
