@@ -23,7 +23,19 @@ from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import NEIGHBORS, is_amid
 from matching.features.extraction import Features
-from matching.grouping.motions import AT, VOTE, Scene, direct, find_motions, fit, follow, is_same, survey
+from matching.grouping.motions import (
+    AT,
+    SMALLER,
+    VOTE,
+    Scene,
+    direct,
+    find_motions,
+    fit,
+    follow,
+    is_same,
+    list_neighbors,
+    survey,
+)
 from matching.grouping.objects import VISIBLE, ObjectsConfig, is_object
 
 
@@ -180,24 +192,31 @@ def _number_prints(ends: Ints) -> Ints:
 
 
 def _cut(scene: Scene, ends: Ints, profile: Bools, number: Ints, config: ObjectsConfig) -> Ints:
-    """(n,) the patch of each feature, or -1; neighbours with the most similar profiles are joined first."""
+    """(n,) the patch of each feature, -1: none; neighbours of the most similar profiles are joined first.
+
+    A smaller copy lacks the finest features. So those without a profile do not part the others there.
+    """
     xy, n = scene.features.xy, len(profile)
-    a, b = scene.edges[np.asarray(profile.any(axis=1))[scene.edges].min(axis=1)].T
+    some = np.flatnonzero(profile.any(axis=1))
+    a, b = some[list_neighbors(xy[some])].T
+    is_edge = np.isin(a * n + b, scene.edges @ [n, 1])
     alike = (profile[a] & profile[b]).sum(axis=1) / (profile[a] | profile[b]).sum(axis=1)
     length = np.linalg.norm(xy[a] - xy[b], axis=1)
-    strain, shared = _measure_strain(xy, ends, a, b)
+    strain, shared, growth = _measure_strain(xy, ends, a, b)
     joined = (alike > 0.5) & (strain <= shared * AT) & (length <= config.reach)
+    joined &= is_edge | ((shared > 0) & (growth < SMALLER))
     order = np.lexsort((length, -alike))
-    some = np.flatnonzero(profile.any(axis=1))
     pairs = zip(a[order[joined[order]]].tolist(), b[order[joined[order]]].tolist(), strict=True)
     label = np.full(n, -1)
     label[some] = _unite(n, pairs, [{int(own)} for own in number])[some]
     return label
 
 
-def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, Floats]:
-    """(k,) how far motions of features a and b miss their maps, in sum, and how many motions both have."""
-    strain, shared = np.zeros((2, len(a)))
+def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, Floats, Floats]:
+    """(k,) how far the motions of features a and b part from their maps, in sum; how many both have; and the
+    scale of the largest of these copies.
+    """
+    strain, shared, growth = np.zeros((3, len(a)))
     for to in ends:
         own = to >= 0
         turn, _ = fit(xy[own], xy[to[own]])
@@ -205,7 +224,8 @@ def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, F
         i, j = a[both], b[both]
         strain[both] += np.linalg.norm(xy[to[j]] - xy[to[i]] - (xy[j] - xy[i]) @ turn.T, axis=1)
         shared[both] += 1
-    return strain, shared
+        growth[both] = np.maximum(growth[both], np.sqrt(abs(np.linalg.det(turn))))
+    return strain, shared, growth
 
 
 def _unite(n: int, pairs: Iterable[tuple[int, int]], prints: list[set[int]]) -> Ints:

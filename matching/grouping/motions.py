@@ -25,11 +25,12 @@ from matching.grouping.significance import ELSEWHERE
 
 VOTE = 0.1  # share of the extent of a place by which votes for one motion may differ
 GROWTH = 1.6  # greatest ratio of the scales of two copies
-BENT = ELSEWHERE  # pixels by which an affine map may err, because things bend
-AT = CandidateConfig().duplicate_radius  # pixels by which a feature may miss the place predicted for it
-BLOCK = 512  # number of features that are compared with all others at once
-# A feature with more equal features than this belongs to a fine texture and counts as having none, which
-# bounds the work. Features of pages with 40 copies had up to 166.
+BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
+AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere
+SMALLER = 0.9  # scale of a copy below which it is smaller, and lacks the finest features
+BLOCK = 512  # features that are compared with all others at once
+# Features with more equal ones are of a fine texture and have none, which bounds the work; those of pages
+# with 40 copies had up to 166.
 MOST_EQUAL = 500
 
 
@@ -50,19 +51,27 @@ def survey(features: Features, bound: float, reach: float) -> Scene:
     tree = cKDTree(features.xy)
     k = min(NEIGHBORS + 1, len(features))
     near = tree.query(features.xy, k=k)[1].reshape(len(features), k)
-    points, point = np.unique(features.xy, axis=0, return_inverse=True)
-    triangles = Delaunay(points).simplices
-    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
-    first = np.unique(point.ravel(), return_index=True)[1]
-    same = np.column_stack([first[point.ravel()], np.arange(len(features))])  # several features at one point
-    edges = np.concatenate([first[sides], same[same[:, 0] != same[:, 1]]])
     pairs = zip(*_list_equal(features, bound, reach), strict=True)
     one, other, alike = (np.concatenate(part) for part in pairs)
     order = np.lexsort((-alike, one))
     equal = np.stack([one, other])[:, order]
     start = np.searchsorted(equal[0], np.arange(len(features) + 1))
-    edges = np.unique(np.sort(edges, axis=1), axis=0)
-    return Scene(features, near, edges, equal, start, alike[order])
+    return Scene(features, near, list_neighbors(features.xy), equal, start, alike[order])
+
+
+def list_neighbors(xy: Floats) -> Ints:
+    """List the pairs of neighbours among points (n, 2): the sides of their Delaunay triangles -> (e, 2).
+
+    Points on a line have no triangles, and no neighbours but those at the same point.
+    """
+    points, first, point = np.unique(xy, axis=0, return_index=True, return_inverse=True)
+    same = np.column_stack([first[point.ravel()], np.arange(len(xy))])  # several at one point
+    pairs = [same[same[:, 0] != same[:, 1]]]
+    if np.linalg.matrix_rank(points - points[:1], tol=1.0) > 1:  # pixels
+        triangles = Delaunay(points).simplices
+        pairs += [first[triangles[:, sides]] for sides in ([0, 1], [1, 2], [2, 0])]
+    neighbors: Ints = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
+    return neighbors
 
 
 def _list_equal(features: Features, bound: float, reach: float) -> Iterator[tuple[Ints, Ints, Float32s]]:

@@ -7,6 +7,7 @@ import pytest
 
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.grouping.copies import Seed, find_copies
+from matching.grouping.motions import list_neighbors
 from matching.grouping.objects import ObjectsConfig
 
 N = 60
@@ -39,6 +40,35 @@ def test_two_places_lead_to_all_others(offsets):
     numbers = sorted({int(k) for k in np.unique(rows // N)}.pop() for rows in places)
     assert numbers == list(range(len(offsets)))
     assert all(len(np.unique(rows // N)) == 1 and len(rows) >= 0.9 * N for rows in places)
+
+
+@pytest.mark.parametrize("scale", [0.7, 1.0])
+def test_a_place_whose_finer_features_a_smaller_copy_lacks_is_found_whole(scale):
+    """Most neighbours of its features are finer ones. A copy of the same size would have them."""
+    rng = np.random.default_rng(0)
+    thing = copies_at(np.array([(0.0, 0.0), (200.0, 0.0)]), rng)
+    finer = copies_at(np.zeros((1, 2)), rng, 4 * N)
+    thing.xy[N:] = (thing.xy[N:] - [200.0, 0.0]) * scale + [200.0, 0.0]
+    thing.frames[N:] *= scale
+    both = ([getattr(of, f.name) for of in (thing, finer)] for f in fields(Features))
+    found = find(Features(*(np.concatenate(pair) for pair in both)))
+    if scale < 1:
+        (places,) = found.things
+        assert sorted(rows[0] // N for rows in places) == [0, 1]
+        assert all(len(rows) >= 0.9 * N for rows in places)
+    else:
+        assert found.things == []
+
+
+@pytest.mark.parametrize("xy", [np.zeros((0, 2)), np.zeros((3, 2)), np.arange(12.0)[:, None] * [3.0, 1.0]])
+def test_points_on_a_line_have_only_others_at_their_own_point_as_neighbours(xy):
+    pairs = list_neighbors(xy)
+    assert pairs.tolist() == ([[0, 1], [0, 2]] if len(xy) == 3 else [])
+
+
+def test_neighbours_are_the_sides_of_triangles():
+    xy = np.array([[0.0, 0.0], [40.0, 0.0], [0.0, 40.0], [30.0, 30.0], [0.0, 0.0]])
+    assert list_neighbors(xy).tolist() == [[0, 1], [0, 2], [0, 3], [0, 4], [1, 3], [2, 3]]
 
 
 def test_matches_that_no_motion_explains_are_not_judged():
