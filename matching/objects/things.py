@@ -11,6 +11,9 @@ from matching._common.components import find_components
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.objects.frames import polygon_area
 
+# Least score of a row of copies: similar things that are not copies agree with fewer neighbours.
+ROW_SCORE = 0.45
+
 
 @dataclass(frozen=True, eq=False)
 class Thing:
@@ -26,7 +29,8 @@ class Thing:
         Outlines, pixels: of the copies in picture 1 or, for repeats in one picture, of all places, row by row
         and from left to right.
     periodic : bool
-        Whether it is a fine periodic texture (bricks, cloth, text): its single object shifts it onto itself.
+        Whether it is a fine periodic texture (bricks, cloth, text), whose place is shifted onto itself, or
+        has too low a score for copies that overlap (leaves, gables).
     joined : tuple of (int, int)
         For repeats in one picture: the two `places` that each of `objects` joins.
     """
@@ -60,6 +64,13 @@ class Thing:
             f"<Thing {self.number}: object{'' if len(self.objects) == 1 else 's'} {ids},"
             f" {n} place{'' if n == 1 else 's'}{kind}>"
         )
+
+
+def name_kind(thing: Thing, score: float) -> str:
+    """What a thing is, in words, by the score of its best object: "" for one with separate places."""
+    if not thing.periodic:
+        return ""
+    return "periodic texture" if score >= ROW_SCORE else "similar, no copies"
 
 
 def number_places(outlines: Sequence[Array]) -> Ints:

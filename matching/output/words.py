@@ -84,13 +84,15 @@ def format_repeats(result: Matches) -> str:
 
 def list_repeats(result: Matches) -> list[tuple[str, ...]]:
     """List the repeated things of a picture: the rows of `format_repeats`."""
+    from matching.objects.things import name_kind
+
     rows: list[tuple[str, ...]] = []
     for thing in result.things:
         own = [found for found in result.objects if found.thing == thing.number]
         best = max(own, key=lambda found: found.score)
         n_matches = sum(found.n_matches for found in own)
         places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture has no count
-        kind = "periodic texture" if thing.periodic else ""
+        kind = name_kind(thing, best.score)
         _, _, score, sure, *_, error = format_object(best)
         rows.append((str(thing.number), places, str(n_matches), score, sure, error, kind))
     return rows
@@ -98,10 +100,13 @@ def list_repeats(result: Matches) -> list[tuple[str, ...]]:
 
 def describe_repeats(result: Matches) -> str:
     """Describe how often one picture shows each thing: "thing 0: 3 places; thing 1: periodic texture"."""
-    return "; ".join(
-        f"thing {thing.number}: " + ("periodic texture" if thing.periodic else f"{len(thing.places)} places")
-        for thing in result.things
-    )
+    from matching.objects.things import name_kind
+
+    told = list[str]()
+    for thing in result.things:
+        kind = name_kind(thing, max(result.objects[k].score for k in thing.objects))
+        told.append(f"thing {thing.number}: " + (kind or f"{len(thing.places)} places"))
+    return "; ".join(told)
 
 
 def count(n: int, word: str, words: str | None = None) -> str:
@@ -132,18 +137,21 @@ def describe_things(
     Otherwise, each thing is listed with its number of places and its objects; a single thing has the name of
     picture 0. A single copy is described only with `single`, because the only row of the table says the same.
     """
+    from matching.objects.things import name_kind
+
     if any(found.is_whole for found in objects):
         return _describe_copies(objects, name, single)
     numbers, lines = sorted({found.thing for found in objects}), []
-    places = {thing.number: len(thing.places) for thing in things}
-    textures = {thing.number for thing in things if thing.periodic}
+    known = {thing.number: thing for thing in things}
     for number in numbers:
         own = [found for found in objects if found.thing == number]
-        n_places = places.get(number, len(own))
-        if n_places > 1 or number in textures:
+        n_places = len(known[number].places) if number in known else len(own)
+        best = max(found.score for found in own)
+        kind = name_kind(known[number], best) if number in known else ""
+        if n_places > 1 or kind:
             called = name if len(numbers) == 1 else f"thing {number} of {name}"
             ids = ", ".join(str(found.id) for found in own)
-            what = "periodic texture" if number in textures else f"{n_places} places"
+            what = kind or f"{n_places} places"
             lines.append(f"{called}: {what} (object{'s' if len(own) > 1 else ''} {ids})")
     return lines
 

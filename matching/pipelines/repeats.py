@@ -26,7 +26,7 @@ from matching.grouping.rejections import name_stages
 from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
-from matching.objects.things import Thing, find_things_of_repeats, list_joined_again
+from matching.objects.things import ROW_SCORE, Thing, find_things_of_repeats, list_joined_again
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 from matching.pipelines.clock import Clock
@@ -37,9 +37,7 @@ from matching.pipelines.patches import adapt_settings, add_patches, describe_pat
 from matching.result import MatchResult, add_inputs
 from matching.stages import Stage, Stages
 
-# Least score of a row of copies: similar things that are not copies agree with fewer neighbours.
-ROW_SCORE = 0.45
-LEAST_BOUND = 0.3  # distance of unit descriptors: copies differ by that much, because of light and edges
+LEAST_BOUND = 0.3  # distance of unit descriptors within which the same print is equal: light and edges differ
 
 
 def find_repeats(

@@ -8,18 +8,19 @@ import pytest
 from matching import MatchConfig, MatchResult
 from matching.grouping.rejections import REASONS, Rejection
 from matching.objects.description import describe_object
+from matching.objects.things import Thing
 from matching.output.words import (
-    OVERLAPPING,
     count_dropped,
+    describe_repeats,
+    describe_things,
     explain_rejected,
     format_object,
-    format_table,
-    hint_at_mirrored,
     hint_at_rejected,
-    may_look_harder,
+    list_repeats,
 )
 
 SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
+BOX = np.array([[-0.5, -0.5], [99.5, 99.5]])
 EMPTY = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
 REJECTED = (
     Rejection("significance", -2.25, -4.0, SQUARE + 100, SQUARE + 30),
@@ -36,6 +37,24 @@ def test_rejected_groups_are_a_table():
     assert lines[2].endswith(REASONS["textures"].text)
     assert explain_rejected(EMPTY) == ["no group of matches was rejected"]
     assert replace(EMPTY, rejected=REJECTED).explain() == "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("score", "periodic", "kind"),
+    [(0.6, True, "periodic texture"), (0.3, True, "similar, no copies"), (0.3, False, "")],
+)
+def test_a_thing_that_is_periodic_by_its_score_alone_is_called_no_texture(score, periodic, kind):
+    """By the best of its objects."""
+    objects = tuple(
+        replace(describe_object(k, SQUARE, SQUARE + 5, own, 1.0, BOX, BOX), thing=0)
+        for k, own in enumerate((score, 0.2))
+    )
+    thing = Thing(0, (0, 1), (SQUARE, SQUARE + 5), periodic)
+    result = replace(EMPTY, objects=objects, things=(thing,), of_one=True)
+    ((*_, told),) = list_repeats(result)
+    assert told == kind
+    assert describe_repeats(result) == f"thing 0: {kind or '2 places'}"
+    assert describe_things(objects, "box", [thing]) == [f"box: {kind or '2 places'} (objects 0, 1)"]
 
 
 def test_the_candidates_that_each_stage_dropped_are_counted():
