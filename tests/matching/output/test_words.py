@@ -10,13 +10,17 @@ from matching.grouping.rejections import REASONS, Rejection
 from matching.objects.description import describe_object
 from matching.objects.things import Thing
 from matching.output.words import (
+    OVERLAPPING,
     count_dropped,
     describe_repeats,
     describe_things,
     explain_rejected,
     format_object,
+    format_table,
+    hint_at_mirrored,
     hint_at_rejected,
     list_repeats,
+    may_look_harder,
 )
 
 SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])

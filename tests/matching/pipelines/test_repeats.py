@@ -8,7 +8,7 @@ from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
 from matching.grouping.placing import Placed
-from matching.grouping.rejections import all_of_stage, name_stages
+from matching.grouping.rejections import Trace, all_of_stage, name_stages
 from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
