@@ -145,9 +145,10 @@ def describe_things(
     known = {thing.number: thing for thing in things}
     for number in numbers:
         own = [found for found in objects if found.thing == number]
-        n_places = len(known[number].places) if number in known else len(own)
-        best = max(found.score for found in own)
-        kind = name_kind(known[number], best) if number in known else ""
+        n_places, kind = len(own), ""
+        if number in known:
+            n_places = len(known[number].places)
+            kind = name_kind(known[number], max(found.score for found in own))
         if n_places > 1 or kind:
             called = name if len(numbers) == 1 else f"thing {number} of {name}"
             ids = ", ".join(str(found.id) for found in own)
