@@ -27,7 +27,7 @@ VOTE = 0.1  # share of the extent of a place by which votes for one motion may d
 GROWTH = 1.6  # greatest ratio of the scales of two copies
 BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
 AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere
-SMALLER = 0.9  # scale of a copy below which it is smaller, and lacks the finest features
+SMALLER = 1 - VOTE  # scale of a copy below which it is smaller, and lacks the finest features
 BLOCK = 512  # features that are compared with all others at once
 # Features with more equal ones are of a fine texture and have none, which bounds the work; those of pages
 # with 40 copies had up to 166.
