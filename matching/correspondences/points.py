@@ -98,3 +98,14 @@ def is_amid(points: Array, others: Array) -> Bools:
     k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself
     reach = np.median(nearest_points(pixels, pixels, k)[1][:, -1])
     return is_within_reach(points, pixels, float(reach))
+
+
+def measure_spread(points: Array) -> Floats:
+    """Measure the variances of points (n, 2) across and along the direction of largest spread -> (2,)."""
+    return np.asarray(np.linalg.eigvalsh(np.cov(points.T)))
+
+
+def measure_width(points: Array) -> float:
+    """Measure the ratio of width to length of points (n, 2); 0 if they lie within a pixel of a line."""
+    low, high = measure_spread(points)
+    return float(np.sqrt(low / high)) if low >= 1 else 0.0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.points import measure_spread, measure_width
 from matching.grouping.rejections import Dropped, all_of_stage, choose_dropped, mark_dropped
 from matching.settings import LARGEST, check_settings, setting
 
@@ -98,21 +98,14 @@ class Groups:
         return Groups(labels, self.scores[kept], log_nfa, rejected, stages)
 
 
-def measure_width(correspondences: Correspondences, members: Ints) -> float:
+def measure_width_of_matches(correspondences: Correspondences, members: Ints) -> float:
     """Measure the ratio of width to length of matches (k,), in the picture where it is smaller."""
-    spreads = _measure_spreads(correspondences, members)
-    return float(min(np.sqrt(max(low, 0.0) / high) if low >= 1 else 0.0 for low, high in spreads))
+    return min(measure_width(xy[members]) for xy in (correspondences.xy0, correspondences.xy1))
 
 
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
     """Test whether matches (k,) are enough, and spread by a pixel in every direction, in both pictures."""
+    spreads = (measure_spread(xy[members]) for xy in (correspondences.xy0, correspondences.xy1))
     return len(members) >= config.min_matches and all(
-        bool(low >= 1 and low >= config.min_width**2 * high)
-        for low, high in _measure_spreads(correspondences, members)
+        bool(low >= 1 and low >= config.min_width**2 * high) for low, high in spreads
     )
-
-
-def _measure_spreads(correspondences: Correspondences, members: Ints) -> Iterator[Floats]:
-    """For each picture, (2,) variances of the points across and along the direction of largest spread."""
-    for xy in (correspondences.xy0, correspondences.xy1):
-        yield np.linalg.eigvalsh(np.cov(xy[members].T))

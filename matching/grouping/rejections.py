@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
-from matching.correspondences.points import is_within_reach
+from matching.correspondences.points import is_within_reach, measure_width
 
 
 @dataclass(frozen=True)
@@ -21,23 +21,24 @@ class Reason:
     is_cause: bool = False  # whether it says why there is no object, so that other advice is beside the point
 
 
-_MORE = "try --max-matches 6000, or a larger picture"
+FURTHER = "try --max-matches 6000"
+MORE = f"{FURTHER}, or a larger picture"
 # Keyed by stage. The stages run in this order, and the last one that dropped a match counts, because the
 # match passed the stages before.
 REASONS = {
     "stray": Reason("stray", "far away from all others", "check the coordinates"),
-    "candidates": Reason("too-few-candidates", "there are fewer matches than an object needs", _MORE),
-    "rounds": Reason("not-clustered", "clustering ended before its turn", "try --max-matches 6000"),
+    "candidates": Reason("too-few-candidates", "there are fewer matches than an object needs", MORE),
+    "rounds": Reason("not-clustered", "clustering ended before its turn", FURTHER),
     "near object": Reason(
         "near-object", "it lies near an object in both pictures, but does not move with it", "nothing to do"
     ),
     "evidence": Reason(
         "no-evidence", "too few mutual candidates agree, so nothing was clustered", "try evidence=0 in Python"
     ),
-    "graph": Reason("not-supported", "the neighbours move differently", _MORE),
-    "degree": Reason("loose", "few of the neighbours are in the same cluster", _MORE),
-    "clusters": Reason("too-small", "the cluster has fewer matches than an object needs", _MORE),
-    "smooth map": Reason("not-smooth", "it follows no smooth map that enough matches share", _MORE),
+    "graph": Reason("not-supported", "the neighbours move differently", MORE),
+    "degree": Reason("loose", "few of the neighbours are in the same cluster", MORE),
+    "clusters": Reason("too-small", "the cluster has fewer matches than an object needs", MORE),
+    "smooth map": Reason("not-smooth", "it follows no smooth map that enough matches share", MORE),
     "width": Reason(
         "on-a-line",
         "the matches lie on a line, so they don't determine a map",
@@ -51,14 +52,14 @@ REASONS = {
         is_cause=True,
     ),
     "largest gap": Reason(
-        "low-score", "its score is below the largest gap between the scores of the groups", _MORE
+        "low-score", "its score is below the largest gap between the scores of the groups", MORE
     ),
     "significance": Reason(
         "by-chance",
         "a group this good occurs by chance",
         "to keep it anyway, raise --max-nfa, whose log10 is the bound",
     ),
-    "planes": Reason("no-plane", "too few of the matches lie on one plane", _MORE),
+    "planes": Reason("no-plane", "too few of the matches lie on one plane", MORE),
     "textures": Reason(
         "texture",
         "it looks like a periodic texture, which also matches itself when shifted by one period",
@@ -135,7 +136,7 @@ class Rejection:
         Matches on a line must be on one in both pictures: from the side, a surface looks like a line.
         """
         if self.stage == "width" and self.bound is not None:
-            return all(_measure_width(points) < self.bound for points in (self.points0, self.points1))
+            return all(measure_width(points) < self.bound for points in (self.points0, self.points1))
         return REASONS[self.stage].is_cause
 
     @property
@@ -152,12 +153,6 @@ class Rejection:
     def swapped(self) -> Rejection:
         """The same group with the pictures in the other order."""
         return Rejection(self.stage, self.measure, self.bound, self.points1, self.points0)
-
-
-def _measure_width(points: Floats) -> float:
-    """The ratio of width to length of points (k, 2)."""
-    low, high = np.linalg.eigvalsh(np.cov(points.T))
-    return float(np.sqrt(max(low, 0.0) / high)) if high > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ from matching.correspondences.points import is_within_reach
 from matching.grouping import clustering, merging
 from matching.grouping.evidence import find_supported
 from matching.grouping.graph import CONFIRMED, build_second_graph, fit_maps
-from matching.grouping.objects import Groups, is_object, measure_width
+from matching.grouping.objects import Groups, is_object, measure_width_of_matches
 from matching.grouping.refinement import smooth_map
 from matching.grouping.refinement.suppression import find_surrounded, find_uncontained
 from matching.grouping.rejections import Trace
@@ -207,7 +207,7 @@ def refine(state: Round, context: Context) -> Round:
         elif len(own) < config.objects.min_matches:
             trace.drop_too_few("smooth map", before, own, config.objects.min_matches)
         else:
-            width = measure_width(correspondences, own)
+            width = measure_width_of_matches(correspondences, own)
             trace.drop_group("width", before, width, config.objects.min_width)
     return replace(state, bodies=_sort_by_size(bodies))
 
