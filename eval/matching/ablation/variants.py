@@ -104,6 +104,6 @@ def changed_settings() -> dict[str, Variant]:
             for factor in (0.5, 2.0):
                 other = type(value)(min(max(factor * value, declared.least), declared.most))
                 if other != value:
-                    config = replace(DEFAULT, **{part: replace(own, **{field.name: other})})
+                    config = DEFAULT.with_settings(**{f"{part}__{field.name}": other})
                     found[f"{part}.{field.name} = {other:g}"] = Variant(config)
     return found
