@@ -116,7 +116,7 @@ def match_pictures(
         lambda: describe_details(picture0, described0, config, n_threads),
         lambda: describe_details(picture1, described1, config, n_threads),
     )
-    result = match_described(
+    return match_described(
         described0,
         described1,
         config,
@@ -126,9 +126,6 @@ def match_pictures(
         details=details,
         pictures=(picture0, picture1),
     )
-    if config.mirrored or not config.way.is_tested:
-        return result
-    return replace(result, looks_mirrored=looks_mirrored(described0.features, described1.features, config))
 
 
 @single_blas_thread()  # many small matrices: several threads would be slower
@@ -159,11 +156,13 @@ def match_described(
         state = stage.run(state, context)
         clock.lap(stage.name)
     found, at = state.located, [described.megapixels for described in state.seen]
+    is_sought = pictures is None or config.mirrored or not config.way.is_tested  # or it need not be known
     return MatchResult(
         found.xy0, found.xy1, found.labels, found.score, state.objects, clock.seconds, config=config,
         things=state.things, n_features=(len(described0.features), len(described1.features)),
         matched_at=(at[1], at[0]) if swapped else (at[0], at[1]),
         rejected=found.rejected, dropped_by=name_stages(found.stages), negative=state.negative,
+        looks_mirrored=not is_sought and looks_mirrored(*context.features, config),
     )  # fmt: skip
 
 
