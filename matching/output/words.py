@@ -84,15 +84,13 @@ def format_repeats(result: Matches) -> str:
 
 def list_repeats(result: Matches) -> list[tuple[str, ...]]:
     """List the repeated things of a picture: the rows of `format_repeats`."""
-    from matching.objects.things import name_kind
-
     rows: list[tuple[str, ...]] = []
     for thing in result.things:
         own = [found for found in result.objects if found.thing == thing.number]
         best = max(own, key=lambda found: found.score)
         n_matches = sum(found.n_matches for found in own)
         places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture has no count
-        kind = name_kind(thing, best.score)
+        kind = _name_kind(thing, own)
         _, _, score, sure, *_, error = format_object(best)
         rows.append((str(thing.number), places, str(n_matches), score, sure, error, kind))
     return rows
@@ -100,13 +98,18 @@ def list_repeats(result: Matches) -> list[tuple[str, ...]]:
 
 def describe_repeats(result: Matches) -> str:
     """Describe how often one picture shows each thing: "thing 0: 3 places; thing 1: periodic texture"."""
+    kinds = (_name_kind(thing, [result.objects[k] for k in thing.objects]) for thing in result.things)
+    return "; ".join(
+        f"thing {thing.number}: " + (kind or f"{len(thing.places)} places")
+        for thing, kind in zip(result.things, kinds, strict=True)
+    )
+
+
+def _name_kind(thing: Thing, own: Sequence[MatchedObject]) -> str:
+    """What a thing is, if its places are not counted: own are its objects."""
     from matching.objects.things import name_kind
 
-    told = list[str]()
-    for thing in result.things:
-        kind = name_kind(thing, max(result.objects[k].score for k in thing.objects))
-        told.append(f"thing {thing.number}: " + (kind or f"{len(thing.places)} places"))
-    return "; ".join(told)
+    return name_kind(thing, max(found.score for found in own))
 
 
 def count(n: int, word: str, words: str | None = None) -> str:
@@ -137,8 +140,6 @@ def describe_things(
     Otherwise, each thing is listed with its number of places and its objects; a single thing has the name of
     picture 0. A single copy is described only with `single`, because the only row of the table says the same.
     """
-    from matching.objects.things import name_kind
-
     if any(found.is_whole for found in objects):
         return _describe_copies(objects, name, single)
     numbers, lines = sorted({found.thing for found in objects}), []
@@ -148,7 +149,7 @@ def describe_things(
         n_places, kind = len(own), ""
         if number in known:
             n_places = len(known[number].places)
-            kind = name_kind(known[number], max(found.score for found in own))
+            kind = _name_kind(known[number], own)
         if n_places > 1 or kind:
             called = name if len(numbers) == 1 else f"thing {number} of {name}"
             ids = ", ".join(str(found.id) for found in own)

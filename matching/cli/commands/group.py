@@ -53,10 +53,6 @@ matches.png shows the points. For a file with many pairs, a folder for each, and
 the file: groups.h5 (hloc's matches without outliers, and groups0, the group of each match) and pairs.txt
 (pairs with objects), or groups.db (a copy of COLMAP's database without outliers: two_view_geometries has the
 static scene of each pair, two_view_geometries_0, _1, ... have single groups)."""
-HINTS = {  # in place of hints at pictures and options that the command does not have
-    "try --max-matches 6000, or a larger picture": "give more matches",
-    "try --max-matches 6000": "try max_matches=6000 in Python",
-}
 LONGEST_NAME = 100  # characters of a folder's name
 
 
@@ -189,10 +185,17 @@ def _group_one(job: Job) -> int:
         print(format_table(result))
         if job.arguments.explain:
             print(result.explain())
-    for line in hint_at_rejected(result, lambda hint: HINTS.get(hint, hint)):
+    for line in hint_at_rejected(result, reword_hint):
         job.tell(line)
     job.tell(f"written to {job.folder}")
     return FOUND if result.objects else NONE_FOUND
+
+
+def reword_hint(hint: str) -> str:
+    """Rephrase hints at pictures and options that the command does not have."""
+    from matching.grouping.rejections import FURTHER, MORE
+
+    return {MORE: "give more matches", FURTHER: "try max_matches=6000 in Python"}.get(hint, hint)
 
 
 def _group_many(job: Job) -> int:

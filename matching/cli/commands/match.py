@@ -134,8 +134,8 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     for line in [*nothing, *words.hint_at_mirrored(result)]:
         tell(line)
     tell(f"written to {folder}")
-    may_differ = not _is_single(arguments) and not _show_the_same(*inputs.pictures)
-    if may_differ and arguments.method in METHODS and words.may_look_harder(result):
+    may_help = not _is_single(arguments) and arguments.method in METHODS and words.may_look_harder(result)
+    if may_help and not _show_the_same(*inputs.pictures):
         tell(
             "were the pictures taken from very different directions? Try --view-synthesis, which also matches"
             " simulated views"

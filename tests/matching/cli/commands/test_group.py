@@ -16,7 +16,7 @@ from PIL import Image
 from eval.matching import command
 from matching import __version__, group_matches
 from matching.cli import main as cli
-from matching.cli.commands.group import HINTS
+from matching.cli.commands.group import reword_hint
 from matching.cli.subcommands import SUBCOMMANDS
 from matching.grouping import GIVEN
 from matching.grouping.rejections import REASONS
@@ -114,7 +114,7 @@ def test_what_is_advised_is_what_the_command_has(gdl_match):
     for stage in {"stray", "candidates", "rounds", "near object", "degree"} | {
         stage.name for stage in from_given
     } & set(REASONS):
-        advised = HINTS.get(REASONS[stage].hint, REASONS[stage].hint)
+        advised = reword_hint(REASONS[stage].hint)
         assert "picture" not in advised
         assert all(option in options for option in re.findall(r"--[a-z-]+", advised))
 
