@@ -6,13 +6,13 @@ import io
 import os
 import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import NoReturn
 
+from matching._common.interrupts import handle_interrupts, is_main_thread
 from matching.errors import INTERRUPTED, InputError
 
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, NOT_READ = 0, 1, 2, 3, 141
@@ -30,7 +30,7 @@ def exit_status(
     command: str, work: Callable[[], int], stopped: str = "interrupted", owns_process: bool = False
 ) -> int:
     """Run a command, and return its exit status; only errors of the program itself show a traceback."""
-    owns_process = owns_process and _is_main_thread()
+    owns_process = owns_process and is_main_thread()
     try:
         return _exit_status(command, work, stopped, owns_process)
     finally:
@@ -123,10 +123,6 @@ def _drop_output() -> None:
 @contextmanager
 def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
     """Let Ctrl-C end the process at once, with one line: libraries may ignore it or print tracebacks."""
-    if not _is_main_thread():
-        yield  # signals reach the main thread only
-        return
-
     terminal: int | None = None
     with suppress(OSError):  # there may be no standard error
         terminal = os.dup(2)  # 2 is redirected while decoders are silenced
@@ -137,14 +133,9 @@ def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[Non
                 os.write(terminal, f"{command}: {stopped}\n".encode())
         os._exit(INTERRUPTED)
 
-    before = signal.signal(signal.SIGINT, end)
     try:
-        yield
+        with handle_interrupts(end):
+            yield
     finally:
-        signal.signal(signal.SIGINT, before)
         if terminal is not None:
             os.close(terminal)
-
-
-def _is_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()

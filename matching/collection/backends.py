@@ -10,7 +10,6 @@ import gc
 import logging
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from matching._common.interrupts import handle_interrupts
 from matching._common.parent_watchdog import end_with
 from matching._common.threads import default_threads
 from matching.collection.addresses import is_address
@@ -152,7 +152,7 @@ def _parallel(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
         initializer=_begin_worker,
         initargs=(os.getpid(), _current_folder()),  # processes with other arguments are not used again
     )
-    with _ignoring_interrupts():
+    with handle_interrupts(signal.SIG_IGN):  # processes inherit it; a terminal sends Ctrl-C to all of them
         results: Iterator[Any] = pool(delayed(function)(*task) for task in list(tasks))
         return results
 
@@ -173,25 +173,12 @@ def _begin_worker(parent: int, folder: str | None) -> None:
     atexit.register(os._exit, 0)  # otherwise, Python would first clean up all modules, while the parent waits
 
 
-@contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C, which a terminal sends to all: this process ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the processes inherit it
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _run_alone(function: Function, task: Task) -> Any:
     from joblib.externals.loky import ProcessPoolExecutor
 
     with ProcessPoolExecutor(1, initializer=_begin_worker, initargs=(os.getpid(), _current_folder())) as pool:
         try:
-            with _ignoring_interrupts():
+            with handle_interrupts(signal.SIG_IGN):  # as in `_parallel`
                 future = pool.submit(function, *task)
             return future.result()
         except TerminatedWorkerError:

@@ -6,8 +6,6 @@ A file is ours if matches.json lists it with its SHA-256: nothing else is ever r
 import hashlib
 import json
 import shutil
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, count
@@ -16,6 +14,7 @@ from re import Pattern
 from typing import Any
 from uuid import uuid4
 
+from matching._common.interrupts import handle_interrupts
 from matching.errors import InputError
 from matching.output.commit import compute_digest, finish_earlier_run, move_files, name_part
 from matching.pictures.names import is_file
@@ -189,14 +188,8 @@ def _unmake(folders: list[Path]) -> None:
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Let Ctrl-C wait until the block is done."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals reach the main thread only
-        return
     waiting: list[bool] = []
-    before = signal.signal(signal.SIGINT, lambda *_: waiting.append(True))
-    try:
+    with handle_interrupts(lambda *_: waiting.append(True)):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
     if waiting:
         raise KeyboardInterrupt
