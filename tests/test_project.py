@@ -53,7 +53,7 @@ LAYERS = {  # a folder or module imports from those before it
         "serve",
         "cli",
     ),
-    "matching/_common": ("types parent_watchdog interrupts", "arrays components opencv", "threads"),
+    "matching/_common": ("types parent_watchdog interrupts optional", "arrays components opencv", "threads"),
     "matching/pipelines": (
         "clock description listing given_input given_maps given_units mirrored",
         "details given_planes",

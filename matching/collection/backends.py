@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from matching._common.interrupts import handle_interrupts
+from matching._common.optional import import_optional
 from matching._common.parent_watchdog import end_with
 from matching._common.threads import default_threads
 from matching.collection.addresses import is_address
@@ -190,12 +190,9 @@ def dask_backend(address: str) -> Iterator[Run]:
     """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others."""
     if not is_address(address):  # Dask would search for a minute
         raise InputError(f"--scheduler must be host:port or tcp://host:port, got {address!r}")
-    if find_spec("distributed") is None:
-        raise InputError("--scheduler needs dask.distributed: pip install 'gdl-match[dask]'")
-    from distributed import Client
-
+    distributed = import_optional("distributed", "--scheduler needs dask.distributed", "dask")
     try:
-        client: Any = Client(address, timeout=CONNECT, set_as_default=False)
+        client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"--scheduler {address}: no Dask scheduler answers ({reason})") from None

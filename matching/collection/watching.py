@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matching._common.optional import import_optional
 from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.kept_index._index import Added, add_pictures
 from matching.collection.plan import find_picture_suffixes, list_pictures
@@ -46,7 +47,7 @@ def watch_folder(
     **running: Any,
 ) -> Iterator[Update]:
     """Add the pictures of a folder to an index, and then, without end, those that arrive or change."""
-    watchfiles = _import_watchfiles()
+    watchfiles = import_optional("watchfiles", "index watch needs watchfiles", "watch")
     if not is_folder(folder):
         raise InputError(f"{folder}: is not a folder")
     root, own = make_absolute(folder), make_absolute(index)
@@ -91,11 +92,3 @@ def _read_thing(thing: Path, settings: Settings) -> Source:
     if not len(get_described(source, settings).features):
         raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
     return source
-
-
-def _import_watchfiles() -> Any:
-    try:
-        import watchfiles
-    except ImportError:
-        raise InputError("index watch needs watchfiles: pip install 'gdl-match[watch]'") from None
-    return watchfiles

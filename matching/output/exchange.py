@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matching._common import opencv
+from matching._common.optional import import_optional
 from matching._common.types import Array, Ints
 from matching.errors import InputError
 from matching.matches import Matches
@@ -236,8 +237,4 @@ def _hdf5(content: Mapping[str, Array]) -> bytes:
 
 def require_h5py() -> Any:
     """Import h5py."""
-    try:
-        import h5py
-    except ImportError:
-        raise InputError("hloc's format needs h5py: pip install 'gdl-match[hloc]'") from None
-    return h5py
+    return import_optional("h5py", "hloc's format needs h5py", "hloc")

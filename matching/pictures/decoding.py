@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from matching._common import opencv
+from matching._common.optional import import_optional
 from matching._common.types import Array, Ints
 from matching.errors import InputError
 from matching.pictures import tiff
@@ -300,10 +301,7 @@ def _unusual_tiff(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tu
 
 
 def _heif(file: BinaryIO, name: str | Path) -> Array:
-    try:
-        import pillow_heif
-    except ImportError:
-        raise InputError(f"{name}: HEIC needs pillow-heif: pip install 'gdl-match[heic]'") from None
+    pillow_heif = import_optional("pillow_heif", f"{name}: HEIC needs pillow-heif", "heic")
     with _damage(name):
         file.seek(0)
         picture = pillow_heif.open_heif(file)

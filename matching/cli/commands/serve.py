@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, cast
 
+from matching._common.optional import import_optional
 from matching.cli.arguments import LineParser, add_setting, count_setting
 from matching.cli.exits import exit_status
 from matching.errors import InputError
@@ -55,8 +56,7 @@ def make_parser() -> LineParser:
 
 def _serve(arguments: argparse.Namespace) -> int:
     for name in ("fastapi", "uvicorn", "python_multipart"):
-        if find_spec(name) is None:
-            raise InputError("the page needs FastAPI: pip install 'gdl-match[serve]'")
+        import_optional(name, "the page needs FastAPI", "serve")
     import uvicorn
 
     from matching.serve.app import LOOPBACK, create_app

@@ -5,10 +5,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from matching._common.optional import import_optional
 from matching.collection.database.store import open_store
 from matching.errors import InputError
 from matching.output.commit import finish_earlier_run
@@ -32,8 +32,7 @@ TYPES = {  # Parquet's types of those columns that may be empty, so that no valu
 
 def require_parquet() -> None:
     """Check that the library that writes Parquet is installed."""
-    if find_spec("pyarrow") is None:
-        raise InputError("--parquet needs pyarrow: pip install 'gdl-match[parquet]'")
+    import_optional("pyarrow", "--parquet needs pyarrow", "parquet")
 
 
 def check_tables_replaceable(folder: Path, kind: str) -> None:
