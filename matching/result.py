@@ -82,7 +82,7 @@ class MatchResult(Matches):
         from matching.output.files import write_results
 
         pictures = self._inputs().pictures()
-        write_results(Path(folder), pictures, self, self.config, **options)
+        write_results(Path(folder), pictures, self, **options)
         return Path(folder)
 
     def polygons(self, *, frame: bool = False) -> list[Floats]:

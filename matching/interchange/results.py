@@ -24,21 +24,16 @@ def write_pair(
     folder: Path,
     pair: PairMatches,
     result: Matches,
-    config: MatchConfig,
-    pictures: Sequence[Picture] | None = None,
+    pictures: Sequence[Picture] | None,
     *,
-    figure: bool = True,
-    warp: bool = False,
-    html: bool = False,
-    explain: bool = False,
-    inputs: Sequence[str] = (),
-    others: Mapping[str, Content] | None = None,
+    figure: bool,
+    inputs: Sequence[str],
+    others: Mapping[str, Content],
+    **options: Any,
 ) -> None:
     """Write the results of a pair as `write_results` does; without pictures, matches.png shows points."""
-    others = others or {}
     if pictures is not None:
-        options: Any = {"figure": figure, "warp": warp, "html": html, "explain": explain}
-        write_results(folder, pictures, result, config, inputs=inputs, others=others, **options)
+        write_results(folder, pictures, result, figure=figure, inputs=inputs, others=others, **options)
         return
     named = zip(pair.names or (None, None), pair.sizes or ((None, None),) * 2, strict=True)
     images = [NamedImage(name, width, height) for name, (height, width) in named]
@@ -53,7 +48,7 @@ def write_pair(
         yield from others.items()
 
     def manifest(digests: dict[str, str]) -> bytes:
-        told = summarise(images, result, config) | {"inputs": list(inputs)}
+        told = summarise(images, result) | {"inputs": list(inputs)}
         return encode_manifest(told | {"coordinates": STORED if pair.as_stored else GIVEN}, digests)
 
     write_files(folder, files(), manifest)

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Bytes
 from matching._version import __version__
-from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.matches import Matches
+from matching.matches import Matches, object_deformation
 from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
 from matching.objects.deformation import Deformation
@@ -68,7 +66,6 @@ def write_results(
     folder: Path,
     pictures: Sequence[Picture],
     result: Matches,
-    config: MatchConfig | None,
     *,
     figure: bool = True,
     warp: bool = False,
@@ -80,11 +77,8 @@ def write_results(
     others: Mapping[str, Content] | None = None,
 ) -> None:
     """Write all results of a run into a folder, or none of them, in place of an earlier run's files."""
-    deformations: dict[int, Deformation] = {}
-    if warp:
-        from matching.matches import object_deformation
-
-        deformations = {found.id: object_deformation(result, found.id) for found in result.objects}
+    warped = result.objects if warp else ()
+    deformations = {found.id: object_deformation(result, found.id) for found in warped}
     picture0, picture1 = pictures
 
     def files() -> Iterator[tuple[str, Content]]:
@@ -96,11 +90,14 @@ def write_results(
             yield "matches.png", opencv.encode_png(drawn, overwrite=True)
             del drawn
         warps = {}
-        for number, drawings in _draw_warps(picture0, picture1, result, deformations):
+        for found in warped:  # one after another: all drawings together need much memory
+            from matching.output.figures.warping import draw_object
+
+            drawings = draw_object(picture0, picture1, result, found, deformations[found.id])
             if html:
                 from matching.output.html.pair import embed_warps
 
-                warps[number] = embed_warps(drawings)
+                warps[found.id] = embed_warps(drawings)
             for name, rgb in drawings.items():
                 yield f"{name}.png", opencv.encode_png(rgb, overwrite=True)
         if crops:
@@ -116,7 +113,7 @@ def write_results(
             yield "matches.html", text.encode("utf-8", "backslashreplace")
 
     def manifest(digests: dict[str, Any]) -> bytes:
-        told = summarise(pictures, result, config, deformations)
+        told = summarise(pictures, result, deformations)
         told |= {} if inputs is None else {"inputs": list(inputs)}
         return encode_manifest(told, digests)
 
@@ -127,17 +124,6 @@ def encode_manifest(told: Mapping[str, Any], digests: Mapping[str, str]) -> byte
     """The content of matches.json: the results, then the files, and the parameters last."""
     others = {name: entry for name, entry in told.items() if name != "parameters"}
     return json_text(others | {"files": digests, "parameters": told["parameters"]}).encode()
-
-
-def _draw_warps(
-    picture0: Picture, picture1: Picture, result: Matches, deformations: Mapping[int, Deformation]
-) -> Iterator[tuple[int, dict[str, Bytes]]]:
-    """Yield the number and the drawings of one object after another: all together need much memory."""
-    for number, deformation in deformations.items():
-        from matching.output.figures.warping import draw_object
-
-        found = next(found for found in result.objects if found.id == number)
-        yield number, draw_object(picture0, picture1, result, found, deformation)
 
 
 def encode_npz(result: Matches) -> bytes:
@@ -168,7 +154,6 @@ def encode_zip(files: Mapping[str, bytes]) -> bytes:
 def summarise(
     pictures: Sequence[Picture | NamedImage],
     result: Matches,
-    config: MatchConfig | None,
     deformations: Mapping[int, Deformation] | None = None,
 ) -> dict[str, Any]:
     """The content of matches.json except the list of files, settings last."""
@@ -235,7 +220,7 @@ def summarise(
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
         "programs": programs(),
         "machine": machine(),
-        "parameters": None if config is None else asdict(config),
+        "parameters": None if result.config is None else asdict(result.config),
     }
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matching.objects.description import MatchedObject
     from matching.objects.frames import Motion
     from matching.objects.things import Thing
+    from matching.pictures.images import Picture
 
 HEADER = (
     *("object", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),
@@ -202,6 +203,15 @@ def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]
 
     told = [f"{tell(at)} of {tell(w * h / 1e6)}" for at, (w, h) in zip(matched_at, sizes, strict=False)]
     return f"matched at {' and '.join(told)} megapixels"
+
+
+def list_sizes(result: Matches, pictures: Sequence[Picture]) -> list[str]:
+    """A line about the size at which pictures were matched, unless all are small."""
+    sizes = [(picture.width, picture.height) for picture in pictures]
+    if result.matched_at is None or result.config is None:
+        return []
+    is_large = max(w * h for w, h in sizes) > result.config.first_pixels
+    return [describe_sizes(result.matched_at, sizes)] if is_large else []
 
 
 def may_look_harder(result: Matches) -> bool:

@@ -43,7 +43,7 @@ def match_uploads(
         return {
             "told": words.describe_result(result),
             "error": None,
-            "lines": _describe(result, pictures, config),
+            "lines": _describe(result, pictures),
             "look_harder": words.may_look_harder(result) and not result.of_one,
         }
     except InputError as error:
@@ -54,21 +54,17 @@ def match_uploads(
         return {"told": None, "error": reason, "lines": [], "look_harder": False}
 
 
-def _describe(result: MatchResult, pictures: list[Picture], config: MatchConfig) -> list[str]:
+def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
     """The lines of the page below the first: counts, or why nothing was found, and the matched size."""
-    lines, distinct = list[str](), pictures[: 1 if result.of_one else 2]
     if result.of_one and result.things:
-        lines.append(words.describe_repeats(result))
+        lines = [words.describe_repeats(result)]
     elif result.objects:
         name = words.name_picture(pictures[0].path)
-        lines += words.describe_things(result.objects, name, result.things, single=True)
+        lines = words.describe_things(result.objects, name, result.things, single=True)
     else:
-        names = [str(picture.path) for picture in distinct]
-        lines += words.explain_nothing(result, names) or words.hint_at_rejected(result, _reword, MORE)
-    sizes = [(picture.width, picture.height) for picture in distinct]
-    if result.matched_at is not None and max(w * h for w, h in sizes) > config.first_pixels:
-        lines.append(words.describe_sizes(result.matched_at, sizes))
-    return lines
+        names = [picture.path for picture in pictures]
+        lines = words.explain_nothing(result, names) or words.hint_at_rejected(result, _reword, MORE)
+    return [*lines, *words.list_sizes(result, pictures)]
 
 
 def _reword(hint: str) -> str:
@@ -88,17 +84,17 @@ def _match(
             path.unlink(missing_ok=True)
     pictures = [replace(p, path=Path(name)) for p, name in zip(read, names, strict=True)]
     clock.lap("read")
+    first, last = pictures[0], pictures[-1]
     if len(pictures) == 1:
-        result = find_repeats_in_picture(pictures[0], config, clock=clock)
-        pictures *= 2
+        result = find_repeats_in_picture(first, config, clock=clock)
     else:
-        result = match_pictures(pictures[0], pictures[1], config, clock=clock)
-    folder = uploads[0].parent
-    write_results(folder, pictures, result, config, exports=_choose_exports(result, pictures))
-    for name, content in encode_labels(label_result(result, (pictures[0], pictures[1]))).items():
+        result = match_pictures(first, last, config, clock=clock)
+    folder, pair = uploads[0].parent, (first, last)
+    write_results(folder, pair, result, exports=_choose_exports(result, pictures))
+    for name, content in encode_labels(label_result(result, pair)).items():
         write_whole(folder / name, content)
-    warps = {} if result.of_one else draw_all_warps(pictures, result, WARPED)
-    write_pair_report(folder / "matches.html", pictures, result, warps)
+    warps = {} if result.of_one else draw_all_warps(pair, result, WARPED)
+    write_pair_report(folder / "matches.html", pair, result, warps)
     clock.lap("files")
     return result, pictures
 

@@ -56,7 +56,7 @@ def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -
         "objects": [
             {"frame": sighting.frame, "seconds": round(sighting.seconds, 3), **summary}
             for sighting in result.sightings
-            for summary in summarise([], MatchResult(*none, sighting.objects), None)["objects"]
+            for summary in summarise([], MatchResult(*none, sighting.objects))["objects"]
         ],
         "programs": programs(),
         "machine": machine(),

@@ -290,4 +290,4 @@ def _write_pair(
 
     chosen = {name: getattr(job.arguments, name) for name in ("warp", "html", "explain")}
     chosen |= {"figure": not job.arguments.no_figure, "inputs": job.inputs, "others": groups}
-    write_pair(folder, pair, result, job.config, pictures, **chosen)
+    write_pair(folder, pair, result, pictures, **chosen)

@@ -132,10 +132,9 @@ class _Search:
         from matching.pipelines.pair import label_by
         from matching.pipelines.searching import Search
 
-        self.config = make_config(arguments)
-        rival = rivals.get(arguments.method)
+        config, rival = make_config(arguments), rivals.get(arguments.method)
         with report_compiling(self.tell):
-            self.search = Search(self.picture, self.config, None if rival is None else label_by(rival))
+            self.search = Search(self.picture, config, None if rival is None else label_by(rival))
 
     def match(self, path: Path) -> Outcome:
         """Match one picture and write the results."""
@@ -154,7 +153,7 @@ class _Search:
 
                 check_formats(options["exports"], (self.picture, picture))
             inputs = make_absolute(self.thing), make_absolute(path)
-            write_results(folder, (self.picture, picture), result, self.config, inputs=inputs, **options)
+            write_results(folder, (self.picture, picture), result, inputs=inputs, **options)
         except InputError as error:
             return Outcome(path, error=str(error))
         return Outcome(path, folder, result, shot=self._shot(path, folder, picture, result))

@@ -29,7 +29,6 @@ from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
 if TYPE_CHECKING:
-    from matching.config import MatchConfig
     from matching.pictures.images import Picture
     from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
@@ -54,23 +53,21 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
     if owns_process:
         gc.disable()  # the process ends before collecting garbage would pay
     with guard():
-        run = _match(arguments, rivals)
-    return _write(arguments, *run)
+        inputs, result = _match(arguments, rivals)
+    return _write(arguments, inputs, result)
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """What is matched."""
 
-    pictures: list[Picture]  # the two pictures, with their masks
+    pictures: list[Picture]  # one or two, with their masks
     paths: tuple[str, ...] | None = None  # absolute; None for the demo
     others: dict[str, bytes] = field(default_factory=dict)  # pictures made by the demo, by name
 
 
-def _match(
-    arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
-) -> tuple[Inputs, MatchConfig, MatchResult]:
-    """Do everything but write files; return the Inputs, the settings and the result."""
+def _match(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> tuple[Inputs, MatchResult]:
+    """Do everything but write files."""
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
     check_output(folder, arguments, arguments.images, inputs.others)
@@ -80,7 +77,7 @@ def _match(
             file=sys.stderr,
         )
     tell = make_teller(arguments)
-    for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
+    for picture in inputs.pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.pipelines.pair import label_by, match_pictures
 
@@ -96,45 +93,34 @@ def _match(
             stages = None if rival is None else label_by(rival)
             result = match_pictures(picture0, picture1, config, stages=stages)
     kept = int((result.cluster >= 0).sum())
-    n = len(result.cluster)
-    tell(f"{n} candidate{'' if n == 1 else 's'}, {kept} kept, {sum(result.timings.values()):.1f} s")
-    return inputs, config, result
+    candidates = words.count(len(result.cluster), "candidate")
+    tell(f"{candidates}, {kept} kept, {sum(result.timings.values()):.1f} s")
+    return inputs, result
 
 
-def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, result: MatchResult) -> int:
+def _write(arguments: argparse.Namespace, inputs: Inputs, result: MatchResult) -> int:
     from matching.output.files import write_results
 
     folder = _folder(arguments, inputs)  # again: another run may have taken the first one
-    write_results(
-        folder,
-        inputs.pictures,
-        result,
-        config,
-        inputs=inputs.paths,
-        others=inputs.others,
-        **output_options(arguments),
-    )
+    pair = inputs.pictures * (2 if result.of_one else 1)
+    options = output_options(arguments)
+    write_results(folder, pair, result, inputs=inputs.paths, others=inputs.others, **options)
     if arguments.json:
         print_manifest(folder)
     else:
-        print(
-            words.format_repeats(result)
-            if _is_single(arguments)
-            else words.format_table(result, _stem(arguments))
-        )
-        distinct = inputs.pictures[: 1 if _is_single(arguments) else 2]
-        sizes = [(picture.width, picture.height) for picture in distinct]
-        if result.matched_at is not None and max(w * h for w, h in sizes) > config.first_pixels:
-            print(words.describe_sizes(result.matched_at, sizes))
-    if arguments.explain and not arguments.json:
-        print("\n".join(words.explain_rejected(result)))
+        stem = arguments.images[0].stem if arguments.images else "picture0"
+        print(words.format_repeats(result) if result.of_one else words.format_table(result, stem))
+        for line in words.list_sizes(result, inputs.pictures):
+            print(line)
+        if arguments.explain:
+            print("\n".join(words.explain_rejected(result)))
     tell = make_teller(arguments)
-    names = [picture.path for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]]
+    names = [picture.path for picture in inputs.pictures]
     nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result)]
     for line in [*nothing, *words.hint_at_mirrored(result)]:
         tell(line)
     tell(f"written to {folder}")
-    may_help = not _is_single(arguments) and arguments.method in METHODS and words.may_look_harder(result)
+    may_help = not result.of_one and arguments.method in METHODS and words.may_look_harder(result)
     if may_help and not _show_the_same(*inputs.pictures):
         tell(
             "were the pictures taken from very different directions? Try --view-synthesis, which also matches"
@@ -189,10 +175,7 @@ def _is_single(arguments: argparse.Namespace) -> bool:
 
 
 def _inputs(arguments: argparse.Namespace) -> Inputs:
-    if _is_single(arguments):
-        return Inputs(_read_pictures(arguments, arguments.images) * 2, (make_absolute(arguments.images[0]),))
-    if arguments.images:
-        paths = arguments.images
+    if paths := arguments.images:
         return Inputs(_read_pictures(arguments, paths), tuple(map(make_absolute, paths)))
     from matching._common import opencv
     from matching.cli.demo import make_demo_pair
@@ -214,10 +197,6 @@ def _base(arguments: argparse.Namespace) -> Path:
     if _is_single(arguments):
         return Path(f"{arguments.images[0].stem}-repeats")
     return Path(name_pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
-
-
-def _stem(arguments: argparse.Namespace) -> str:
-    return arguments.images[0].stem if arguments.images else "picture0"
 
 
 def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:

@@ -64,7 +64,7 @@ def test_objects_that_are_not_rated_have_no_word(pictures, result):
     result = replace(result, objects=tuple(replace(found, log_nfa=-15.0) for found in result.objects))
     objects = tuple(replace(found, log_nfa=None) for found in result.objects)
     unrated = replace(result, objects=objects)
-    assert [item["confidence"] for item in summarise(pictures, unrated, None)["objects"]] == [None] * 3
+    assert [item["confidence"] for item in summarise(pictures, unrated)["objects"]] == [None] * 3
     assert [format_object(found)[3] for found in objects] == ["-"] * 3
     assert [format_object(found)[3] for found in result.objects] == ["sure"] * 3
     assert (unrated.confidence, result.confidence) == (None, "sure")
@@ -93,7 +93,7 @@ def strict(text):
 
 
 def test_summary_holds_what_the_command_promises(pictures, result):
-    found = strict(json.dumps(summarise(pictures, result, MatchConfig())))
+    found = strict(json.dumps(summarise(pictures, replace(result, config=MatchConfig()))))
     assert found["version"] == __version__
     assert found["images"][0] == {"path": "a.png", "width": 300, "height": 240}
     assert (found["images"][1]["width"], found["images"][1]["height"]) == (200, 300)
@@ -112,18 +112,18 @@ def test_summary_holds_what_the_command_promises(pictures, result):
 def test_objects_of_a_few_points_in_line_are_valid_json(pictures):
     xy0 = np.array([[0.0, 0], [1, 2], [2, 4]])
     tiny = MatchResult(xy0, xy0 + 5, np.zeros(3, int), np.zeros(3), (describe_object(0, xy0, xy0 + 5, 1.0),))
-    strict(json.dumps(summarise(pictures, tiny, MatchConfig())))
+    strict(json.dumps(summarise(pictures, tiny)))
 
 
 def test_results_are_written(pictures, result, tmp_path):
-    write_results(tmp_path, pictures, result, MatchConfig())
+    write_results(tmp_path, pictures, result)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["matches.json", "matches.npz", "matches.png"]
     with Image.open(tmp_path / "matches.png") as image:
         assert np.array_equal(np.asarray(image), draw_matches(*pictures, result))
 
 
 def test_no_figure(pictures, result, tmp_path):
-    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    write_results(tmp_path, pictures, result, figure=False)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["matches.json", "matches.npz"]
 
 
@@ -136,18 +136,18 @@ def names_in(folder):
 
 def test_what_an_earlier_run_wrote_is_removed_and_nothing_else(pictures, result, tmp_path):
     pytest.importorskip("h5py")
-    write_results(tmp_path, pictures, result, MatchConfig(), exports=("csv",), html=True, warp=True)
+    write_results(tmp_path, pictures, result, exports=("csv",), html=True, warp=True)
     assert {"matches.csv", "matches.html", "matches.png", "object2-warp10.png"} < set(names_in(tmp_path))
     for name in (*OTHERS, "object7-warp10.png"):
         (tmp_path / name).write_bytes(b"x")
-    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    write_results(tmp_path, pictures, result, figure=False)
     plain = ["matches.json", "matches.npz"]
     assert names_in(tmp_path) == sorted([*plain, *OTHERS, "object7-warp10.png"])
     for name in ("database.db", "matches.h5"):
         (tmp_path / name).unlink()
-    write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("colmap", "hloc"))
+    write_results(tmp_path, pictures, result, figure=False, exports=("colmap", "hloc"))
     nothing = MatchResult(result.xy0, result.xy1, np.full_like(result.cluster, -1), result.score, ())
-    write_results(tmp_path, pictures, nothing, MatchConfig(), figure=False)  # exports of another result go
+    write_results(tmp_path, pictures, nothing, figure=False)  # exports of another result go
     kept = [name for name in OTHERS if name not in ("database.db", "matches.h5")]
     assert names_in(tmp_path) == sorted([*plain, *kept, "object7-warp10.png"])
 
@@ -158,7 +158,7 @@ def test_what_an_earlier_run_wrote_is_removed_and_nothing_else(pictures, result,
 def test_what_no_run_wrote_is_not_replaced(pictures, result, tmp_path, name):
     (tmp_path / name).write_bytes(b"{}")
     with pytest.raises(InputError, match=rf"{name}: was not written by gdl-match"):
-        write_results(tmp_path, pictures, result, MatchConfig(), html=True, exports=("colmap",))
+        write_results(tmp_path, pictures, result, html=True, exports=("colmap",))
     assert names_in(tmp_path) == [name]
     assert (tmp_path / name).read_bytes() == b"{}"
 
@@ -166,7 +166,7 @@ def test_what_no_run_wrote_is_not_replaced(pictures, result, tmp_path, name):
 @pytest.mark.parametrize("name", ["matches.json", "matches.npz"])
 def test_a_pipe_is_not_opened(pictures, result, tmp_path, monkeypatch, name):
     """To open one may take forever."""
-    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    write_results(tmp_path, pictures, result, figure=False)
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
 
@@ -176,29 +176,29 @@ def test_a_pipe_is_not_opened(pictures, result, tmp_path, monkeypatch, name):
 
     monkeypatch.setattr(Path, "open", open_no_pipe)
     with pytest.raises(InputError, match=rf"{name}: was not written by gdl-match"):
-        write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+        write_results(tmp_path, pictures, result, figure=False)
     assert not is_own_page(tmp_path / name)
 
 
 def test_what_was_changed_since_is_not_replaced_or_removed(pictures, result, tmp_path):
-    write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("colmap",))
+    write_results(tmp_path, pictures, result, figure=False, exports=("colmap",))
     with (tmp_path / "database.db").open("ab") as file:  # as COLMAP does
         file.write(b"work of hours")
     changed = (tmp_path / "database.db").read_bytes()
     with pytest.raises(InputError, match="has been changed since"):
-        write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("colmap",))
-    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+        write_results(tmp_path, pictures, result, figure=False, exports=("colmap",))
+    write_results(tmp_path, pictures, result, figure=False)
     assert (tmp_path / "database.db").read_bytes() == changed
 
 
 def test_a_list_of_files_can_not_reach_out_of_its_folder(pictures, result, tmp_path):
     (tmp_path / "precious").write_bytes(b"x")
     folder = tmp_path / "out"
-    write_results(folder, pictures, result, MatchConfig(), figure=False)
+    write_results(folder, pictures, result, figure=False)
     told = json.loads((folder / "matches.json").read_text())
     told["files"]["../precious"] = hashlib.sha256(b"x").hexdigest()
     (folder / "matches.json").write_text(json.dumps(told))
-    write_results(folder, pictures, result, MatchConfig(), figure=False)
+    write_results(folder, pictures, result, figure=False)
     assert (tmp_path / "precious").exists()
 
 
@@ -209,7 +209,7 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
 ):
     folder = tmp_path / "new" / "out"
     if is_there:
-        write_results(folder, pictures, result, MatchConfig(), figure=False)
+        write_results(folder, pictures, result, figure=False)
     before = [(path, path.is_file() and path.read_bytes()) for path in sorted(tmp_path.rglob("*"))]
 
     def stop(*_, **__):
@@ -217,12 +217,12 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
 
     monkeypatch.setattr(output, "draw_result", stop)
     with pytest.raises((KeyboardInterrupt, InputError)):
-        write_results(folder, pictures, result, MatchConfig())
+        write_results(folder, pictures, result)
     assert [(path, path.is_file() and path.read_bytes()) for path in sorted(tmp_path.rglob("*"))] == before
 
 
 def test_an_interruption_waits_until_all_files_are_in_place(pictures, result, tmp_path, monkeypatch):
-    write_results(tmp_path, pictures, result, MatchConfig())
+    write_results(tmp_path, pictures, result)
     rename = Path.rename
 
     def interrupt(self, target):
@@ -232,7 +232,7 @@ def test_an_interruption_waits_until_all_files_are_in_place(pictures, result, tm
     monkeypatch.setattr(Path, "rename", interrupt)
     (tmp_path / "matches.png").write_bytes(b"mine")
     with pytest.raises(KeyboardInterrupt):
-        write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("csv",))
+        write_results(tmp_path, pictures, result, figure=False, exports=("csv",))
     assert names_in(tmp_path) == ["matches.csv", "matches.json", "matches.npz", "matches.png"]
     assert folders.find_own_files(tmp_path) == {"matches.csv", "matches.json", "matches.npz"}
 
@@ -452,11 +452,11 @@ def test_lines_are_spread_over_an_object():
 
 
 def test_warped_objects_replace_those_of_an_earlier_run(pictures, result, tmp_path):
-    write_results(tmp_path, pictures, result, MatchConfig(), figure=False, warp=True)
+    write_results(tmp_path, pictures, result, figure=False, warp=True)
     for name in ("object-mine.png", "object3-other.png"):
         (tmp_path / name).write_bytes(b"old")
     fewer = MatchResult(result.xy0, result.xy1, result.cluster, result.score, result.objects[:2])
-    write_results(tmp_path, pictures, fewer, MatchConfig(), figure=False, warp=True)
+    write_results(tmp_path, pictures, fewer, figure=False, warp=True)
     drawn = [f"object{k}-{what}.png" for k in range(2) for what in ("picks", "warp01", "warp10")]
     kept = ["object-mine.png", "object3-other.png"]
     assert names_in(tmp_path) == sorted([*drawn, *kept, "matches.json", "matches.npz"])

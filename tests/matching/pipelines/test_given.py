@@ -424,7 +424,7 @@ def test_small_units_are_told_with_their_digits():
     """Degrees of longitude and latitude: 5e-5 of them are an object."""
     xy0, xy1, _ = scene()
     result = group_matches(xy0 * 1e-7 + (13.4, 52.5), xy1 * 1e-7 + (13.4, 52.5))
-    told = summarise([], result, None)["objects"]
+    told = summarise([], result)["objects"]
     for found, entry in zip(result.objects, told, strict=True):
         for name in ("outline0", "outline1"):
             np.testing.assert_allclose(entry[name], getattr(found, name), rtol=0, atol=1e-8)
