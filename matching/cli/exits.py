@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import NoReturn
 
 from matching._common.interrupts import handle_interrupts, is_main_thread
-from matching.errors import INTERRUPTED, InputError
+from matching.errors import INTERRUPTED, InputError, one_line
 
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, NOT_READ = 0, 1, 2, 3, 141
 
@@ -64,7 +64,7 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str, owns_proce
             if sys.stdout is not None:  # standard output may be closed
                 sys.stdout.flush()
     except InputError as error:
-        print(f"{command}: error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"{command}: error: {one_line(error)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print(f"{command}: {stopped}", file=sys.stderr)

@@ -30,7 +30,7 @@ from matching.collection.cache import FeatureCache
 from matching.collection.records import check_origin
 from matching.collection.work import Settings
 from matching.config import MatchConfig
-from matching.errors import InputError
+from matching.errors import InputError, one_line
 from matching.output.provenance import differences, programs
 
 Function = Callable[..., Any]  # takes the arguments of a task, and returns its record
@@ -194,8 +194,7 @@ def dask_backend(address: str) -> Iterator[Run]:
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"--scheduler {address}: no Dask scheduler answers ({reason})") from None
+        raise InputError(f"--scheduler {address}: no Dask scheduler answers ({one_line(error)})") from None
     with _silent("distributed", "distributed.client", "tornado.application"), client:
         _check_workers(client, address)
         yield partial(_run_on_cluster, client)

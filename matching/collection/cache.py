@@ -25,9 +25,7 @@ from matching._common.types import Array
 from matching.config import MatchConfig
 from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import Features
-from matching.output import commit
 from matching.output.provenance import as_text, machine, programs
-from matching.pictures.names import is_file
 from matching.pipelines.description import DescribedPicture
 
 SUFFIX = ".npz"
@@ -36,11 +34,6 @@ UNCOUNTED = 0.02  # share of the limit that a process adds between two counts
 ABANDONED = 3600  # seconds after which an unfinished file counts as abandoned
 _left: "dict[FeatureCache, float]" = {}  # bytes that this process may still add before it counts again
 DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
-
-
-def compute_digest(path: str | Path) -> str | None:
-    """The SHA-256 of a file's bytes."""
-    return commit.compute_digest(Path(path)) if is_file(path) else None
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:

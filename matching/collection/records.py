@@ -57,11 +57,14 @@ class IndexedRecord:
     origin: Origin | None = None
 
 
-def make_pair_record(number: int, contents: tuple[str | None, str | None], result: Matches) -> PairRecord:
+def make_pair_record(
+    number: int, contents: tuple[str | None, str | None], result: Matches, origin: Origin | None = None
+) -> PairRecord:
     """Keep the objects of a result, and the matches in them."""
     kept = np.flatnonzero(result.cluster >= 0)
     matches = kept, result.cluster[kept], result.xy0[kept], result.xy1[kept], result.score[kept]
-    return PairRecord(number, contents, len(result.cluster), result.objects, *matches, result.timings)
+    counts = len(result.cluster), result.objects
+    return PairRecord(number, contents, *counts, *matches, result.timings, origin=origin)
 
 
 def check_origin(record: Any) -> None:

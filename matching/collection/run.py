@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matching.collection.backends import Lost, Progress, Working, start_working
-from matching.collection.cache import FeatureCache, compute_digest
+from matching.collection.cache import FeatureCache
 from matching.collection.database.store import Store, open_store
 from matching.collection.going_on import compare_programs
 from matching.collection.plan import Plan
@@ -16,6 +16,7 @@ from matching.collection.retrieval._codes import check_indexed
 from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
 from matching.collection.work import INTERNAL, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
+from matching.output.commit import compute_digest
 from matching.output.provenance import STAGES, as_text
 
 

@@ -4,20 +4,23 @@ The calls run in any process on any machine that can read the files, and return 
 """
 
 import traceback
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import TypeVar
 
 from matching._common.threads import limit_threads
-from matching.collection.cache import FeatureCache, compute_digest, entry_key
+from matching.collection.cache import FeatureCache, entry_key
 from matching.collection.plan import BAD_NAME
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.config import MatchConfig
-from matching.errors import InputError
+from matching.errors import InputError, one_line
 from matching.features.detectors import Detector, list_registered, register_detector
 from matching.features.views import ViewedPicture
+from matching.output.commit import compute_digest
 from matching.output.provenance import origin
-from matching.pictures.images import read_picture
+from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import is_file
 from matching.pipelines.description import (
     DescribedPicture,
@@ -28,6 +31,8 @@ from matching.pipelines.description import (
 )
 from matching.pipelines.mirrored import may_be_mirrored
 from matching.pipelines.pair import match_described
+
+Made = TypeVar("Made")
 
 INTERNAL = "internal error: "  # begins the reason of a failure if the program itself failed
 KEPT_IN_MEMORY = 8  # described pictures per process, each at most about 20 MB
@@ -60,30 +65,25 @@ class Source:
 def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
     """Describe a picture, and keep its features in the cache."""
     settings.register()
-    return replace(_describe_file(number, path, settings), origin=origin())
-
-
-def _describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
     content = None
     try:
         content = compute_digest(path)
         with limit_threads(1):
             entry = get_described(Source(path, content), settings)
-    except InputError as error:
-        return ImageRecord(number, content, error=_one_line(error))
-    except Exception:
-        return ImageRecord(number, content, error=INTERNAL + traceback.format_exc())
+    except Exception as error:
+        return ImageRecord(number, content, error=explain_failure(error), origin=origin())
     width, height = map(int, entry.size)
-    return ImageRecord(number, content, width, height, len(entry.features))
+    return ImageRecord(number, content, width, height, len(entry.features), origin=origin())
+
+
+def explain_failure(error: Exception) -> str:
+    """Explain an error in a record: bad input in one line, an error of the program by its traceback."""
+    return one_line(error) if isinstance(error, InputError) else INTERNAL + traceback.format_exc()
 
 
 def match_files(number: int, source0: Source, source1: Source, settings: Settings) -> PairRecord:
     """Match two pictures."""
     settings.register()
-    return replace(_match_files(number, source0, source1, settings), origin=origin())
-
-
-def _match_files(number: int, source0: Source, source1: Source, settings: Settings) -> PairRecord:
     contents = source0.content, source1.content
     try:
         with limit_threads(1):
@@ -103,11 +103,9 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
                 has_mirrored = any(o.motion is not None and o.motion.mirrored for o in turned.objects)
                 if has_mirrored and (turned.cluster >= 0).sum() > (result.cluster >= 0).sum():
                     result = turned
-    except InputError as error:
-        return PairRecord(number, contents, error=_one_line(error))
-    except Exception:
-        return PairRecord(number, contents, error=INTERNAL + traceback.format_exc())
-    return make_pair_record(number, contents, result)
+    except Exception as error:
+        return PairRecord(number, contents, error=explain_failure(error), origin=origin())
+    return make_pair_record(number, contents, result, origin())
 
 
 def get_described(source: Source, settings: Settings) -> DescribedPicture:
@@ -122,15 +120,17 @@ def _describe_or_load(source: Source, config: MatchConfig, cache: FeatureCache) 
     key = entry_key(source.content, config)
     entry = cache.get(key)
     if entry is None:
-        entry = describe_picture(read_picture(Path(source.path)), config)
-        _check_unchanged(source)
+        entry = _make_from_picture(source, partial(describe_picture, config=config))
         cache.put(key, entry)
     return entry
 
 
-def _check_unchanged(source: Source) -> None:
+def _make_from_picture(source: Source, make: Callable[[Picture], Made]) -> Made:
+    """Call a function with the picture of a Source; raise InputError if the file has changed."""
+    made = make(read_picture(source.path))
     if compute_digest(source.path) != source.content:
         raise InputError(f"{source.path}: the file changed during the run")
+    return made
 
 
 @lru_cache(maxsize=DETAILS_IN_MEMORY)
@@ -140,18 +140,15 @@ def _describe_details_or_load(source: Source, config: MatchConfig, cache: Featur
     key = entry_key(str(source.content), config, has_details=True)
     entry = cache.get(key)
     if entry is None:
-        entry = describe_details(read_picture(Path(source.path)), described, config)
-        _check_unchanged(source)
+        describe = partial(describe_details, described=described, config=config)
+        entry = _make_from_picture(source, describe)
         cache.put(key, entry)
     return entry
 
 
 @lru_cache(maxsize=VIEWS_IN_MEMORY)
 def _read_view(source: Source, config: MatchConfig) -> ViewedPicture:
-    """The ViewedPicture of a Source; raise InputError if the file has changed."""
-    viewed = prepare_views(read_picture(Path(source.path)), config)
-    _check_unchanged(source)
-    return viewed
+    return _make_from_picture(source, partial(prepare_views, config=config))
 
 
 def explain_unreadable(path: str) -> str:
@@ -165,7 +162,3 @@ def explain_unreadable(path: str) -> str:
             return f"{path}: no such file"
         return f"{path}: can't be read ({getattr(error, 'strerror', None) or error})"
     return f"{path}: can't be read" if is_file(path) else f"{path}: is not a file"
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from matching._common.types import Array
-from matching.errors import InputError
+from matching.errors import InputError, one_line
 from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
 from matching.interchange.two_views import (
     Camera,
@@ -232,5 +232,4 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
                 raise InputError(f"{path}: is not a database of COLMAP: it has no table {min(missing)}")
             yield database
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path}: can't be read as COLMAP's database ({reason})") from None
+        raise InputError(f"{path}: can't be read as COLMAP's database ({one_line(error)})") from None

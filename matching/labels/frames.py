@@ -6,8 +6,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from matching.collection.cache import compute_digest
 from matching.errors import InputError
+from matching.output.commit import compute_digest
 from matching.output.files import make_folder
 from matching.output.folders import write_whole
 from matching.pictures.encoding import FOR_TRAINING, encode_jpeg

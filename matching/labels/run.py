@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import traceback
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -10,9 +9,9 @@ from pathlib import Path
 
 from matching._common.threads import default_threads, limit_threads
 from matching.collection.backends import Lost, Progress, local_backend
-from matching.collection.cache import FeatureCache, compute_digest
+from matching.collection.cache import FeatureCache
 from matching.collection.plan import find_pictures
-from matching.collection.work import INTERNAL, Settings, Source, get_described
+from matching.collection.work import Settings, Source, explain_failure, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.labels import formats
@@ -22,6 +21,7 @@ from matching.labels.record import LabelledPicture, Record, list_labels, open_re
 from matching.labels.references import Reference
 from matching.labels.tracks import number_tracks, sort_frames
 from matching.objects.copies import add_completeness
+from matching.output.commit import compute_digest
 from matching.output.files import make_folder
 from matching.output.folders import write_whole
 from matching.output.provenance import STAGES, as_text
@@ -190,10 +190,8 @@ def _label_file(
                 if objects:
                     objects = add_completeness(objects, _read_reference(reference), read_picture(path))
                 places += find_places(reference.name, objects, reference.polygon, thing.box, (width, height))
-    except InputError as error:
-        return LabelledPicture(number, name, content, error=" ".join(str(error).split()))
-    except Exception:
-        return LabelledPicture(number, name, content, error=INTERNAL + traceback.format_exc())
+    except Exception as error:
+        return LabelledPicture(number, name, content, error=explain_failure(error))
     return LabelledPicture(number, name, content, width, height, tuple(choose_places(places)))
 
 

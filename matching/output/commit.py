@@ -60,12 +60,12 @@ def finish_earlier_run(folder: Path) -> None:
         raise InputError(f"{folder}: an earlier run can't be finished ({error.strerror or error})") from None
 
 
-def compute_digest(path: Path) -> str | None:
+def compute_digest(path: str | Path) -> str | None:
     """Compute the SHA-256 of a file."""
     if not is_file(path):  # a pipe may never end
         return None
     try:
-        with path.open("rb") as file:
+        with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None

@@ -19,7 +19,7 @@ from PIL import Image, UnidentifiedImageError
 from matching._common import opencv
 from matching._common.optional import import_optional
 from matching._common.types import Array, Ints
-from matching.errors import InputError
+from matching.errors import InputError, one_line
 from matching.pictures import tiff
 from matching.pictures.formats import HEIF, open_image
 from matching.pictures.names import check_name
@@ -125,7 +125,7 @@ def _damage(name: str | Path) -> Iterator[None]:
     except Exception as error:  # a damaged file can make a decoder raise nearly anything
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise InputError(f"{name}: damaged picture ({_one_line(error)})") from None
+        raise InputError(f"{name}: damaged picture ({one_line(error)})") from None
 
 
 def map_displayed_to_stored(orientation: int, width: int, height: int) -> Ints:
@@ -322,7 +322,3 @@ def _check_size(path: str | Path, width: int, height: int) -> None:
             f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels;"
             f" this one has {width * height / 1e6:.1f}"
         )
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

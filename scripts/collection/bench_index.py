@@ -32,13 +32,13 @@ from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.collection import FeatureCache
 from matching.collection.backends import start_working
-from matching.collection.cache import compute_digest
 from matching.collection.kept_index._index import add_pictures
 from matching.collection.kept_index._store import open_index
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import PICTURE
 from matching.collection.retrieval._shards import Shard, rank_pictures
 from matching.collection.work import Source
+from matching.output.commit import compute_digest
 from synth.composite import fill_square
 from synth.photographs import read_picture
 from synth.warp import random_warp, render

@@ -10,14 +10,14 @@ from typing import Any
 
 from matching._common.threads import limit_threads
 from matching.collection.backends import Lost, start_working
-from matching.collection.cache import compute_digest
 from matching.collection.kept_index._store import Counts, open_index
 from matching.collection.records import IndexedRecord
 from matching.collection.retrieval._codes import encode_indexed
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
 from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
 from matching.config import MatchConfig
-from matching.errors import InputError
+from matching.errors import InputError, one_line
+from matching.output.commit import compute_digest
 from matching.output.provenance import origin
 
 TOGETHER = 256  # pictures per segment: as many as a killed run may have to do again
@@ -88,7 +88,7 @@ def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
         with limit_threads(1):
             entries = encode_indexed(get_described(Source(path, content), settings), number)
     except (InputError, OSError) as error:
-        reason = explain_unreadable(path) if isinstance(error, OSError) else " ".join(str(error).split())
+        reason = explain_unreadable(path) if isinstance(error, OSError) else one_line(error)
     except Exception:
         reason = f"{path}: {INTERNAL}{traceback.format_exc()}"
     else:

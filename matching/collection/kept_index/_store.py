@@ -23,7 +23,6 @@ from uuid import uuid4
 import numpy as np
 
 from matching._common.types import Array
-from matching.collection.cache import compute_digest
 from matching.collection.database import checksums
 from matching.collection.database.connection import Connection, connect, transaction
 from matching.collection.database.settings import describe_difference
@@ -33,6 +32,7 @@ from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.output.commit import compute_digest
 from matching.output.provenance import STAGES
 from matching.pictures.names import is_file
 

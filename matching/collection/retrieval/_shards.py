@@ -3,7 +3,6 @@
 The results of the shards are merged query by query, and don't depend on the number of shards.
 """
 
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +20,7 @@ from matching.collection.records import check_origin
 from matching.collection.retrieval._codes import ENTRY, EntryLists, encode, encode_query
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
-from matching.collection.work import INTERNAL, Settings, Source, get_described
+from matching.collection.work import INTERNAL, Settings, Source, explain_failure, get_described
 from matching.errors import InputError
 from matching.output.provenance import Origin, origin
 
@@ -115,10 +114,8 @@ def search_shards(
                     found.append((picture, query["id"].copy(), near))
                 else:
                     best.append((picture, rank(query["id"], near)[:n]))
-    except InputError as error:
-        return Found(number, error=str(error), origin=origin())
-    except Exception:
-        return Found(number, error=INTERNAL + traceback.format_exc(), origin=origin())
+    except Exception as error:
+        return Found(number, error=explain_failure(error), origin=origin())
     return Found(number, tuple(found), tuple(best), tuple(lost), origin=origin())
 
 

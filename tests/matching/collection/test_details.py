@@ -9,8 +9,9 @@ from planting import crops
 from matching import MatchConfig
 from matching._common import opencv
 from matching.collection import work
-from matching.collection.cache import FeatureCache, compute_digest, entry_key
+from matching.collection.cache import FeatureCache, entry_key
 from matching.collection.work import Settings, Source, match_files
+from matching.output.commit import compute_digest
 
 CONFIG = MatchConfig(working_pixels=90_000)
 

@@ -8,9 +8,10 @@ from eval.matching.photographs import extreme_views
 from matching import InputError, MatchConfig, match
 from matching._common.threads import limit_threads
 from matching.cli.main import main
-from matching.collection.cache import FeatureCache, compute_digest
+from matching.collection.cache import FeatureCache
 from matching.collection.work import Settings, Source, match_files
 from matching.grouping import Groups
+from matching.output.commit import compute_digest
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines import pair as pipeline
 from matching.pipelines.description import describe_picture
