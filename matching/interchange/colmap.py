@@ -19,16 +19,18 @@ from numpy.typing import DTypeLike
 from matching._common.types import Array
 from matching.errors import InputError, one_line
 from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
-from matching.interchange.two_views import (
-    Camera,
-    TwoViews,
-    estimate_two_views,
-    find_static,
-)
+from matching.interchange.two_views import Camera, estimate_two_views, find_static
 from matching.objects.transforms import fit_transform
-from matching.output.exchange import MAX_IMAGES, Geometry, two_view_geometry
+from matching.output.exchange import (
+    GEOMETRIES,
+    MAX_IMAGES,
+    Geometry,
+    TwoViews,
+    insert_geometry,
+    insert_matches,
+    two_view_geometry,
+)
 
-GEOMETRIES = "two_view_geometries"
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 TABLES = ("matches", GEOMETRIES)  # the first table with matches of a pair counts
 
@@ -90,23 +92,19 @@ def write_groups(
             verified = _find_verified(copy, pair_id, _indices(pair))
             n_groups = int(cluster.max(initial=-1)) + 1
             rows = cluster >= 0 if all_objects else find_static(pair.xy0, pair.xy1, cluster, verified)
-            kept = _indices(pair)[(cluster >= 0) | rows].astype("<u4")
-            copy.execute(
-                "INSERT OR REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)",
-                (pair_id, len(kept), kept.tobytes()),
-            )
+            insert_matches(copy, pair_id, _indices(pair)[(cluster >= 0) | rows])
             if all_objects or not rows.any() or not np.array_equal(rows, verified):
                 copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
                 if all_objects:
-                    _insert_object(copy, GEOMETRIES, pair_id, pair, rows, n_groups)
+                    _insert_object(copy, pair_id, pair, rows, n_groups)
                 else:
                     camera0, camera1 = (cameras[number] for number in divmod(pair_id, MAX_IMAGES))
                     known = None if camera0 is None or camera1 is None else (camera0, camera1)
                     found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5, known)
                     rows = rows & (found.config != Geometry.DEGENERATE)
-                    _insert_geometry(copy, GEOMETRIES, pair_id, _indices(pair)[rows], found)
+                    insert_geometry(copy, pair_id, _indices(pair)[rows], found)
             for k in range(n_groups):
-                _insert_object(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
+                _insert_object(copy, pair_id, pair, cluster == k, 1, f"{GEOMETRIES}_{k}")
         copy.commit()
 
 
@@ -162,31 +160,15 @@ def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
 
 
 def _insert_object(
-    database: sqlite3.Connection, table: str, pair_id: int, pair: PairMatches, rows: Array, n_groups: int
-) -> None:
+    database: sqlite3.Connection, pair: int, matches: PairMatches, rows: Array, n_groups: int,
+    table: str = GEOMETRIES,
+) -> None:  # fmt: skip
     """Insert the two-view geometry of some matches of a pair, which belong to n_groups groups."""
     found = TwoViews(Geometry.MULTIPLE if n_groups else Geometry.DEGENERATE)
     if n_groups == 1:
-        points = pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5
-        config, fundamental, homography = two_view_geometry(*points, fit_transform(*points)[0])
-        found = TwoViews(config, fundamental, None, homography)
-    _insert_geometry(database, table, pair_id, _indices(pair)[rows], found)
-
-
-def _insert_geometry(
-    database: sqlite3.Connection, table: str, pair_id: int, matches: Array, found: TwoViews
-) -> None:
-    matrices = (found.fundamental, found.essential, found.homography)
-    database.execute(
-        f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, E, H) VALUES (?, ?, 2, ?, ?, ?, ?, ?)",
-        (
-            pair_id,
-            len(matches),
-            matches.astype("<u4").tobytes(),
-            found.config,
-            *(None if matrix is None else matrix.astype("<f8").tobytes() for matrix in matrices),
-        ),
-    )
+        points = matches.xy0[rows] + 0.5, matches.xy1[rows] + 0.5
+        found = two_view_geometry(*points, fit_transform(*points)[0])
+    insert_geometry(database, pair, _indices(matches)[rows], found, table)
 
 
 def _indices(pair: PairMatches) -> Array:

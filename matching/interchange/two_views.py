@@ -19,7 +19,7 @@ from matching._common.types import Array, Bools, Floats
 from matching.correspondences.points import NEIGHBORS
 from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
-from matching.output.exchange import MAX_ERROR, MOST, Geometry
+from matching.output.exchange import MAX_ERROR, MOST, Geometry, TwoViews
 
 MINIMAL = 7  # matches that define a fundamental matrix: only further ones can confirm it
 CORES = 5  # the number of largest objects with which a scene may begin
@@ -61,16 +61,6 @@ class Camera:
     def focal_length(self) -> float:
         """The focal length in pixels, or the mean of two."""
         return self.parameters[0] if self.model in (0, 2, 3) else sum(self.parameters[:2]) / 2
-
-
-@dataclass(frozen=True, eq=False)
-class TwoViews:
-    """The entry of a pair in COLMAP's table of two-view geometries."""
-
-    config: Geometry
-    fundamental: Floats | None = None  # (3, 3), like the other two
-    essential: Floats | None = None
-    homography: Floats | None = None
 
 
 def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] | None = None) -> TwoViews:

@@ -30,12 +30,12 @@ from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
 
-IMAGE_IDS = 1, 2
 MAX_IMAGES = 2**31 - 1  # the id of a pair is MAX_IMAGES id0 + id1
 SIMPLE_RADIAL = 2  # COLMAP's camera model with parameters f, cx, cy, k
 FOCAL_LENGTH = 1.2  # times the longer side, as COLMAP assumes for unknown cameras
 MAX_ERROR = 4.0  # pixels: largest error of an inlier in COLMAP
 MOST = 0.8  # share of an object's matches that a geometry must explain to be written
+GEOMETRIES = "two_view_geometries"  # COLMAP's table
 
 # The tables of COLMAP 3.9; later versions bring them up to date when they open the file.
 SCHEMA = f"""
@@ -67,7 +67,14 @@ class Geometry(IntEnum):
     MULTIPLE = 8
 
 
-TwoViewGeometry = tuple[Geometry, Array | None, Array | None]  # with F (3, 3) and H (3, 3)
+@dataclass(frozen=True, eq=False)
+class TwoViews:
+    """The entry of a pair in COLMAP's table of two-view geometries."""
+
+    config: Geometry
+    fundamental: Array | None = None  # (3, 3) float64, like the other two
+    essential: Array | None = None
+    homography: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,17 +160,13 @@ def _csv(result: Matches, kept: Ints) -> bytes:
 
 
 def _database(images: list[StoredImage], result: Matches) -> bytes:
-    matches = np.repeat(np.arange(len(images[0].keypoints), dtype=np.uint32)[:, None], 2, axis=1)
-    pair = MAX_IMAGES * IMAGE_IDS[0] + IMAGE_IDS[1], *matches.shape, matches.tobytes()
-    config, *matrices = _two_view_geometry(images, result)
-    fundamental, homography = (None if matrix is None else matrix.tobytes() for matrix in matrices)
+    matches = np.repeat(np.arange(len(images[0].keypoints))[:, None], 2, axis=1)
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(SCHEMA)
-        for number, image in zip(IMAGE_IDS, images, strict=True):
+        for number, image in enumerate(images, 1):
             insert_image(database, number, image)
-        database.execute("INSERT INTO matches VALUES (?, ?, ?, ?)", pair)
-        row = *pair, config, fundamental, None, homography, None, None
-        database.execute("INSERT INTO two_view_geometries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        insert_matches(database, MAX_IMAGES + 2, matches)
+        insert_geometry(database, MAX_IMAGES + 2, matches, _two_view_geometry(images, result))
         database.commit()
         return database.serialize()
 
@@ -180,25 +183,43 @@ def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) 
     database.execute("INSERT INTO keypoints VALUES (?, ?, ?, ?)", row)
 
 
-def _two_view_geometry(images: list[StoredImage], result: Matches) -> TwoViewGeometry:
+def insert_matches(database: sqlite3.Connection, pair: int, matches: Array) -> None:
+    """Insert the matches (n, 2) of a pair into a COLMAP database, in place of any earlier ones."""
+    row = pair, len(matches), matches.astype("<u4").tobytes()
+    database.execute("INSERT OR REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)", row)
+
+
+def insert_geometry(
+    database: sqlite3.Connection, pair: int, matches: Array, found: TwoViews, table: str = GEOMETRIES
+) -> None:
+    """Insert the geometry of a pair and the matches (n, 2) that it explains into a COLMAP database."""
+    matrices = (found.fundamental, found.essential, found.homography)
+    blobs = (None if matrix is None else matrix.astype("<f8").tobytes() for matrix in matrices)
+    database.execute(
+        f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, E, H) VALUES (?, ?, 2, ?, ?, ?, ?, ?)",
+        (pair, len(matches), matches.astype("<u4").tobytes(), found.config, *blobs),
+    )
+
+
+def _two_view_geometry(images: list[StoredImage], result: Matches) -> TwoViews:
     """The `two_view_geometry` of a result; several objects give the configuration of multiple geometries."""
     if len(result.objects) != 1:
-        return (Geometry.MULTIPLE if result.objects else Geometry.DEGENERATE), None, None
+        return TwoViews(Geometry.MULTIPLE if result.objects else Geometry.DEGENERATE)
     turned = images[1].turn @ result.objects[0].transform @ np.linalg.inv(images[0].turn)
     half = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
     xy0, xy1 = (image.keypoints + 0.5 for image in images)
     return two_view_geometry(xy0, xy1, half @ turned @ np.linalg.inv(half))
 
 
-def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> TwoViewGeometry:
+def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> TwoViews:
     """Find COLMAP's configuration, F and H of an object: xy0, xy1 (n, 2); transform (3, 3)."""
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
-        return Geometry.PLANAR, None, transform / transform[2, 2]
+        return TwoViews(Geometry.PLANAR, homography=transform / transform[2, 2])
     fundamental, explained = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if fundamental is not None and explained >= MOST:
-        return Geometry.UNCALIBRATED, fundamental, None
-    return Geometry.MULTIPLE, None, None
+        return TwoViews(Geometry.UNCALIBRATED, fundamental)
+    return TwoViews(Geometry.MULTIPLE)
 
 
 def _features(images: list[StoredImage]) -> bytes:

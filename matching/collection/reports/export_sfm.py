@@ -211,18 +211,13 @@ def _errors_of_output() -> Iterator[None]:
 def _insert_pair(
     database: sqlite3.Connection, number: int, matches: Array, is_static: Bools, fundamental: Array | None
 ) -> None:
-    row = number, *matches.shape, np.ascontiguousarray(matches).tobytes()
-    database.execute("INSERT INTO matches VALUES (?, ?, ?, ?)", row)
-    config, verified = exchange.Geometry.MULTIPLE, matches
-    blob: bytes | None = None
+    exchange.insert_matches(database, number, matches)
+    found, verified = exchange.TwoViews(exchange.Geometry.MULTIPLE), matches
     if fundamental is not None and is_static.mean() >= exchange.MOST:
-        config, blob = exchange.Geometry.UNCALIBRATED, np.ascontiguousarray(fundamental).tobytes()
+        found = exchange.TwoViews(exchange.Geometry.UNCALIBRATED, fundamental)
         verified = matches[is_static]
-    if len(verified) < OPTIONS.min_num_inliers:
-        return
-    geometry = number, *verified.shape, np.ascontiguousarray(verified).tobytes(), config, blob
-    statement = "INSERT INTO two_view_geometries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
-    database.execute(statement, geometry)
+    if len(verified) >= OPTIONS.min_num_inliers:
+        exchange.insert_geometry(database, number, verified, found)
 
 
 class _Output(io.RawIOBase):
