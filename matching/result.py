@@ -38,7 +38,7 @@ class MatchResult(Matches):
         InputError
             The result doesn't know its pictures, or they can no longer be read, or they have changed.
         """
-        from matching.output.figures.repeats import draw_result
+        from matching.output.figures.drawing import draw_result
 
         picture0, picture1 = self._inputs().pictures()
         return draw_result(picture0, picture1, self, explain=explain)

@@ -21,7 +21,7 @@ from matching.objects.deformation import Deformation
 from matching.objects.frames import Motion
 from matching.output.export_formats import FILES
 from matching.output.figures.crops import crop_files
-from matching.output.figures.repeats import draw_result
+from matching.output.figures.drawing import draw_result
 from matching.output.folders import Content, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs

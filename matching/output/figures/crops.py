@@ -8,6 +8,7 @@ from PIL import Image
 
 from matching._common.types import Bytes, Floats
 from matching.objects.description import MatchedObject
+from matching.output.figures.drawing import find_part
 from matching.pictures.images import Picture
 
 MARGIN = 0.05  # share of an object's size: space around the outline through the outermost matches
@@ -24,12 +25,7 @@ def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) ->
 
 def cut_out(picture: Picture, outline: Floats) -> Bytes:
     """Cut out the upright rectangle around an outline (k, 2) and a margin, within the picture."""
-    low, high = outline.min(axis=0), outline.max(axis=0)
-    margin = MARGIN * (high - low).max() + 1
-    size = np.array([picture.width, picture.height])
-    start = np.clip(np.floor(low - margin), 0, size - 1).astype(int)
-    stop = np.clip(np.ceil(high + margin) + 1, start + 1, size).astype(int)
-    part = slice(start[1], stop[1]), slice(start[0], stop[0])
+    _, part = find_part(outline, (picture.width, picture.height), MARGIN, 1)
     if picture.transparent is None:
         return picture.rgb[part]
     alpha = np.where(picture.transparent[part], 0, 255).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The picture of a result: both images side by side, each object in a different colour."""
+"""The picture of a result: both images side by side, or one with its repeats, each object in a colour."""
 
 import colorsys
 import math
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Bytes, Floats, Ints
+from matching._common.types import Array, Bytes, Floats, Ints
 from matching.matches import Matches
 from matching.objects.description import MatchedObject
 from matching.output.figures.labels import place_labels
 from matching.output.figures.lettering import add_caption, draw_label, label_size
-from matching.output.words import NOTHING, describe_things, name_picture
+from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
 from matching.pictures.images import Picture
 
 Colour = tuple[int, int, int]
@@ -35,6 +35,13 @@ LINES_AN_OBJECT = 30  # lines drawn from picture to picture; every match has a d
 LINE_STRENGTH = 0.6
 FRAME_SHARE = 0.25  # the frame is drawn if the object covers this share of picture 0
 DASH = 14  # pixels of a dash of a frame and of the gap after it, in a picture of 960 pixels
+
+
+def draw_result(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
+    """Draw a result: two pictures side by side, or the places of the things in one -> (h, w, 3) uint8."""
+    if result.of_one:
+        return draw_repeats(picture0, result, explain=explain)
+    return draw_matches(picture0, picture1, result, explain=explain)
 
 
 def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
@@ -68,8 +75,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
         draw_frame(canvas, outline, GREY, unit)
     for side in outlines:
         for number, outline in side:
-            opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
-            opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
+            _outline_object(canvas, outline, number, unit)
     for side, others, rgb, left in zip(
         outlines, (dropped, dropped1), (rgb0, rgb1), (0, shift[0]), strict=True
     ):
@@ -82,6 +88,37 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
         else [NOTHING]
     )
     return add_caption(canvas, caption, 26 * unit)
+
+
+def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) -> Bytes:
+    """Draw the things that a picture shows more than once, with numbered places -> (h, w, 3) uint8."""
+    rgb, factors = reduce(picture.displayed, fit_canvas(picture.width, picture.height))
+    unit = max(rgb.shape[:2]) / 960
+    places = [
+        (thing.number, thing.name_place(k), zoom(np.asarray(place), factors))
+        for thing in result.things
+        for k, place in enumerate(thing.places)
+    ]
+    canvas = fade_outside(rgb, [outline for *_, outline in places]) if places else rgb.copy()
+    for found in result.objects:
+        for end in (found.points0, found.points1):
+            for point in zoom(end, factors):
+                opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.thing))
+    for number, _, outline in places:
+        _outline_object(canvas, outline, number, unit)
+    most = MOST_REJECTED // 2  # each group has two places
+    rejected = outline_rejected(result)[:most] if explain else []
+    dropped = [(-1, name, zoom(outline, factors)) for name, *both in rejected for outline in both]
+    for _, _, outline in dropped:
+        draw_frame(canvas, outline, GREY, unit)
+    draw_labels(canvas, [*places, *dropped], (0, 0), rgb.shape[1::-1], 28 * unit)
+    return canvas if places else add_caption(canvas, [NOTHING_TWICE], 26 * unit)
+
+
+def _outline_object(canvas: Bytes, outline: Floats, number: int, unit: float) -> None:
+    """Outline an object in its colour, with a dark rim, in place: canvas (h, w, 3) uint8; outline (k, 2)."""
+    opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
+    opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
 
 
 def outline_rejected(result: Matches) -> list[tuple[str, Floats, Floats]]:
@@ -173,7 +210,9 @@ def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
 def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], thickness: int) -> None:
     """Draw translucent lines across in place, strip by strip, because a copy of the canvas takes memory."""
     xy0, xy1 = drawn
-    lines = [(xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _outline(result, found)]
+    lines = [
+        (xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _choose_lines(result, found)
+    ]
     for top in range(0, len(canvas), STRIP):
         strip = canvas[top : top + STRIP]
         lined = strip.copy()
@@ -182,7 +221,7 @@ def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], th
         strip[:] = opencv.blend(strip, lined, LINE_STRENGTH)
 
 
-def _outline(result: Matches, found: MatchedObject) -> Ints:
+def _choose_lines(result: Matches, found: MatchedObject) -> Ints:
     own = np.flatnonzero(result.cluster == found.id)
     return own[spread(result.xy0[own], LINES_AN_OBJECT)]
 
@@ -203,6 +242,18 @@ def zoom(xy: Floats, factors: Floats) -> Floats:
 def _margin(width: int) -> int:
     """The number of pixels between two pictures with a total width of `width`."""
     return max(width, 100) // 100
+
+
+def find_part(
+    outline: Floats, size: tuple[int, int], share: float, rim: int
+) -> tuple[Array, tuple[slice, slice]]:
+    """Find the part of a picture (width, height) around an outline (k, 2) -> its first pixel, its slices."""
+    low, high = outline.min(axis=0), outline.max(axis=0)
+    margin = share * (high - low).max() + rim
+    largest = np.array(size)
+    start = np.clip(np.floor(low - margin), 0, largest - 1).astype(int)
+    stop = np.clip(np.ceil(high + margin) + 1, start + 1, largest).astype(int)
+    return start, (slice(start[1], stop[1]), slice(start[0], stop[0]))
 
 
 def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) -> Bytes:

@@ -152,12 +152,8 @@ def _magnification(to_source: Callable[[Floats], Floats], outline: Floats) -> fl
 
 def _cut_out(rgb: Bytes, outline: Floats) -> tuple[Array, Bytes]:
     """The top-left pixel (x, y) of the part of a picture around an object, and that part."""
-    low, high = outline.min(axis=0), outline.max(axis=0)
-    margin = MARGIN * (high - low).max() + 8
-    size = np.array(rgb.shape[1::-1])
-    start = np.clip(np.floor(low - margin), 0, size - 1).astype(int)
-    stop = np.clip(np.ceil(high + margin) + 1, start + 1, size).astype(int)
-    return start, rgb[start[1] : stop[1], start[0] : stop[0]]
+    start, part = drawing.find_part(outline, rgb.shape[1::-1], MARGIN, 8)
+    return start, rgb[part]
 
 
 def _zoom(xy: Floats, corner: Array, zoom: Floats) -> Floats:

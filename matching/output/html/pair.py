@@ -6,8 +6,7 @@ from pathlib import Path
 from matching._common.types import Bytes
 from matching.matches import Matches
 from matching.output import words
-from matching.output.figures.drawing import MOST_REJECTED
-from matching.output.figures.repeats import draw_repeats
+from matching.output.figures.drawing import MOST_REJECTED, draw_repeats
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, rejected_data, render
 from matching.pictures.images import Picture

@@ -2,8 +2,7 @@ import numpy as np
 from planting import crops
 
 from matching import find_repeats
-from matching.output.figures.drawing import colour
-from matching.output.figures.repeats import draw_repeats, draw_result
+from matching.output.figures.drawing import colour, draw_repeats, draw_result
 from matching.pictures.images import make_picture
 
 
