@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +20,6 @@ QUIET = 1600  # milliseconds within which changes are handled together
 ALIVE = 500  # milliseconds after which a watch without events counts as begun
 
 
-@dataclass(frozen=True)
-class Seen:
-    """A picture that arrived, matched with the wanted thing."""
-
-    path: str
-    pair: PairRecord
-
-
-@dataclass(frozen=True)
-class Update:
-    """The pictures added at one time, and how they match the wanted thing, if there is one."""
-
-    added: Added
-    seen: tuple[Seen, ...] = ()
-
-
 def watch_folder(
     index: Path,
     folder: Path,
@@ -46,8 +29,11 @@ def watch_folder(
     thing: Path | None = None,
     recursive: bool = False,
     **running: Any,
-) -> Iterator[Update]:
-    """Add the pictures of a folder to an index, and then, without end, those that arrive or change."""
+) -> Iterator[tuple[Added, dict[str, PairRecord]]]:
+    """Add the pictures of a folder to an index, and then, without end, those that arrive or change.
+
+    Yield what was added at one time, and how each picture matches the wanted thing, if there is one.
+    """
     watchfiles = import_optional("watchfiles", "index watch needs watchfiles", "watch")
     if not is_folder(folder):
         raise InputError(f"{folder}: is not a folder")
@@ -77,13 +63,11 @@ def watch_folder(
         if is_whole:
             paths = list_pictures(folder, recursive, may_be_empty=True)
         added = add_pictures(index, paths, config, inside=[root] if is_whole else (), cache=cache, **running)
-        yield Update(added, tuple(_look_at(added.paths, source, settings)))
-
-
-def _look_at(paths: tuple[str, ...], source: Source | None, settings: Settings) -> Iterator[Seen]:
-    for number, path in enumerate(paths if source is not None else ()):
-        if source is not None and path != source.path:
-            yield Seen(path, match_files(number, source, Source(path, compute_digest(path)), settings))
+        seen: dict[str, PairRecord] = {}
+        for path in added.paths:
+            if source is not None and path != source.path:
+                seen[path] = match_files(0, source, Source(path, compute_digest(path)), settings)
+        yield added, seen
 
 
 def _read_thing(thing: Path, settings: Settings) -> Source:

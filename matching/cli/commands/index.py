@@ -26,7 +26,7 @@ from matching.pictures.names import exists, is_folder, make_absolute
 
 if TYPE_CHECKING:
     from matching.collection.kept_index._index import Added
-    from matching.collection.watching import Seen
+    from matching.objects.description import MatchedObject
 
 COMMAND = "gdl-match index"
 DESCRIPTION = "Keep an index of pictures on disk, and find those that share objects with a picture."
@@ -129,25 +129,26 @@ def _watch(arguments: argparse.Namespace) -> int:
     tell = make_teller(arguments)
     running = {**cluster_options(arguments), "jobs": arguments.jobs or 1}
     where = arguments.index, arguments.folder
-    for update in watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **running):
-        _tell_errors(update.added.errors)
-        tell(_describe_added(update.added))
-        for seen in update.seen:
-            if seen.pair.error is not None:
-                _tell_errors([seen.pair.error])
+    watch = watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **running)
+    for added, seen in watch:
+        _tell_errors(added.errors)
+        tell(_describe_added(added))
+        for path, pair in seen.items():
+            if pair.error is not None:
+                _tell_errors([pair.error])
             elif arguments.json:
-                objects = [summarise_object(found) for found in seen.pair.objects]
-                print(json.dumps({"picture": seen.path, "objects": objects}), flush=True)
-            elif seen.pair.objects:
-                print(_describe_seen(seen), flush=True)
+                objects = [summarise_object(found) for found in pair.objects]
+                print(json.dumps({"picture": path, "objects": objects}), flush=True)
+            elif pair.objects:
+                print(_describe_seen(path, pair.objects), flush=True)
     return FOUND  # not reached: a watch never ends
 
 
-def _describe_seen(seen: Seen) -> str:
-    best = max(seen.pair.objects, key=lambda found: found.score)
+def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
+    best = max(objects, key=lambda found: found.score)
     centre, size, *_ = format_place(best)
     return (
-        f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(seen.path)}: seen around {centre},"
+        f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(path)}: seen around {centre},"
         f" {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}"
     )
 

@@ -210,20 +210,17 @@ def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
 def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], thickness: int) -> None:
     """Draw translucent lines across in place, strip by strip, because a copy of the canvas takes memory."""
     xy0, xy1 = drawn
-    lines = [
-        (xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _choose_lines(result, found)
-    ]
+    lines = []
+    for found in result.objects:
+        own = np.flatnonzero(result.cluster == found.id)
+        chosen = own[spread(result.xy0[own], LINES_AN_OBJECT)]
+        lines += [(xy0[i], xy1[i], colour(found.id)) for i in chosen]
     for top in range(0, len(canvas), STRIP):
         strip = canvas[top : top + STRIP]
         lined = strip.copy()
         for start, end, tint in lines:
             opencv.draw_line(lined, start - (0, top), end - (0, top), tint, thickness)
         strip[:] = opencv.blend(strip, lined, LINE_STRENGTH)
-
-
-def _choose_lines(result: Matches, found: MatchedObject) -> Ints:
-    own = np.flatnonzero(result.cluster == found.id)
-    return own[spread(result.xy0[own], LINES_AN_OBJECT)]
 
 
 def reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:

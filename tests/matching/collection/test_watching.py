@@ -43,7 +43,8 @@ def folder(tmp_path):
 
 
 def names(update):
-    return [Path(path).name for path in update.added.paths]
+    added, _ = update
+    return [Path(path).name for path in added.paths]
 
 
 def test_what_arrives_is_added_and_looked_at(made, folder, cache, tmp_path):
@@ -52,10 +53,10 @@ def test_what_arrives_is_added_and_looked_at(made, folder, cache, tmp_path):
     index = folder / "index"  # what is written in there is not heard
     updates = watch_folder(index, folder, cache=cache, thing=thing)
     first = next(updates)
-    assert (names(first), [len(seen.pair.objects) for seen in first.seen]) == (["rocket.png"], [0])
+    assert (names(first), [len(pair.objects) for pair in first[1].values()]) == (["rocket.png"], [0])
     shutil.copy(made / "text.png", folder)
     second = next(updates)
-    assert (names(second), second.added.failed, second.seen) == ([], 1, ())
+    assert (names(second), second[0].failed, second[1]) == ([], 1, {})
     (folder / ".hidden.png").write_bytes((made / "scene.png").read_bytes())
     (folder / "note.txt").write_text("nothing")
     content = (made / "scene.png").read_bytes()
@@ -66,12 +67,12 @@ def test_what_arrives_is_added_and_looked_at(made, folder, cache, tmp_path):
         file.write(content[1000:])
     third = next(updates)
     assert names(third) == ["scene.png"]
-    (seen,) = third.seen
-    assert len(seen.pair.objects) == 1
-    assert seen.pair.objects[0].n_matches > 20
+    (pair,) = third[1].values()
+    assert len(pair.objects) == 1
+    assert pair.objects[0].n_matches > 20
     (folder / "rocket.png").unlink()
     fourth = next(updates)
-    assert (names(fourth), fourth.added.removed, fourth.added.counts.indexed) == ([], 1, 1)
+    assert (names(fourth), fourth[0].removed, fourth[0].counts.indexed) == ([], 1, 1)
     (made / "rocket.png").rename(folder / "text.png")  # a picture in place of what failed
     shutil.copy(folder / "text.png", made / "rocket.png")
     assert names(next(updates)) == ["text.png"]
