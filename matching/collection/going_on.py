@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from matching.collection.database.settings import REMEDY, list_programs
-from matching.collection.database.store import Store
+from matching.collection.database.store import JOINED, Store
 from matching.collection.work import Settings, Source, match_files
 from matching.errors import InputError
 from matching.output.provenance import differences, machine, programs
@@ -49,9 +49,8 @@ def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:
 
 def _choose_pairs(store: Store) -> list[tuple[int, Source, Source]]:
     rows = store.rows(
-        "SELECT pairs.id, a.path, a.sha256, b.path, b.sha256 FROM pairs JOIN images AS a ON a.id = image0"
-        " JOIN images AS b ON b.id = image1 WHERE pairs.status = 'matched' ORDER BY n_matches DESC, pairs.id"
-        " LIMIT ?",
+        f"SELECT pairs.id, a.path, a.sha256, b.path, b.sha256 FROM {JOINED}"
+        " WHERE pairs.status = 'matched' ORDER BY n_matches DESC, pairs.id LIMIT ?",
         (COMPARED,),
     )
     return [(number, Source(p, c), Source(q, d)) for number, p, c, q, d in rows]

@@ -311,14 +311,13 @@ def _write(arguments: argparse.Namespace) -> None:
 
 def _read_failures(db: Path) -> Iterator[str]:
     """A line for each picture that failed, and for each pair that failed though its pictures did not."""
-    from matching.collection.database.store import open_store
+    from matching.collection.database.store import JOINED, open_store
 
     with open_store(db) as store:
         pictures = store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id")
         pairs = store.rows(
-            "SELECT a.path || ' and ' || b.path, pairs.error FROM pairs JOIN images AS a ON a.id = image0"
-            " JOIN images AS b ON b.id = image1 WHERE pairs.status = 'failed' AND a.status != 'failed'"
-            " AND b.status != 'failed' ORDER BY pairs.id"
+            f"SELECT a.path || ' and ' || b.path, pairs.error FROM {JOINED} WHERE pairs.status = 'failed'"
+            " AND a.status != 'failed' AND b.status != 'failed' ORDER BY pairs.id"
         )
     for name, error in (*pictures, *pairs):
         reason = error.strip().splitlines()[-1].removeprefix(f"{name}: ")  # the last line of a traceback

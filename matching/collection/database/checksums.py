@@ -55,12 +55,18 @@ def _join_key(names: Sequence[str], prefix: str = "") -> str:
     return " || ' ' || ".join(f"{prefix}{name}" for name in names)
 
 
-def seal_schema(connection: sqlite3.Connection) -> None:
-    """Write the checksums of the definitions of tables, views and indexes."""
+def make_tables(
+    connection: sqlite3.Connection, definitions: str, keys: Keys, settings: Mapping[str, str]
+) -> None:
+    """Make the tables, views and indexes of a new database, with their checksums, and write its settings."""
+    for statement in definitions.split(";\n"):  # executescript would commit the statements before its own
+        connection.execute(statement)
     rows = connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
     connection.executemany(
         "INSERT INTO checksums VALUES ('schema', ?, ?)", ((row[0], compute_checksum(*row)) for row in rows)
     )
+    seal_rows(connection, keys)
+    connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
 
 
 def seal_results(connection: sqlite3.Connection, pair: int) -> None:

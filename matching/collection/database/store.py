@@ -30,10 +30,10 @@ from matching.output.provenance import Origin, as_text
 from matching.pictures.names import is_file
 
 PAGE = 1000  # pairs read at a time
-MATCHABLE = (
-    "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
-    " WHERE pairs.status = 'pending' AND a.status = 'described' AND b.status = 'described'"
+JOINED = (
+    "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"  # pairs and both pictures
 )
+MATCHABLE = f"{JOINED} WHERE pairs.status = 'pending' AND a.status = 'described' AND b.status = 'described'"
 KEY_OF_SHORTLIST, KEY_OF_MACHINE = "shortlist:", "machine:"
 KEYS = {"settings": ["name"], "images": ["id"], "pairs": ["id"]}  # tables with a checksum for each row
 TABLES = (*checksums.RESULTS, *reversed(KEYS), "checksums")  # no table refers to rows of a later one
@@ -82,12 +82,8 @@ def _begin_anew(connection: Connection, config: MatchConfig) -> None:
     connection.execute("DROP VIEW IF EXISTS results")
     for table in TABLES:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
-    # executescript would commit the statements before its own
-    for statement in files(__package__).joinpath("schema.sql").read_text("utf-8").split(";\n"):
-        connection.execute(statement)
-    checksums.seal_schema(connection)
-    checksums.seal_rows(connection, KEYS)
-    connection.executemany("INSERT INTO settings VALUES (?, ?)", make_settings(config).items())
+    schema = files(__package__).joinpath("schema.sql").read_text("utf-8")
+    checksums.make_tables(connection, schema, KEYS, make_settings(config))
 
 
 class Store:

@@ -86,12 +86,9 @@ def _prepare(connection: Connection, folder: Path, config: MatchConfig, create: 
     if create and _is_empty(connection):
         with transaction(connection):
             if _is_empty(connection):  # no other process was faster
-                for statement in files(__package__).joinpath("store.sql").read_text("utf-8").split(";\n"):
-                    connection.execute(statement)
-                checksums.seal_schema(connection)
-                checksums.seal_rows(connection, KEYS)
+                definitions = files(__package__).joinpath("store.sql").read_text("utf-8")
                 settings = {**_settings(config), "cells": _inverted.make_cells(config).tobytes().hex()}
-                connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
+                checksums.make_tables(connection, definitions, KEYS, settings)
     with transaction(connection, writes=False):
         made_with = dict(connection.execute("SELECT name, value FROM settings"))
         for name, value in _settings(config).items():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from matching._common.optional import import_optional
-from matching.collection.database.store import open_store
+from matching.collection.database.store import JOINED, open_store
 from matching.errors import InputError
 from matching.output.commit import finish_earlier_run
 from matching.output.folders import make_temporary_folder, place_files
@@ -17,8 +17,7 @@ from matching.pictures.names import is_file
 
 TABLES = {  # the tables and the order of their rows
     "images": "SELECT * FROM images ORDER BY id",
-    "pairs": "SELECT pairs.*, a.path AS path0, b.path AS path1 FROM pairs JOIN images AS a ON a.id = image0"
-    " JOIN images AS b ON b.id = image1 ORDER BY pairs.id",
+    "pairs": f"SELECT pairs.*, a.path AS path0, b.path AS path1 FROM {JOINED} ORDER BY pairs.id",
     "objects": "SELECT * FROM objects ORDER BY pair, object",
     "matches": "SELECT * FROM matches ORDER BY pair, candidate",
 }

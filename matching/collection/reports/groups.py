@@ -18,7 +18,7 @@ import shapely
 from shapely import Polygon
 
 from matching._common.components import find_components
-from matching.collection.database.store import Store, open_store, read_transform
+from matching.collection.database.store import JOINED, Store, open_store, read_transform
 from matching.collection.reports.alike import is_alike
 from matching.collection.reports.export import FOREIGN, read_columns
 from matching.collection.reports.originals import Shot, choose_original
@@ -118,8 +118,7 @@ def find_links(store: Store) -> Iterator[Link]:
     """Find the pairs of pictures with objects in common; copies are confirmed by reading the files."""
     rows = store.cursor(
         "SELECT pairs.id, image0, image1, score, n_matches, a.path, b.path,"
-        " a.width, a.height, b.width, b.height FROM pairs"
-        " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
+        f" a.width, a.height, b.width, b.height FROM {JOINED}"
         " WHERE n_objects > 0 AND image0 != image1 ORDER BY pairs.id"
     )
     read = lru_cache(KEPT)(_read)
@@ -168,8 +167,7 @@ def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, st
     Only the pairs of paths in `asked` count, each in ascending order. No file is read.
     """
     rows = store.rows(
-        "SELECT pairs.id, a.path, b.path, a.width, a.height, b.width, b.height FROM pairs"
-        " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
+        f"SELECT pairs.id, a.path, b.path, a.width, a.height, b.width, b.height FROM {JOINED}"
         " WHERE n_objects > 0 AND image0 != image1"
     )
     pairs = [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from matching.collection.database.store import Store, open_store, read_objects
+from matching.collection.database.store import JOINED, Store, open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.plan import Plan
 from matching.collection.reports.groups import find_joined
@@ -134,9 +134,8 @@ def collect_results(
         for candidate in candidates:
             pictures = by_query[candidate.query]
             rows = store.rows(
-                "SELECT pairs.id, pairs.rank, pairs.score, pairs.error, a.width, a.height FROM pairs"
-                " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
-                " WHERE a.path = ? AND b.path = ?",
+                "SELECT pairs.id, pairs.rank, pairs.score, pairs.error, a.width, a.height"
+                f" FROM {JOINED} WHERE a.path = ? AND b.path = ?",
                 (candidate.query, candidate.picture),
             )
             for pair, rank, score, error, width, height in rows:
