@@ -26,6 +26,13 @@ def name_pair_folder(image0: Path, image1: Path) -> str:
     return f"{image0.stem}-{image1.stem}-match"
 
 
+def choose_destination(out: Path | None, name: str, inputs: tuple[str, ...]) -> Path:
+    """Choose the folder of ``--out``, or one with this name that has no results of other inputs."""
+    from matching.output.folders import choose_folder
+
+    return out if out is not None else choose_folder(Path(name), inputs)
+
+
 def check_output(
     folder: Path, arguments: argparse.Namespace, images: Sequence[Path], others: Iterable[str] = ()
 ) -> None:

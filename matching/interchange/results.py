@@ -28,7 +28,7 @@ def write_pair(
     *,
     figure: bool,
     inputs: Sequence[str],
-    others: Mapping[str, Content],
+    others: Mapping[str, Content] = {},
     **options: Any,
 ) -> None:
     """Write the results of a pair as `write_results` does; without pictures, matches.png shows points."""

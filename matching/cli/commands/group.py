@@ -21,7 +21,7 @@ from matching.cli.console import (
     print_short_warnings,
     read_pictures,
 )
-from matching.cli.destination import check_not_over
+from matching.cli.destination import check_not_over, choose_destination
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
 from matching.pictures.names import make_absolute
@@ -97,20 +97,11 @@ class Job:
     """One run of the command."""
 
     file: MatchFile
+    inputs: tuple[str, ...]  # absolute paths of the files that are read
     folder: Path  # of the results
     config: MatchConfig
     arguments: argparse.Namespace
     guard: Guard  # makes a context in which Ctrl-C ends the process at once, and leaves nothing behind
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The absolute paths of the files that are read."""
-        given = (self.file.path, self.file.features, *_image_options(self.arguments))
-        return tuple(make_absolute(path) for path in given if path is not None)
-
-    def tell(self, text: str) -> None:
-        """Print progress."""
-        make_teller(self.arguments)(text)
 
 
 def _run(argv: Sequence[str] | None) -> int:
@@ -127,7 +118,6 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     from matching.config import MatchConfig
     from matching.interchange.files import match_file
     from matching.interchange.masks import check_masks_folder
-    from matching.output.folders import choose_folder
 
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
@@ -145,11 +135,12 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
         clustering=options.make_clustering(arguments, config.clustering),
         objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
     )
-    job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)
-    folder = arguments.out if arguments.out is not None else choose_folder(job.folder, job.inputs)
+    given = (file.path, file.features, *_image_options(arguments))
+    inputs = tuple(make_absolute(path) for path in given if path is not None)
+    folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)
     names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
-    check_not_over(folder, map(Path, job.inputs), names)
-    return replace(job, folder=folder)
+    check_not_over(folder, map(Path, inputs), names)
+    return Job(file, inputs, folder, config, arguments, guard)
 
 
 def _image_options(arguments: argparse.Namespace) -> tuple[Path | None, Path | None, Path | None]:
@@ -170,14 +161,16 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 def _group_one(job: Job) -> int:
     """Group one pair: the only one, or that of the given pictures."""
+    from matching.interchange.results import write_pair
+    from matching.output.words import format_table, hint_at_rejected
+
     paths = (job.arguments.image0, job.arguments.image1)
     with job.guard():
         pictures = None if paths[0] is None else read_pictures(paths)
         key, pair, is_swapped = job.file.pair_of(paths)
         shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
         groups = job.file.groups({key: (pair, result.cluster)}, job.arguments.all_objects)
-    _write_pair(job, job.folder, shown, result, pictures, groups)
-    from matching.output.words import format_table, hint_at_rejected
+    write_pair(job.folder, shown, result, pictures, others=groups, **_output_options(job))
 
     if job.arguments.json:
         print_manifest(job.folder)
@@ -185,9 +178,10 @@ def _group_one(job: Job) -> int:
         print(format_table(result))
         if job.arguments.explain:
             print(result.explain())
+    tell = make_teller(job.arguments)
     for line in hint_at_rejected(result, reword_hint):
-        job.tell(line)
-    job.tell(f"written to {job.folder}")
+        tell(line)
+    tell(f"written to {job.folder}")
     return FOUND if result.objects else NONE_FOUND
 
 
@@ -202,7 +196,7 @@ def _group_many(job: Job) -> int:
     from tqdm import tqdm
 
     from matching.interchange.masks import write_masks
-    from matching.interchange.results import summarise_pair, write_pairs
+    from matching.interchange.results import summarise_pair, write_pair, write_pairs
 
     labels: dict[Any, tuple[PairMatches, Ints]] = {}
     summaries: list[dict[str, Any]] = []
@@ -214,7 +208,7 @@ def _group_many(job: Job) -> int:
             pictures = _find_pictures(job.arguments.images, pair.names)
             shown, result = _group(job, pair, pictures)
         name = _choose_folder_name(pair.names, taken)
-        _write_pair(job, job.folder / name, shown, result, pictures, {})
+        write_pair(job.folder / name, shown, result, pictures, **_output_options(job))
         labels[key] = pair, result.cluster
         summaries.append(summarise_pair(name, pair, result))
     groups = job.file.groups(labels, job.arguments.all_objects)
@@ -228,7 +222,7 @@ def _group_many(job: Job) -> int:
         for found in summaries:
             names = "  ".join(map(make_printable, found["images"]))
             print(f"{len(found['objects']):>7}  {found['kept']:>7}  {found['matches']:>7}  {names}")
-    job.tell(f"written to {job.folder}")
+    make_teller(job.arguments)(f"written to {job.folder}")
     return FOUND if any(pair["objects"] for pair in summaries) else NONE_FOUND
 
 
@@ -278,16 +272,7 @@ def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
     return name
 
 
-def _write_pair(
-    job: Job,
-    folder: Path,
-    pair: PairMatches,
-    result: MatchResult,
-    pictures: list[Picture] | None,
-    groups: dict[str, Any],
-) -> None:
-    from matching.interchange.results import write_pair
-
-    chosen = {name: getattr(job.arguments, name) for name in ("warp", "html", "explain")}
-    chosen |= {"figure": not job.arguments.no_figure, "inputs": job.inputs, "others": groups}
-    write_pair(folder, pair, result, pictures, **chosen)
+def _output_options(job: Job) -> dict[str, Any]:
+    """The files to write for a pair."""
+    options = {name: getattr(job.arguments, name) for name in ("warp", "html", "explain")}
+    return {**options, "figure": not job.arguments.no_figure, "inputs": job.inputs}

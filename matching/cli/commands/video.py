@@ -6,15 +6,13 @@ import argparse
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching.cli.arguments import make_config, refuse
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, print_manifest, print_short_warnings
-from matching.cli.destination import check_not_over, name_pair_folder
+from matching.cli.destination import check_not_over, choose_destination, name_pair_folder
 from matching.cli.exits import FOUND, NONE_FOUND, Guard
-from matching.output.folders import choose_folder
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import make_absolute
 from matching.settings import EVERY
@@ -38,16 +36,16 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str], guard: G
         from matching.video.files import FILES
         from matching.video.search import find_in_video
 
-        folder = _choose_folder(arguments)
-        check_not_over(folder, (thing, video, arguments.mask0), set(FILES))
+        names = make_absolute(thing), make_absolute(video)
+        wanted = arguments.out, name_pair_folder(thing, video), names
+        check_not_over(choose_destination(*wanted), (thing, video, arguments.mask0), FILES)
         every = arguments.every or EVERY.default
         config = make_config(arguments)
         with print_short_warnings(), report_compiling(tell), _show_progress(arguments) as progress:
             result = find_in_video(thing, video, config, every=every, mask=arguments.mask0, progress=progress)
     from matching.video.files import write_video_results
 
-    folder = _choose_folder(arguments)  # again: another run may have taken the first one
-    names = make_absolute(thing), make_absolute(video)
+    folder = choose_destination(*wanted)  # again: another run may have taken the first one
     write_video_results(folder, result, names, sheet=not arguments.no_figure)
     if arguments.json:
         print_manifest(folder)
@@ -100,13 +98,6 @@ def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
 
         bar.set_description(str(arguments.images[1].name), refresh=False)
         yield tell
-
-
-def _choose_folder(arguments: argparse.Namespace) -> Path:
-    if arguments.out is not None:
-        return Path(arguments.out)
-    thing, video = arguments.images
-    return choose_folder(Path(name_pair_folder(thing, video)), (make_absolute(thing), make_absolute(video)))
 
 
 def _check_usage(arguments: argparse.Namespace, rivals: Collection[str]) -> None:
