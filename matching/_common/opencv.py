@@ -15,17 +15,9 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats
 
 VERSION = cv2.__version__
+CPU_FEATURES = cv2.getCPUFeaturesLine()  # the instruction sets for which OpenCV has code
+BUILD = cv2.getBuildInformation()
 Point = Sequence[float] | Array  # (2,) x, y
-
-
-def cpu_features() -> str:
-    """The instruction sets for which OpenCV has code."""
-    return cv2.getCPUFeaturesLine()
-
-
-def build_information() -> str:
-    """A description of how OpenCV was built."""
-    return cv2.getBuildInformation()
 
 
 def set_threads(n: int) -> int:
@@ -239,15 +231,11 @@ def undistort(
     return np.asarray(undo(xy.reshape(-1, 1, 2), matrix, coefficients), np.float64).reshape(-1, 2)
 
 
-def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> Bools:
-    """Fill polygons: polygons (n, k, 2), or (k, 2) -> (h, w) bool."""
+def fill_polygons(shape: tuple[int, ...], polygons: Iterable[Array]) -> Bools:
+    """Fill polygons (k, 2) -> (h, w) bool."""
     image = np.zeros(shape, np.uint8)
-    if isinstance(polygons, np.ndarray):
-        corners: Iterable[Array] = np.rint(polygons).astype(np.int32)
-    else:
-        corners = [np.rint(polygon).astype(np.int32) for polygon in polygons]
-    for polygon in corners:
-        cv2.fillPoly(image, [polygon], 1)
+    for polygon in polygons:
+        cv2.fillPoly(image, [np.rint(polygon).astype(np.int32)], 1)
     return image.astype(bool)
 
 

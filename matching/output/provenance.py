@@ -63,8 +63,8 @@ def programs() -> dict[str, str]:
 @cache
 def machine() -> str:
     """Name the kind of processor, as OpenCV detects it, and the build of OpenCV."""
-    build = hashlib.sha256(opencv.build_information().encode()).hexdigest()[:12]
-    return f"{platform.machine()}, {opencv.cpu_features()}, OpenCV build {build}"
+    build = hashlib.sha256(opencv.BUILD.encode()).hexdigest()[:12]
+    return f"{platform.machine()}, {opencv.CPU_FEATURES}, OpenCV build {build}"
 
 
 def origin() -> Origin:

@@ -175,8 +175,9 @@ def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | N
     with _damage(name):
         layout, orientation = tiff.read_layout(tags), _orientation(image)  # first: Pillow turns on loading
     if encoded is not None and not (layout.is_plain or _is_simple_grey(image, layout)):
-        with _damage(name), _open_encoded(encoded) as file:
-            bands = tiff.read_bands(tiff.open_page(file), layout)
+        opened = BytesIO(encoded) if isinstance(encoded, bytes) else encoded.open("rb")
+        with _damage(name), opened:
+            bands = tiff.read_bands(tiff.open_page(opened), layout)
         return _turned(bands, orientation), orientation
     with _damage(name):
         array = _array(image)
@@ -198,10 +199,6 @@ def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
 def _turned(array: Array, orientation: int) -> Array:
     turn = TURNS.get(orientation)
     return np.ascontiguousarray(turn(array) if turn else array)
-
-
-def _open_encoded(encoded: Path | bytes) -> BinaryIO:
-    return BytesIO(encoded) if isinstance(encoded, bytes) else encoded.open("rb")
 
 
 def _read_encoded(image: Image.Image) -> bytes | None:
@@ -255,13 +252,12 @@ def _orientation(image: Image.Image) -> int:
 def _is_deep_colour(image: Image.Image) -> bool:
     """Whether Pillow would cut 16-bit colours to their upper 8 bits, which makes dark pictures black."""
     tiles = getattr(image, "tile", ())  # empty once Pillow has loaded the pixels
-    return image.mode in ("RGB", "RGBA", "LA") and any(_is_deep(tile[0], tile[3]) for tile in tiles)
-
-
-def _is_deep(codec: str, arguments: Any) -> bool:
-    if codec.startswith("ppm"):  # (mode, largest value)
-        return bool(arguments[1] > 255)
-    return ";16" in str(arguments)
+    return image.mode in ("RGB", "RGBA", "LA") and any(
+        arguments[1] > 255
+        if codec.startswith("ppm")
+        else ";16" in str(arguments)  # PPM: the largest value
+        for codec, _, _, arguments in tiles
+    )
 
 
 def _unusual(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:

@@ -87,10 +87,6 @@ class WorkingImage:
     mask: Array | None  # (h, w) bool, where features may lie; None for everywhere
     step: Array  # (2,) float64, pixels of the picture per working pixel, in x and y
 
-    def to_picture(self, xy: Array) -> Floats:
-        """Convert working pixels to pixels of the picture: xy (n, 2) -> (n, 2)."""
-        return to_picture(xy, self.step)
-
 
 def to_picture(xy: Array, step: Array) -> Floats:
     """Convert working pixels (n, 2) to picture pixels by step (2,); (0, 0) is the first centre in both."""

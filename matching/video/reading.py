@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -38,22 +38,17 @@ class Frame:
 class Video:
     """An open video, and what is known about it."""
 
-    path: Path
-    width: int  # of its frames as shown, pixels
-    height: int
+    reader: VideoReader
     n_frames: int = 0  # frames read so far
     seconds: float = 0.0  # time of the last frame read
-    claimed: int = 0  # frames according to the file's header; 0 if it doesn't say
-    reader: VideoReader | None = field(default=None, repr=False)
 
     @property
     def ends_early(self) -> bool:
         """Whether at least a tenth of the frames that the header declares can't be read."""
-        return self.n_frames < 0.9 * self.claimed
+        return self.n_frames < 0.9 * self.reader.n_frames
 
     def frames(self, every: float) -> Iterator[Frame]:
         """Read on, yielding the first frame in each interval of `every` seconds."""
-        assert self.reader is not None
         due, last = -np.inf, -np.inf
         while (seconds := self.reader.skip()) is not None:
             if seconds <= last:  # the file has no times, or wrong times
@@ -84,7 +79,7 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
                 f"{path}: a frame may have at most {MAX_PIXELS // 10**6} megapixels;"
                 f" the frames of this video have {reader.width * reader.height / 1e6:.1f}"
             )
-        yield Video(path, reader.width, reader.height, claimed=reader.n_frames, reader=reader)
+        yield Video(reader)
     finally:
         reader.close()
 

@@ -183,7 +183,8 @@ def find_in_video(
     search = Search(picture, config)
     gathered, n_looked_at, n_seen = _Gathered(GAP * every), 0, 0
     with open_video(video) as opened:
-        length = opened.claimed / opened.reader.rate if opened.reader and opened.reader.rate else 0.0
+        reader = opened.reader
+        length = reader.n_frames / reader.rate if reader.rate else 0.0
         for frame in opened.frames(every):
             result = search.match(make_picture(frame.rgb))
             n_looked_at += 1
@@ -195,7 +196,7 @@ def find_in_video(
     if not n_looked_at:
         raise InputError(f"{Path(video)}: damaged video: no frame of it can be decoded")
     return VideoResult(
-        gathered.finish(), (picture.width, picture.height), (opened.width, opened.height),
+        gathered.finish(), (picture.width, picture.height), (reader.width, reader.height),
         len(search.described.features), opened.n_frames, opened.seconds, n_looked_at, every,
         opened.ends_early, config,
     )  # fmt: skip

@@ -1,7 +1,5 @@
 """The contact sheet of a video: the best frame of each appearance, with outlines and times."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from matching._common import opencv
@@ -13,7 +11,8 @@ from matching.video.search import WIDTH, Appearance, VideoResult
 
 def draw_contact_sheet(result: VideoResult) -> Bytes:
     """Draw the contact sheet of a video that shows the thing -> (h, w, 3) uint8."""
-    chosen = _choose(result.appearances)
+    best = sorted(result.appearances, key=lambda found: -found.best.score)[:MOST]
+    chosen = sorted(best, key=lambda found: found.begin)
     return lay_out_sheet([_draw(found, result) for found in chosen], [_caption(found) for found in chosen])
 
 
@@ -24,11 +23,6 @@ def format_time(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     text = f"{rest // 10:02d}.{rest % 10}"
     return f"{hours}:{minutes:02d}:{text}" if hours else f"{minutes}:{text}"
-
-
-def _choose(appearances: Sequence[Appearance]) -> list[Appearance]:
-    best = sorted(appearances, key=lambda found: -found.best.score)[:MOST]
-    return sorted(best, key=lambda found: found.begin)
 
 
 def _draw(appearance: Appearance, result: VideoResult) -> Bytes:
