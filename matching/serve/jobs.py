@@ -25,7 +25,7 @@ FILES = (
     *("labels-coco.json", "labels-yolo.zip", "labels-labelme.json", "labels-voc.xml", "labels.csv"),
     *("matches.csv", "database.db"),
 )
-RETRY = 5  # seconds after which a refused client may ask again
+LATER = {"Retry-After": "5"}  # seconds after which a refused client may ask again
 SWEEP = 5.0  # seconds between checks for old results
 STARTS = 5  # attempts to start a process for a match
 PAUSE = 1.0  # seconds before something that failed is retried
@@ -43,9 +43,7 @@ class Job:
     upload: Upload = field(default_factory=Upload)
     stage: tuple[str, int, int] = ("read", 0, 1)  # name of the stage, how many have ended, how many there are
     settings: dict[str, Any] = field(default_factory=dict)  # of the match, by their names in MatchConfig
-    told: str | None = None  # a few words about what was found
-    lines: list[str] = field(default_factory=list)  # more about what was found
-    look_harder: bool = False  # whether simulated views may find more
+    answer: dict[str, Any] = field(default_factory=dict)  # what was found, as `match_uploads` says
     error: str | None = None  # why it failed
     ended: float | None = None  # time.monotonic() when it was done or failed
     files: list[str] = field(default_factory=list)  # names of its results
@@ -99,7 +97,7 @@ class Jobs:
         waiting = self._count("waiting")
         if waiting >= self.limits.queue or not self._has_room_for_upload():
             reason = f"the server is busy: {waiting} matches are already waiting; try again in a few seconds"
-            raise Refusal(503, reason, _later())
+            raise Refusal(503, reason, LATER)
         number = secrets.token_urlsafe(16)
         try:
             job = self._jobs[number] = Job(number, self._existing_root() / number)
@@ -120,7 +118,7 @@ class Jobs:
             self._trouble = None
         except NotStarted as error:
             self._trouble = str(error)
-            raise Refusal(503, f"no process can be started ({error}); try again", _later()) from None
+            raise Refusal(503, f"no process can be started ({error}); try again", LATER) from None
         except TimeoutError:
             raise Refusal(415, f"{name}: its header takes too long to read") from None
         except (Died, Failed):
@@ -165,8 +163,7 @@ class Jobs:
         if job.state == "running":
             return {**status, **dict(zip(("stage", "done", "of"), job.stage, strict=True))}
         if job.state == "done":
-            told = {"told": job.told, "lines": job.lines, "look_harder": job.look_harder}
-            return {**status, **told, "files": job.files}
+            return {**status, **job.answer, "files": job.files}
         return {**status, "error": job.error}
 
     def health(self) -> dict[str, Any]:
@@ -244,8 +241,8 @@ class Jobs:
         try:
             request = {"folder": str(job.folder), "names": job.names, "settings": job.settings}
             answer = await self._ask(worker, request, note)
-            job.told, job.error = answer["told"], answer["error"]
-            job.lines, job.look_harder = answer["lines"], answer["look_harder"]
+            job.error = answer.pop("error")
+            job.answer = answer
         except NotStarted as error:
             job.error = f"no process can be started for the match ({error}); try again later"
         except TimeoutError:
@@ -277,9 +274,9 @@ class Jobs:
 
     def _end(self, job: Job) -> None:
         """End a job that is done or has failed, and keep only its results."""
-        job.ended = time.monotonic()
+        job.ended, is_done = time.monotonic(), job.answer.get("told") is not None
         try:
-            if job.told is None:
+            if not is_done:
                 self._remove(job.folder)
                 return
             for path in job.folder.iterdir():
@@ -291,7 +288,7 @@ class Jobs:
             job.error = f"the results are lost ({getattr(error, 'strerror', None) or error})"
             self._left.add(job.folder)
         finally:
-            if job.told is None and job.error is None:
+            if not is_done and job.error is None:
                 job.error = "the match was stopped"
             job.state = "done" if job.error is None else "failed"
             self._forget_old()
@@ -317,7 +314,3 @@ class Jobs:
                 for folder in tuple(self._left):
                     self._remove(folder)
                 self._keep_working()
-
-
-def _later() -> dict[str, str]:
-    return {"Retry-After": str(RETRY)}

@@ -64,7 +64,7 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those about large pictures, which are refused below
-            width, height = _heic_size(path) or _size(path, readable_formats())
+            width, height = _read_size(path)
             size = width * height
     except MemoryError:
         raise
@@ -79,24 +79,20 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
     return (413, f"{name}: {rule}; this one has {size / 1e6:.1f}") if size > pixels else None
 
 
-def _size(path: str, formats: tuple[str, ...]) -> tuple[int, int]:
+def _read_size(path: str) -> tuple[int, int]:
     from PIL import Image
 
-    with Image.open(path, formats=formats) as image:
-        return image.size
-
-
-def _heic_size(path: str) -> tuple[int, int] | None:
-    from matching.pictures.formats import HEIF, reads_heic
+    from matching.pictures.formats import HEIF, readable_formats, reads_heic
 
     with open(path, "rb") as file:  # noqa: PTH123
         is_heic = HEIF.match(file.read(16))
-    if not is_heic or not reads_heic():
-        return None
-    import pillow_heif
+    if is_heic and reads_heic():
+        import pillow_heif
 
-    width, height = pillow_heif.open_heif(path).size
-    return int(width), int(height)
+        width, height = pillow_heif.open_heif(path).size
+        return int(width), int(height)
+    with Image.open(path, formats=readable_formats()) as image:
+        return image.size
 
 
 def _check_role() -> Callable[..., tuple[int, str] | None]:

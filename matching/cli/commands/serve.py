@@ -4,6 +4,7 @@ import argparse
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, cast
 
@@ -26,14 +27,13 @@ GRACE_SECONDS = 6  # after this time, the server ends in any case; connections a
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server until it is interrupted."""
-    return exit_status("gdl-match serve", lambda: _until_interrupted(argv))
+    return exit_status("gdl-match serve", lambda: _serve(argv))
 
 
-def _until_interrupted(argv: Sequence[str] | None) -> int:
-    try:
-        return _serve(make_parser().parse_args(argv))
-    except KeyboardInterrupt:
-        return 0
+def _serve(argv: Sequence[str] | None) -> int:
+    with suppress(KeyboardInterrupt):
+        _run_server(make_parser().parse_args(argv))
+    return 0
 
 
 def make_parser() -> LineParser:
@@ -54,7 +54,7 @@ def make_parser() -> LineParser:
     return parser
 
 
-def _serve(arguments: argparse.Namespace) -> int:
+def _run_server(arguments: argparse.Namespace) -> None:
     for name in ("fastapi", "uvicorn", "python_multipart"):
         import_optional(name, "the page needs FastAPI", "serve")
     import uvicorn
@@ -88,7 +88,6 @@ def _serve(arguments: argparse.Namespace) -> int:
     host, port = listening.getsockname()[:2]
     print(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)", flush=True)
     uvicorn.Server(config).run([listening])
-    return 0
 
 
 def _connections() -> int:
