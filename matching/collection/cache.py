@@ -9,7 +9,6 @@ the least recently used entries are removed.
 
 import hashlib
 import os
-import time
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ from matching._common.types import Array
 from matching.config import MatchConfig
 from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import Features
+from matching.output.commit import remove_abandoned
 from matching.output.provenance import as_text, machine, programs
 from matching.pipelines.description import DescribedPicture
 
@@ -100,7 +100,7 @@ class FeatureCache:
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
-                self._remove_abandoned()
+                remove_abandoned(self._unfinished.glob("*.part"), ABANDONED)
             _left[self] = _left.get(self, 0) - size
             if _left[self] < 0:
                 self._make_room()
@@ -130,12 +130,6 @@ class FeatureCache:
             with suppress(OSError):  # another process removed it, or another user owns it
                 status = path.stat()
                 yield status.st_mtime_ns, status.st_size, path
-
-    def _remove_abandoned(self) -> None:
-        for path in self._unfinished.glob("*.part"):
-            with suppress(OSError):
-                if path.stat().st_mtime < time.time() - ABANDONED:
-                    path.unlink(missing_ok=True)
 
 
 def _arrays(entry: DescribedPicture) -> dict[str, Array]:

@@ -85,17 +85,16 @@ def _is_named(path: Path, name: str) -> bool:
 
 def match_file(path: str | Path, features: str | Path | None = None) -> MatchFile:
     """Find a file of matches and its kind."""
-    for name in (path, features):
-        if name is not None:
-            check_name(name)
-    path, features = Path(path), None if features is None else Path(features)
-    for given in (path, features):
-        if given is not None and not exists(given):
+    for name in [path] if features is None else [path, features]:
+        check_name(name)
+        given = Path(name)
+        if not exists(given):
             raise InputError(f"{given}: no such file")
-        if given is not None and is_folder(given):
+        if is_folder(given):
             raise InputError(f"{given}: is a folder, not a file of matches")
-        if given is not None and not is_file(given):
+        if not is_file(given):
             raise InputError(f"{given}: is a pipe or device, not a file of matches")
+    path, features = Path(path), None if features is None else Path(features)
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise InputError(f"{path}: the name of a file of matches must end in one of {', '.join(KINDS)}")

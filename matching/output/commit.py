@@ -49,15 +49,22 @@ def finish_earlier_run(folder: Path) -> None:
     all_decided: list[Path] = []
     with suppress(OSError):  # a folder that can't be listed holds nothing to finish
         all_decided = sorted(folder.glob(f".*{DECIDED}"))
-        for part in folder.glob(f".*{PART}"):
-            if len(part.stem) == 33 and part.stat().st_mtime < time.time() - ABANDONED:  # a dot and 32 digits
-                shutil.rmtree(part, ignore_errors=True)
+        parts = (part for part in folder.glob(f".*{PART}") if len(part.stem) == 33)  # a dot and 32 digits
+        remove_abandoned(parts, ABANDONED)
     try:
         for decided in all_decided:
             _move(decided)
             shutil.rmtree(decided, ignore_errors=True)
     except OSError as error:
         raise InputError(f"{folder}: an earlier run can't be finished ({error.strerror or error})") from None
+
+
+def remove_abandoned(paths: Iterable[Path], seconds: float) -> None:
+    """Remove those files and folders that have not changed for so long, if they can be removed."""
+    for path in paths:
+        with suppress(OSError):  # another process removed it, or another user owns it
+            if path.stat().st_mtime < time.time() - seconds:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
 def compute_digest(path: str | Path) -> str | None:

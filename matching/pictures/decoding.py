@@ -253,9 +253,7 @@ def _is_deep_colour(image: Image.Image) -> bool:
     """Whether Pillow would cut 16-bit colours to their upper 8 bits, which makes dark pictures black."""
     tiles = getattr(image, "tile", ())  # empty once Pillow has loaded the pixels
     return image.mode in ("RGB", "RGBA", "LA") and any(
-        arguments[1] > 255
-        if codec.startswith("ppm")
-        else ";16" in str(arguments)  # PPM: the largest value
+        arguments[1] > 255 if codec.startswith("ppm") else ";16" in str(arguments)  # PPM: the largest value
         for codec, _, _, arguments in tiles
     )
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -32,7 +31,7 @@ from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.commit import compute_digest
+from matching.output.commit import compute_digest, remove_abandoned
 from matching.output.provenance import STAGES
 from matching.pictures.names import is_file
 
@@ -277,10 +276,7 @@ class KeptIndex:
                 ).rowcount
                 self._db.executemany("DELETE FROM segments WHERE name = ?", broken)
         known = {name for (name,) in self.rows("SELECT name FROM segments")}
-        for path in self.folder.glob("*.seg"):
-            with suppress(OSError):
-                if path.name not in known and path.stat().st_mtime < time.time() - ABANDONED:
-                    path.unlink()
+        remove_abandoned((p for p in self.folder.glob("*.seg") if p.name not in known), ABANDONED)
         return max(lost, 0)
 
     def _damaged(self, check: bool = False) -> Iterator[str]:

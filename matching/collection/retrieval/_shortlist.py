@@ -5,9 +5,8 @@ A small gallery is searched without faiss; the shards of a large one are files i
 
 import hashlib
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,6 +15,7 @@ from matching.collection.backends import Working
 from matching.collection.retrieval import _shards
 from matching.collection.retrieval._shards import Shard, rank_pictures, split_in_batches
 from matching.collection.work import Source
+from matching.output.commit import remove_abandoned
 
 LARGEST_EXACT = 2000  # the most pictures of a gallery that is searched without faiss
 SHARDS, SMALLEST, LARGEST = 4, 64, 2048  # shards of a small gallery; bounds of their pictures (52 kB each)
@@ -55,10 +55,7 @@ def _make_shards(
 ) -> Iterator[list[Shard]]:
     """Shards with these pictures; their files are in a new folder, on a disk that the workers may share."""
     parent = cache / "shards"
-    for old in parent.glob("*"):
-        with suppress(OSError):
-            if old.stat().st_mtime < time.time() - ABANDONED:
-                shutil.rmtree(old)
+    remove_abandoned(parent.glob("*"), ABANDONED)
     folder = parent / uuid4().hex
     try:
         if in_files := n > LARGEST_EXACT:
