@@ -4,7 +4,7 @@ import csv
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -75,16 +75,18 @@ def plan_list(path: str | Path) -> Plan:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a UTF-8 text"
         raise InputError(f"{path}: the list of pairs can't be read ({reason})") from None
-    named = []
+    rows: dict[str, int] = {}  # in the order in which the paths first occur
+    pairs: dict[tuple[int, int], None] = {}
     for number, line in enumerate(lines, 1):
         if line.strip(BLANKS) and not line.lstrip(BLANKS).startswith("#"):
             names = _names(line)
             if len(names) != 2:
                 raise InputError(f"{path}: line {number} must name two pictures, got {len(names)}")
-            named.append((_located(names[0], path.parent), _located(names[1], path.parent)))
-    if not named:
+            both = [_located(name, path.parent) for name in names]
+            pairs[rows.setdefault(both[0], len(rows)), rows.setdefault(both[1], len(rows))] = None
+    if not pairs:
         raise InputError(f"{path}: the list has no pairs")
-    return _plan(named)
+    return Plan(tuple(rows), tuple(pairs))
 
 
 def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
@@ -191,12 +193,3 @@ def _located(name: str, folder: Path) -> str:
 
 def _absolute(path: str | Path) -> str:
     return make_absolute(path).encode("utf-8", "backslashreplace").decode()  # so that a database can hold it
-
-
-def _plan(named: Iterable[tuple[str, str]]) -> Plan:
-    """The plan of pairs of paths, with rows in the order in which the paths first occur."""
-    rows: dict[str, int] = {}
-    pairs: dict[tuple[int, int], None] = {}
-    for path0, path1 in named:
-        pairs[rows.setdefault(path0, len(rows)), rows.setdefault(path1, len(rows))] = None
-    return Plan(tuple(rows), tuple(pairs))

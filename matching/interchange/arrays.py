@@ -4,7 +4,6 @@ Nothing is imported from OpenCV: a `DMatch` is recognised by its attributes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -153,15 +152,12 @@ def _read_points(found: Mapping[str, Any]) -> PairMatches:
             f"{names[0]} and {names[1]} must be matched row by row, got {len(xy0)} and {len(xy1)} points"
             " and no `matches`"
         )
-    pair = PairMatches(xy0, xy1, score=_score(found, slice(None), len(xy0)), sizes=_sizes(found))
     given = [k for k in range(2) if found.get(f"frames{k}") is not None]
     if len(given) == 1:
         raise InputError(f"frames{1 - given[0]}: must be given if frames{given[0]} is")
-    if given:
-        frames = [_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in range(2)]
-        frames0, frames1 = drop_useless_frames(*frames)
-        return replace(pair, frames0=frames0, frames1=frames1)
-    return pair
+    frames = [_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in given]
+    useful = drop_useless_frames(*frames) if given else (None, None)
+    return PairMatches(xy0, xy1, *useful, _score(found, slice(None), len(xy0)), _sizes(found))
 
 
 def _sizes(found: Mapping[str, Any]) -> Sizes | None:

@@ -136,8 +136,9 @@ def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[St
 def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] | None) -> StoredPair:
     can_be_dense = {"keypoints0", "keypoints1"} <= set(item)
     known = {} if names is None else names
-    splits = [_part(group, group.rindex("/"))] if "/" in group else []
-    splits += [_part(group, i) for i, letter in enumerate(group) if letter == "_"]
+    separators = [group.rindex("/")] if "/" in group else []
+    separators += [i for i, letter in enumerate(group) if letter == "_"]
+    splits = [(group[:i], group[i + 1 :]) for i in separators]
     pair = next((s for s in splits if all(name in known for name in s)), None)
     if pair is not None and "matches0" in item:
         name0, name1 = (_only(path, known[name], name) for name in pair)
@@ -150,11 +151,6 @@ def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] 
         )
     missing = [name for name in splits[0] if name not in known] if splits else [group]
     raise InputError(f"{path}: {group}: the features hold no keypoints of {missing[0]}")
-
-
-def _part(text: str, i: int) -> tuple[str, str]:
-    """The parts of a text before and after a separator."""
-    return text[:i], text[i + 1 :]
 
 
 def _only(path: Path, names: list[str], name: str) -> str:

@@ -129,7 +129,9 @@ def write_files(
             for name, content in files:
                 digests[name] = _write(part / name, content)
             (part / MANIFEST).write_bytes(manifest(digests))
-            _move(part, folder, {*digests, MANIFEST})
+            names = {*digests, MANIFEST}
+            check_replaceable(folder, names)
+            place_files(part, folder, names, find_own_files(folder) - names)
     except OSError as error:
         place = error.filename2 or error.filename or folder
         place = folder / Path(place).name if Path(place).name in {*digests, MANIFEST} else folder
@@ -142,11 +144,6 @@ def _write(path: Path, content: Content) -> str | None:
         return compute_digest(path)
     path.write_bytes(content)
     return hashlib.sha256(content).hexdigest()
-
-
-def _move(part: Path, folder: Path, names: set[str]) -> None:
-    check_replaceable(folder, names)
-    place_files(part, folder, names, find_own_files(folder) - names)
 
 
 def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable[str] = ()) -> None:

@@ -142,7 +142,8 @@ class _Search:
 
         try:
             with self.guard():
-                folder = self._folder(path)
+                inputs = make_absolute(self.thing), make_absolute(path)
+                folder = choose_folder(self.base / name_pair_folder(self.thing, path), inputs)
                 check_output(folder, self.arguments, (self.thing, path))
                 (picture,) = read_pictures([path])
                 with print_short_warnings(), report_compiling(self.tell):
@@ -152,7 +153,6 @@ class _Search:
                 from matching.output.exchange import check_formats
 
                 check_formats(options["exports"], (self.picture, picture))
-            inputs = make_absolute(self.thing), make_absolute(path)
             write_results(folder, (self.picture, picture), result, inputs=inputs, **options)
         except InputError as error:
             return Outcome(path, error=str(error))
@@ -165,10 +165,6 @@ class _Search:
 
         report = quote((folder.relative_to(self.base) / "matches.html").as_posix())
         return make_shot(path.name, report, picture, result)
-
-    def _folder(self, path: Path) -> Path:
-        inputs = make_absolute(self.thing), make_absolute(path)
-        return choose_folder(self.base / name_pair_folder(self.thing, path), inputs)
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:

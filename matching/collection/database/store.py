@@ -102,7 +102,7 @@ class Store:
 
     def settings(self) -> dict[str, str]:
         """Read the settings with which the database was made."""
-        return dict(self.rows("SELECT name, value FROM settings"))
+        return dict(self.rows(SETTINGS))
 
     def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Make a cursor over a query, with the columns in its `description`; it gives the rows one by one."""

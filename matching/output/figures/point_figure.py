@@ -9,6 +9,7 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching.output.figures.drawing import colour
+from matching.output.words import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,12 +68,12 @@ def _draw_panel(axes: Axes, xy: Floats, result: Matches) -> None:
     outliers = result.cluster < 0
     area = float(np.clip(12_000 / max(len(xy), 1), 3, 30))  # area of a marker, points squared
     if outliers.any():
-        told = _describe("outliers", int(outliers.sum()))
+        told = f"outliers: {count(int(outliers.sum()), 'match', 'matches')}"
         axes.scatter(xy[outliers, 0], xy[outliers, 1], s=area / 2, c=OUTLIER, marker="o", lw=0, label=told)
     for found in result.objects:
         own = xy[result.cluster == found.id]
         marker, tint = MARKERS[found.id % len(MARKERS)], np.array(colour(found.id)) / 255
-        label = _describe(f"object {found.id}", len(own)) if found.id < LISTED else None
+        label = f"object {found.id}: {count(len(own), 'match', 'matches')}" if found.id < LISTED else None
         axes.scatter(
             own[:, 0], own[:, 1], s=area, color=tint, marker=marker, lw=0.4, ec="#303030", label=label
         )
@@ -80,10 +81,6 @@ def _draw_panel(axes: Axes, xy: Floats, result: Matches) -> None:
         middle = np.median(xy[result.cluster == found.id], axis=0)
         box = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": "#303030", "lw": 0.6, "alpha": 0.85}
         axes.annotate(str(found.id), middle, ha="center", va="center", fontsize="small", bbox=box)
-
-
-def _describe(name: str, n: int) -> str:
-    return f"{name}: {n} match{'es' if n != 1 else ''}"
 
 
 def _limits(xy: Floats, size: tuple[int, int] | None) -> tuple[float, float, float, float]:
