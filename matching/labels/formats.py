@@ -23,12 +23,11 @@ from matching.output.json_text import json_text
 
 LABELME = "5.5.0"  # the version of LabelMe whose format is written
 Files = Iterator[tuple[str, bytes]]
-Tracks = Sequence[Sequence[int | None]]
+Pictures = Sequence[LabelledPicture]
+Tracks = Sequence[Sequence[int | None]]  # of each place of each picture
 
 
-def write_coco(
-    pictures: Sequence[LabelledPicture], classes: Sequence[str], tracks: Tracks, folder: str
-) -> Files:
+def write_coco(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
     """Write labels as COCO does: annotations.json, whose `info` also names the folder of the pictures."""
     annotations: list[dict[str, object]] = []
     for number, (picture, own) in enumerate(zip(pictures, tracks, strict=True), 1):
@@ -60,7 +59,7 @@ def write_coco(
     yield "annotations.json", _dump(told)
 
 
-def write_yolo(pictures: Sequence[LabelledPicture], classes: Sequence[str], folder: str) -> Files:
+def write_yolo(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
     """Write boxes as YOLO does: a file for each picture in the folder labels, and data.yaml."""
     for picture in pictures:
         size = np.array([picture.width, picture.height])
@@ -75,7 +74,7 @@ def write_yolo(pictures: Sequence[LabelledPicture], classes: Sequence[str], fold
     yield "data.yaml", "".join(lines).encode("utf-8", "backslashreplace")
 
 
-def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: str, out: str) -> Files:
+def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
     """Write polygons as LabelMe does: a file for each picture."""
     for picture, own in zip(pictures, tracks, strict=True):
         shapes = [
@@ -84,8 +83,8 @@ def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: s
             for place, track in zip(picture.places, own, strict=True)
         ]
         name = f"{_stem(picture)}.json"
-        start = os.path.dirname(os.path.join(out, name))  # noqa: PTH118, PTH120
-        path = os.path.relpath(os.path.join(folder, picture.name), start)  # noqa: PTH118
+        start = os.path.dirname(os.path.join(os.sep, out, name))  # noqa: PTH118, PTH120
+        path = os.path.relpath(os.path.join(os.sep, folder, picture.name), start)  # noqa: PTH118
         told: dict[str, object] = {
             "version": LABELME,
             "flags": {},
@@ -96,7 +95,7 @@ def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: s
         yield name, _dump(told)
 
 
-def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:
+def write_voc(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
     """Write boxes as Pascal VOC does: a file for each picture in the folder Annotations."""
     for picture in pictures:
         root = ElementTree.Element("annotation")
@@ -121,7 +120,7 @@ def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:
         yield f"Annotations/{_stem(picture)}.xml", text.encode("utf-8", "backslashreplace")
 
 
-def write_csv(pictures: Sequence[LabelledPicture], tracks: Tracks) -> Files:
+def write_csv(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
     """Write a table, labels.csv: a row for each label, and one for each picture without labels."""
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
@@ -135,6 +134,15 @@ def write_csv(pictures: Sequence[LabelledPicture], tracks: Tracks) -> Files:
         if not picture.places:
             table.writerow((picture.name, *[""] * 9))
     yield "labels.csv", buffer.getvalue().encode("utf-8", "backslashreplace")
+
+
+WRITERS = {
+    "coco": write_coco,
+    "yolo": write_yolo,
+    "labelme": write_labelme,
+    "voc": write_voc,
+    "csv": write_csv,
+}
 
 
 def find_twins(names: Iterable[str]) -> tuple[str, str] | None:

@@ -1,6 +1,6 @@
 """Labels of one result as files: the places where a picture shows things of another picture."""
 
-from matching.labels import formats
+from matching.labels.formats import WRITERS
 from matching.labels.places import Place, choose_places, find_places
 from matching.labels.record import LabelledPicture
 from matching.matches import Matches
@@ -39,15 +39,8 @@ def encode_labels(picture: LabelledPicture) -> dict[str, bytes]:
     """Encode labels in all formats: contents by file name; equal labels give equal bytes."""
     pictures, classes = [picture], sorted({place.name for place in picture.places})
     tracks = [[None] * len(picture.places)]
-    made = {
-        "coco": formats.write_coco(pictures, classes, tracks, "."),
-        "yolo": formats.write_yolo(pictures, classes, "."),
-        "labelme": formats.write_labelme(pictures, tracks, "/", "/"),
-        "voc": formats.write_voc(pictures, ""),
-        "csv": formats.write_csv(pictures, tracks),
-    }
-    encoded = {FILES[form]: dict(files) for form, files in made.items()}
-    return {
-        name: encode_zip(files) if len(files) > 1 else next(iter(files.values()))
-        for name, files in encoded.items()
-    }
+    encoded: dict[str, bytes] = {}
+    for form, name in FILES.items():
+        files = dict(WRITERS[form](pictures, classes, tracks, ".", "."))
+        encoded[name] = encode_zip(files) if len(files) > 1 else next(iter(files.values()))
+    return encoded

@@ -53,7 +53,12 @@ class Labels:
 
     def write(self, form: str) -> list[str]:
         """Write the labels in a format."""
-        files = dict(self._encode(form))
+        pictures = self.pictures
+        tracks: formats.Tracks = [[None] * len(picture.places) for picture in pictures]
+        if self.has_tracks:
+            tracks = number_tracks([picture.places for picture in pictures])
+        folder, out = make_absolute(self.folder), make_absolute(self.out)
+        files = dict(formats.WRITERS[form](pictures, self.classes, tracks, folder, out))
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         changed = {name: content for name, content in files.items() if self._is_due(name, digests[name])}
         if changed:
@@ -74,20 +79,6 @@ class Labels:
                 " choose another --out, or remove it"
             )
         return there != digest
-
-    def _encode(self, form: str) -> formats.Files:
-        pictures = self.pictures
-        tracks: formats.Tracks = [[None] * len(picture.places) for picture in pictures]
-        if self.has_tracks:
-            tracks = number_tracks([picture.places for picture in pictures])
-        folder, out = make_absolute(self.folder), make_absolute(self.out)
-        return {
-            "coco": lambda: formats.write_coco(pictures, self.classes, tracks, folder),
-            "yolo": lambda: formats.write_yolo(pictures, self.classes, folder),
-            "labelme": lambda: formats.write_labelme(pictures, tracks, folder, out),
-            "voc": lambda: formats.write_voc(pictures, folder),
-            "csv": lambda: formats.write_csv(pictures, tracks),
-        }[form]()
 
 
 def label_pictures(
