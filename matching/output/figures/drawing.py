@@ -10,8 +10,7 @@ from matching._common import opencv
 from matching._common.types import Array, Bytes, Floats, Ints
 from matching.matches import Matches
 from matching.objects.description import MatchedObject
-from matching.output.figures.labels import place_labels
-from matching.output.figures.lettering import add_caption, draw_label, label_size
+from matching.output.figures.lettering import add_caption, draw_label, label_size, place_labels
 from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
 from matching.pictures.images import Picture
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from matching.output.figures.labels import place_labels
+from matching.output.figures.lettering import place_labels
 
 LOW, HIGH = (0, 0), (400, 300)
 
