@@ -48,14 +48,15 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
     (rgb0, zoom0), (rgb1, zoom1) = (reduce(p.displayed, factor) for p in (picture0, picture1))
     shift = np.array([rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1]), 0])
-    drawn = zoom(result.xy0, zoom0), zoom(result.xy1, zoom1) + shift
-    outlines = (
-        [(found.id, zoom(found.outline0, zoom0)) for found in result.objects],
-        [(found.id, zoom(found.outline1, zoom1) + shift) for found in result.objects],
-    )
+
+    def place(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
+        return zoom(xy0, zoom0), zoom(xy1, zoom1) + shift
+
+    drawn = place(result.xy0, result.xy1)
+    outlines = [(found.id, place(found.outline0, found.outline1)) for found in result.objects]
     framed = [(found.id, choose_frame(found)) for found in result.objects]
     frames = [(number, zoom(frame, zoom1)) for number, frame in framed if frame is not None]
-    bright = [o for _, o in outlines[0]], [*(o - shift for _, o in outlines[1]), *(f for _, f in frames)]
+    bright = [o for _, (o, _) in outlines], [*(o - shift for _, (_, o) in outlines), *(f for _, f in frames)]
     canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
     # sizes are for a picture of 960 pixels
     unit = max(max(rgb0.shape[:2]), max(rgb1.shape[:2])) / 960
@@ -67,26 +68,19 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
     panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may extend beyond the picture, and is cut off there
     for number, frame in frames:
         draw_frame(panel1, frame, colour(number), unit)
-    rejected = outline_rejected(result) if explain else []
-    dropped = [(-1, name, zoom(outline0, zoom0)) for name, outline0, _ in rejected]
-    dropped1 = [(-1, name, zoom(outline1, zoom1) + shift) for name, _, outline1 in rejected]
-    for _, _, outline in [*dropped, *dropped1]:
-        draw_frame(canvas, outline, GREY, unit)
-    for side in outlines:
-        for number, outline in side:
-            _outline_object(canvas, outline, number, unit)
-    for side, others, rgb, left in zip(
-        outlines, (dropped, dropped1), (rgb0, rgb1), (0, shift[0]), strict=True
-    ):
-        low, high = (left, 0), (left + rgb.shape[1], len(rgb))
-        named = [(number, str(number), outline) for number, outline in side]
-        draw_labels(canvas, [*named, *others], low, high, 28 * unit)
-    caption = (
-        describe_things(result.objects, name_picture(picture0.path), result.things)
-        if result.objects
-        else [NOTHING]
-    )
-    return add_caption(canvas, caption, 26 * unit)
+    rejected = [(name, place(*both)) for name, *both in outline_rejected(result)] if explain else []
+    for side in (0, 1):
+        for _, both in rejected:
+            draw_frame(canvas, both[side], GREY, unit)
+    for side in (0, 1):
+        for number, both in outlines:
+            _outline_object(canvas, both[side], number, unit)
+    for side, rgb, left in ((0, rgb0, 0), (1, rgb1, shift[0])):
+        labels = [(number, str(number), both[side]) for number, both in outlines]
+        labels += [(-1, name, both[side]) for name, both in rejected]
+        draw_labels(canvas, labels, (left, 0), (left + rgb.shape[1], len(rgb)), 28 * unit)
+    caption = describe_things(result.objects, name_picture(picture0.path), result.things)
+    return add_caption(canvas, caption if result.objects else [NOTHING], 26 * unit)
 
 
 def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) -> Bytes:
