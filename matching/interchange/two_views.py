@@ -21,23 +21,14 @@ from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
 from matching.output.exchange import MAX_ERROR, MOST, Geometry, TwoViews
 
+# COLMAP's options of these names
+MIN_NUM_INLIERS = 15  # fewest inliers of a geometry
+MIN_E_F_INLIER_RATIO = 0.95  # share of the inliers of F that an essential matrix needs
+MAX_H_INLIER_RATIO = 0.8  # share of the inliers of F or E above which a homography is chosen
+MAX_NUM_TRIALS = 10_000  # the most trials of a robust fit
 MINIMAL = 7  # matches that define a fundamental matrix: only further ones can confirm it
 CORES = 5  # the number of largest objects with which a scene may begin
 LEAST_ERROR, ALIKE = 0.1, 2.5  # pixels; factor by which a scene's matrix may exceed an object's own error
-
-
-@dataclass(frozen=True)
-class TwoViewGeometryOptions:
-    """COLMAP's options of the same names, with its defaults."""
-
-    max_error: float = MAX_ERROR  # largest error of an inlier, pixels
-    min_num_inliers: int = 15  # fewest inliers of a geometry
-    min_E_F_inlier_ratio: float = 0.95  # share of the inliers of F that an essential matrix needs
-    max_H_inlier_ratio: float = 0.8  # share of the inliers of F or E above which a homography is chosen
-    max_num_trials: int = 10_000  # the most trials of a robust fit
-
-
-OPTIONS = TwoViewGeometryOptions()
 
 
 @dataclass(frozen=True)
@@ -73,11 +64,11 @@ def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] 
         error = np.linalg.norm(apply_transform(homography, xy0) - xy1, axis=1)
         by_h = int((error <= MAX_ERROR).sum())
     essential, by_e = _fit_essential(xy0, xy1, cameras)
-    if max(by_f, by_h, by_e) < OPTIONS.min_num_inliers:
+    if max(by_f, by_h, by_e) < MIN_NUM_INLIERS:
         return TwoViews(Geometry.DEGENERATE)
-    is_calibrated = by_e >= max(OPTIONS.min_num_inliers, OPTIONS.min_E_F_inlier_ratio * by_f)
-    most_h = OPTIONS.max_H_inlier_ratio * (by_e if is_calibrated else by_f)
-    if by_h >= OPTIONS.min_num_inliers and by_h > most_h:
+    is_calibrated = by_e >= max(MIN_NUM_INLIERS, MIN_E_F_INLIER_RATIO * by_f)
+    most_h = MAX_H_INLIER_RATIO * (by_e if is_calibrated else by_f)
+    if by_h >= MIN_NUM_INLIERS and by_h > most_h:
         config = Geometry.PLANAR_OR_PANORAMIC
     else:
         config = Geometry.CALIBRATED if is_calibrated else Geometry.UNCALIBRATED
@@ -94,7 +85,7 @@ def _fit_essential(
     if x0 is None or x1 is None:
         return None, 0
     error = MAX_ERROR * (1 / cameras[0].focal_length + 1 / cameras[1].focal_length) / 2
-    essential = opencv.fit_essential(x0, x1, error, OPTIONS.max_num_trials)
+    essential = opencv.fit_essential(x0, x1, error, MAX_NUM_TRIALS)
     if essential is None:
         return None, 0
     return essential, int((epipolar_error(essential, x0, x1) <= error).sum())
@@ -102,7 +93,7 @@ def _fit_essential(
 
 def fit_fundamental(xy0: Floats, xy1: Floats) -> Floats | None:
     """Fit the fundamental matrix that explains the most matches: xy0, xy1 (n, 2) -> (3, 3) or None."""
-    return opencv.fit_fundamental(xy0, xy1, MAX_ERROR, OPTIONS.max_num_trials)[0]
+    return opencv.fit_fundamental(xy0, xy1, MAX_ERROR, MAX_NUM_TRIALS)[0]
 
 
 def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
@@ -226,7 +217,7 @@ def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
         fundamental = fit_fundamental(xy0[rows], xy1[rows])
         if fundamental is not None:
             found = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
-            is_same = found[scene].sum() >= OPTIONS.min_E_F_inlier_ratio * explained[scene].sum()
+            is_same = found[scene].sum() >= MIN_E_F_INLIER_RATIO * explained[scene].sum()
             if is_same and found[both].sum() > explained[both].sum():
                 explained = found
     return explained

@@ -12,7 +12,6 @@ from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
-from matching.pictures.decoding import read_content
 from matching.pictures.images import add_mask, make_picture
 from matching.pipelines.searching import Search
 from matching.settings import EVERY
@@ -177,9 +176,7 @@ def find_in_video(
     check_config(config)
     config = config.with_settings(**settings)
     every = EVERY.check("every", every)
-    picture = add_mask(
-        make_picture(read_content(thing, "thing"), "thing"), read_content(mask, "mask"), "mask"
-    )
+    picture = add_mask(make_picture(thing, "thing"), mask, "mask")
     search = Search(picture, config)
     gathered, n_looked_at, n_seen = _Gathered(GAP * every), 0, 0
     with open_video(video) as opened:

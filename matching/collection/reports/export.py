@@ -36,9 +36,9 @@ def require_parquet() -> None:
 
 def check_tables_replaceable(folder: Path, kind: str) -> None:
     """Check that files in the way of an export are earlier exports."""
-    finish_earlier_run(Path(folder))
+    finish_earlier_run(folder)
     for table, columns in _columns().items():
-        path = Path(folder) / f"{table}.{kind}"
+        path = folder / f"{table}.{kind}"
         if path.exists() and read_columns(path, kind) != columns:
             raise InputError(f"{path}: {FOREIGN}")
 
@@ -48,7 +48,6 @@ def export(db: Path, folder: Path, kind: str) -> list[Path]:
     if kind == "parquet":
         require_parquet()
     write = {"csv": _write_csv, "parquet": _write_parquet}[kind]
-    folder = Path(folder)
     paths = [folder / f"{table}.{kind}" for table in TABLES]
     with open_store(db) as store:
         check_tables_replaceable(folder, kind)

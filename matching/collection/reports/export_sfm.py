@@ -22,7 +22,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
 from matching.collection.reports.export import FOREIGN, exported_files
 from matching.errors import InputError
-from matching.interchange.two_views import OPTIONS, epipolar_error
+from matching.interchange.two_views import MIN_NUM_INLIERS, epipolar_error
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
 from matching.output.commit import finish_earlier_run
@@ -30,7 +30,6 @@ from matching.output.export_formats import FILES
 from matching.pictures.decoding import map_displayed_to_stored, read_orientation
 from matching.pictures.names import is_file, make_relative
 
-FORMATS = ("colmap", "hloc")
 OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
 MARK = "written_by"  # attribute of our HDF5 files
 LISTED = "pairs_sha256"  # attribute of matches.h5: the digest of the pairs.txt written with it
@@ -51,7 +50,6 @@ class ExportedPair:
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
     """Write all pictures and matches of a collection into a folder: all files, or none."""
     write = {"colmap": _write_colmap, "hloc": _write_hloc}[kind]
-    folder = Path(folder)
     check_sfm_replaceable(folder, kind)
     with open_store(db) as store:
         collection = _Collection(store, kind, static)
@@ -62,11 +60,11 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
 
 def check_sfm_replaceable(folder: Path, kind: str) -> None:
     """Check that an export is possible and replaces only earlier exports."""
-    finish_earlier_run(Path(folder))
+    finish_earlier_run(folder)
     if kind == "hloc":
         exchange.require_h5py()
     for name in FILES[kind]:
-        path = Path(folder) / name
+        path = folder / name
         if path.exists() and not _is_ours(path):
             raise InputError(f"{path}: {FOREIGN}")
 
@@ -216,7 +214,7 @@ def _insert_pair(
     if fundamental is not None and is_static.mean() >= exchange.MOST:
         found = exchange.TwoViews(exchange.Geometry.UNCALIBRATED, fundamental)
         verified = matches[is_static]
-    if len(verified) >= OPTIONS.min_num_inliers:
+    if len(verified) >= MIN_NUM_INLIERS:
         exchange.insert_geometry(database, number, verified, found)
 
 

@@ -86,7 +86,7 @@ def read_groups(db: Path) -> list[tuple[Member, ...]]:
 
 def check_groups_replaceable(folder: Path) -> None:
     """Check that a file in the way of groups.csv is a table of groups."""
-    path = Path(folder) / "groups.csv"
+    path = folder / "groups.csv"
     if path.exists() and read_columns(path) != list(COLUMNS):
         raise InputError(f"{path}: {FOREIGN}")
 

@@ -75,7 +75,9 @@ def draw_warp(
 ) -> Bytes:
     """Draw an object of one picture (h, w, 3) warped onto another; outline (k, 2)."""
     corner, cut = _cut_out(target, outline)
-    plain, zoom = _enlarge(cut)
+    longest = max(cut.shape[:2])
+    plain = opencv.resize(cut, min(max(LEAST / longest, 1), MOST / longest))
+    zoom = np.array(plain.shape[1::-1]) / cut.shape[1::-1]
     outline = _zoom(outline, corner, zoom)
     shape, origin = plain.shape[:2], np.zeros(2)
     warped, inside = warp_object(
@@ -159,12 +161,6 @@ def _cut_out(rgb: Bytes, outline: Floats) -> tuple[Array, Bytes]:
 def _zoom(xy: Floats, corner: Array, zoom: Floats) -> Floats:
     """Convert pixels of a picture to pixels of an enlarged part of it."""
     return (xy - corner + 0.5) * zoom - 0.5
-
-
-def _enlarge(cut: Bytes) -> tuple[Bytes, Floats]:
-    size = max(cut.shape[:2])
-    panel = opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))
-    return panel, np.array(panel.shape[1::-1]) / cut.shape[1::-1]
 
 
 def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:
