@@ -101,17 +101,13 @@ async def _refuse_for_lack(request: Request, error: OSError | MemoryError) -> Re
 
 
 def _add_page(app: FastAPI, limits: Limits) -> None:
-    static = {
-        "": ("matching.serve", "static/index.html"),
-        "page.js": ("matching.serve", "static/page.js"),
-        "page.css": ("matching.serve", "static/page.css"),
-        "sample0.jpg": ("matching.serve", "static/sample0.jpg"),
-        "sample1.jpg": ("matching.serve", "static/sample1.jpg"),
-        "style.css": ("matching.output.html", "templates/style.css"),
-    }
-    for name, (package, path) in static.items():
-        content = files(package).joinpath(path).read_bytes()
-        app.get(f"/{name}")(_constant(content, KINDS[path.rsplit(".", 1)[1]]))
+    own = files("matching.serve").joinpath("static")
+    names = ("index.html", "page.js", "page.css", "sample0.jpg", "sample1.jpg")
+    pages = {name: own.joinpath(name) for name in names}
+    pages["style.css"] = files("matching.output.html").joinpath("templates", "style.css")
+    for name, file in pages.items():
+        answer = _constant(file.read_bytes(), KINDS[name.rsplit(".", 1)[1]])
+        app.get("/" if name == "index.html" else f"/{name}")(answer)
 
     @app.get("/limits", response_model=None)
     async def tell_limits() -> dict[str, float]:

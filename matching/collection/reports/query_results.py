@@ -17,7 +17,6 @@ from matching.collection.plan import Plan
 from matching.collection.reports.groups import find_joined
 from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
-from matching.config import MatchConfig
 from matching.objects.description import MatchedObject
 
 STRANGERS = 2  # after this many candidates that did not join the group of a picture, no more are tried
@@ -25,29 +24,24 @@ STRANGERS = 2  # after this many candidates that did not join the group of a pic
 
 @contextmanager
 def verify_candidates(
-    candidates: Sequence[Candidate],
-    config: MatchConfig = MatchConfig(),
-    *,
-    db: Path | None = None,
-    **running: Any,
+    candidates: Sequence[Candidate], *, db: Path | None = None, **running: Any
 ) -> Iterator[Path]:
-    """Match each query with its candidates in a collection's database, by default a temporary one."""
+    """Match each query with its candidates in a collection's database, by default a temporary one.
+
+    `running` is as for `match_collection`.
+    """
     rows = {path: k for k, path in enumerate(sorted({p for c in candidates for p in (c.query, c.picture)}))}
     pairs = [(rows[c.query], rows[c.picture]) for c in candidates]
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "query.db"
         plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
-        match_collection(plan, path, config, **{"jobs": 1, **running})
+        match_collection(plan, path, **{"jobs": 1, **running})
         yield path
 
 
 @contextmanager
 def verify_for_groups(
-    candidates: Sequence[Candidate],
-    config: MatchConfig = MatchConfig(),
-    *,
-    db: Path | None = None,
-    **how: Any,
+    candidates: Sequence[Candidate], *, db: Path | None = None, **running: Any
 ) -> Iterator[Path]:
     """Match each picture with its candidates, but only pairs that may join groups.
 
@@ -76,7 +70,7 @@ def verify_for_groups(
             if matched and not chosen:
                 break
             matched.update(chosen)
-            found = verify_candidates([Candidate(*pair, 0) for pair in chosen], config, db=path, **how)
+            found = verify_candidates([Candidate(*pair, 0) for pair in chosen], db=path, **running)
             with found, open_store(path) as store:
                 group = find_joined(store, matched)  # without later pairs of a stopped run
             if not chosen:
