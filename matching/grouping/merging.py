@@ -27,13 +27,15 @@ import numpy as np
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.grouping import _kernels
-from matching.grouping.graph import CONFIRMED
+from matching.grouping.graph import CONFIRMED, GraphConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.settings import check_settings, setting
 
 RATIOS = 0.25 ** np.arange(14)  # ratios of b^2 to s^2 to try
-ROUNDS = 6  # iterations of the robust fit
-FREEDOM = 4.0  # degrees of freedom of the t distribution of residuals, and of the prior of s
+ROUNDS = GraphConfig().rounds  # iterations of the robust fit
+# Degrees of freedom of the t distribution of residuals, and of the prior of s: what is known before weighs
+# as much as the matches that confirm a map.
+FREEDOM = CONFIRMED
 LEAST = CONFIRMED + 2  # fewest landmarks of a part that can be merged
 
 

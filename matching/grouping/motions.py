@@ -23,15 +23,15 @@ from matching.grouping import _vote_kernels
 from matching.grouping.objects import ObjectsConfig
 from matching.grouping.significance import ELSEWHERE
 
-VOTE = 0.1  # share of the extent of a place by which votes for one motion may differ
+VOTE = 0.1  # two shifts are the same if they differ by less than this share of a length: of the extent of the
+# place that votes, or of the shift itself
 GROWTH = 1.6  # greatest ratio of the scales of two copies
 BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
 AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere
 SMALLER = 1 - VOTE  # scale of a copy below which it is smaller, and lacks the finest features
-BLOCK = 512  # features that are compared with all others at once
-# Features with more equal ones are of a fine texture and have none, which bounds the work; those of pages
-# with 40 copies had up to 166.
-MOST_EQUAL = 500
+# Features that are compared with all others at once. Those with more equal ones than this are of a fine
+# texture and have none, which bounds the work; those of pages with 40 copies had up to 166.
+BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def _list_equal(features: Features, bound: float, reach: float) -> Iterator[tupl
         for start in range(0, len(rows), BLOCK):
             like = own[start : start + BLOCK] @ own.T
             is_equal = like > least
-            a, b = np.nonzero(is_equal & (is_equal.sum(axis=1, keepdims=True) <= MOST_EQUAL))
+            a, b = np.nonzero(is_equal & (is_equal.sum(axis=1, keepdims=True) <= BLOCK))
             one, other = rows[a + start], rows[b]
             apart = np.linalg.norm(features.xy[one] - features.xy[other], axis=1) >= reach
             yield one[apart], other[apart], like[a, b][apart]

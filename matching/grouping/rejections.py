@@ -84,9 +84,8 @@ REASONS = {
         "seen-closer", "the same object has more matches at the full size of the picture", "nothing to do"
     ),
 }
-STAGES = tuple(REASONS)
-IN_OBJECT = -1  # instead of the number of a stage
-MOST = 20  # the largest number of groups listed
+STAGES = "", *REASONS  # the stage that dropped a match; a match of an object has none
+IN_OBJECT = STAGES.index("")
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +214,7 @@ def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, .
     taken = labels >= 0
     found: list[Dropped] = []
     for group in sorted(dropped, key=lambda group: (-len(group.members), *group.members[:1])):
-        if 2 * np.count_nonzero(taken[group.members]) < len(group.members) and len(found) < MOST:
+        if 2 * np.count_nonzero(taken[group.members]) < len(group.members):
             taken[group.members] = True
             found.append(group)
     return tuple(found)
@@ -232,7 +231,7 @@ def choose_apart(
             is_within_reach(own, others, float(reach))
             for own, others, reach in zip(points, taken, reaches, strict=True)
         ]
-        if 2 * np.count_nonzero(near[0] & near[1]) < item.n_matches and len(found) < MOST:
+        if 2 * np.count_nonzero(near[0] & near[1]) < item.n_matches:
             taken = [np.concatenate(both) for both in zip(taken, points, strict=True)]
             found.append(item)
     return tuple(found)
@@ -240,7 +239,7 @@ def choose_apart(
 
 def name_stages(stages: Int8s) -> Array:
     """The names (m,) of the stages (m,) int8; "" for a match of an object."""
-    return np.array([*STAGES, ""])[stages]
+    return np.array(STAGES)[stages]
 
 
 def all_of_stage(stage: str, labels: Ints) -> Int8s:

@@ -31,8 +31,7 @@ from matching.interchange.records import (
     to_size,
 )
 from matching.output.exchange import require_h5py
-
-MOST_BYTES = 10**9  # bytes of an array: enough for 60 million points
+from matching.settings import MAX_PIXELS
 
 
 @dataclass(frozen=True)
@@ -227,9 +226,9 @@ def _array(item: Any, key: str, source: str) -> Array:
         raise InputError(f"{source}: {key} must be an array of numbers")
     if data.external or data.is_virtual or data.file.filename != item.file.filename:
         raise InputError(f"{source}: {key} is stored in another file, which is not read")
-    if data.nbytes > MOST_BYTES:
+    if data.size > MAX_PIXELS.default:  # no picture has more points than pixels
         raise InputError(
-            f"{source}: {key} declares {data.nbytes / 1e9:.1f} GB; at most {MOST_BYTES / 1e9:.0f} GB are read"
+            f"{source}: {key} declares {data.size} numbers; at most {MAX_PIXELS.default} are read"
         )
     return np.asarray(data[()])
 

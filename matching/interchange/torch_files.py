@@ -18,6 +18,7 @@ from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.arrays import load_whole, matches_of
 from matching.interchange.records import PairMatches
+from matching.settings import LARGEST
 
 KINDS = {
     "DoubleStorage": "f8",
@@ -31,7 +32,6 @@ KINDS = {
     "ByteStorage": "u1",
     "BoolStorage": "?",
 }
-MOST_PICKLED = 10_000_000  # largest size in bytes, without the numbers of the tensors
 
 
 def read_torch(path: Path) -> PairMatches:
@@ -45,7 +45,7 @@ def _load(path: Path) -> Any:
         [pickled] = [name for name in archive.namelist() if name.endswith("data.pkl")]
         top = pickled.removesuffix("data.pkl")
         packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
-        if packed or archive.getinfo(pickled).file_size > MOST_PICKLED:
+        if packed or archive.getinfo(pickled).file_size > LARGEST:
             raise InputError(f"{path}: was not written by torch.save")
         order = "<"
         if f"{top}byteorder" in archive.namelist() and archive.read(f"{top}byteorder") == b"big":

@@ -10,8 +10,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 
-FINE, COARSE = 2.0, 5.0  # pixels: windows in which print is compared, and its place searched for
+FINE = 2.0  # pixels: the window in which print is compared
 REACH = round(FINE)  # the most pixels by which a place of B may be off, because prints bend
+COARSE = 2.0 * REACH + 1  # pixels: the window in which the place is searched for, as wide as all moves
 NOISE, FLAT = 4.0, 25.0  # variances of grey values: of noise, and the least of a print
 ALIKE = 0.6  # least correlation of the same print
 

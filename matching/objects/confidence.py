@@ -3,10 +3,14 @@
 docs/benchmarks/unrelated.md says how often each word is right.
 """
 
+import math
+
+from matching.settings import MAX_NFA
+
 SURE, LIKELY, DOUBTFUL = "sure", "likely", "look at it"
 WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
 SURE_LOG_NFA = -8.0
-LIKELY_LOG_NFA = -5.0
+LIKELY_LOG_NFA = (SURE_LOG_NFA + math.log10(MAX_NFA.default)) / 2  # halfway from the bound of objects
 
 
 def confidence(log_nfa: float) -> str:

@@ -6,8 +6,6 @@ import numpy as np
 
 from matching._common.types import Floats
 
-MOST_STEPS = 500  # a fit takes about ten
-
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # in steps that are undone
 def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
@@ -20,7 +18,8 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
     unknown, damping = np.array(start, float), 0.0
     r, jacobian = residuals(unknown)
     loss, share = np.log1p(r * r).sum(), np.sqrt(np.finfo(float).eps)  # least relative change by a step
-    for _ in range(MOST_STEPS):
+    small = False
+    while not small:  # each step lowers the loss noticeably or raises the damping, so the steps become small
         weight = 1 / (1 + r * r)
         curvature = (1 - r * r) * weight * weight
         damped = _damped(jacobian, curvature, damping)
@@ -37,8 +36,6 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
             unknown, r, jacobian, loss, damping = unknown + step, new, new_jacobian, new_loss, damping / 10
         else:
             damping = max(10 * damping, 1e-2)
-        if small:
-            break
     return unknown
 
 

@@ -298,11 +298,11 @@ def list_rejected(result: Matches) -> list[tuple[str, ...]]:
 
 def count_dropped(result: Matches) -> dict[str, int]:
     """Count the candidates that each stage dropped, in the order of the stages."""
-    from matching.grouping.rejections import STAGES
+    from matching.grouping.rejections import REASONS
 
     if result.dropped_by is None:
         return {}
-    counts = {stage: int((result.dropped_by == stage).sum()) for stage in STAGES}
+    counts = {stage: int((result.dropped_by == stage).sum()) for stage in REASONS}
     return {stage: n for stage, n in counts.items() if n}
 
 

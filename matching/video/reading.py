@@ -1,5 +1,6 @@
 """Reading those frames of a video that are searched, one per interval of time."""
 
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,6 @@ from matching.errors import InputError
 from matching.pictures.decoding import HEAD, MAX_PIXELS
 from matching.pictures.names import check_name
 
-SLACK = 1e-6  # seconds by which the times of frames may be off
 # MP4, QuickTime and 3GP (but not HEIC or AVIF); AVI; Matroska and WebM; Flash; Ogg; ASF; MPEG streams.
 KINDS = re.compile(
     rb"....(ftyp(?!mif1|msf1|heic|heix|hevc|heim|heis|avif|avis)|moov|mdat|wide|free|skip)|RIFF....AVI "
@@ -49,19 +49,25 @@ class Video:
 
     def frames(self, every: float) -> Iterator[Frame]:
         """Read on, yielding the first frame in each interval of `every` seconds."""
-        due, last = -np.inf, -np.inf
+        interval, last = -np.inf, -np.inf
         while (seconds := self.reader.skip()) is not None:
             if seconds <= last:  # the file has no times, or wrong times
                 seconds = last + 1 / (self.reader.rate or 25.0)
             number, last = self.n_frames, seconds
             self.n_frames, self.seconds = number + 1, max(seconds, 0.0)
-            if seconds + SLACK < due:
+            if (own := count_intervals(seconds, every)) <= interval:
                 continue
             rgb = self.reader.decode()
             if rgb is None:
                 continue
-            due = (np.floor((seconds + SLACK) / every) + 1) * every
+            interval = own
             yield Frame(number, self.seconds, rgb)
+
+
+def count_intervals(seconds: float, every: float) -> int:
+    """Count the whole intervals of `every` seconds in a time, which may be off by rounding errors."""
+    nearest = round(seconds / every)
+    return nearest if math.isclose(seconds, nearest * every) else math.floor(seconds / every)
 
 
 @contextmanager

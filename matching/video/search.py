@@ -1,5 +1,6 @@
 """Search for a thing in the frames of a video, and the stretches in which it is seen."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
@@ -12,13 +13,13 @@ from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
+from matching.output.figures.sheet import WIDTH
 from matching.pictures.images import add_mask, make_picture
 from matching.pipelines.searching import Search
 from matching.settings import EVERY
-from matching.video.reading import SLACK, open_video
+from matching.video.reading import count_intervals, open_video
 
-GAP = 2  # times `every`: frames farther apart belong to two appearances, so one frame may fail in between
-WIDTH = 360  # pixels of the kept picture of an appearance, and of a frame on the contact sheet
+GAP = 2  # intervals: frames farther apart belong to two appearances, so one frame may fail in between
 Progress = Callable[[float, float, int], object]
 
 
@@ -178,7 +179,7 @@ def find_in_video(
     every = EVERY.check("every", every)
     picture = add_mask(make_picture(thing, "thing"), mask, "mask")
     search = Search(picture, config)
-    gathered, n_looked_at, n_seen = _Gathered(GAP * every), 0, 0
+    gathered, n_looked_at, n_seen = _Gathered(every), 0, 0
     with open_video(video) as opened:
         reader = opened.reader
         length = reader.n_frames / reader.rate if reader.rate else 0.0
@@ -202,20 +203,22 @@ def find_in_video(
 class _Gathered:
     """Gathers sightings into appearances as they come, and keeps only one small picture of each."""
 
-    def __init__(self, gap: float) -> None:
-        self._gap = gap + SLACK
+    def __init__(self, every: float) -> None:
+        self._every, self._last = every, -math.inf
         self._groups: list[list[Sighting]] = []
         self._pictures: list[Bytes] = []
 
     def add(self, sighting: Sighting, rgb: Bytes) -> None:
         """Add the next sighting."""
-        if not self._groups or sighting.seconds - self._groups[-1][-1].seconds > self._gap:
+        interval = count_intervals(sighting.seconds, self._every)
+        if interval - self._last > GAP:
             self._groups.append([])
             self._pictures.append(_shrink(rgb))
             self._best = sighting.score
         elif sighting.score > self._best:
             self._pictures[-1], self._best = _shrink(rgb), sighting.score
         self._groups[-1].append(sighting)
+        self._last = interval
 
     def finish(self) -> tuple[Appearance, ...]:
         """All appearances."""

@@ -17,11 +17,11 @@ from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import is_amid
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
+from matching.grouping.motions import VOTE
 from matching.grouping.significance import ELSEWHERE, EXAMINED
 
 REACH = 20.0  # times the sum of the radii of two features: about three windows of their descriptors
 SHARED = 0.25, 0.025  # least share of matches, or of places, reached by one shift; textures: 0.28, 0.032
-ALIKE = 0.1  # share of the length of a shift: shifts that differ by less are the same
 NEARLY = 1.1, 0.05  # as near: up to this factor times the distance of the match, plus this
 
 
@@ -94,7 +94,7 @@ def _is_lattice(found: _Confusable) -> bool:
         return False
     row, (x, y) = np.tile(found.row, 2), np.vstack([found.shift, -found.shift]).T
     tried = found.shift[:: math.ceil(len(found.shift) / EXAMINED)].tolist()
-    alike = ((x - u) ** 2 + (y - v) ** 2 <= ALIKE**2 * (u**2 + v**2) for u, v in tried)
+    alike = ((x - u) ** 2 + (y - v) ** 2 <= VOTE**2 * (u**2 + v**2) for u, v in tried)
     most = max(len(np.unique(row[rows])) for rows in alike)
     return bool(most >= min(SHARED[0] * found.n, SHARED[1] * len(found.row)))
 
