@@ -12,9 +12,12 @@ import numpy as np
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
+from matching.settings import N_NEIGHBORS
 
-BEYOND = 40.0  # squared deviations beyond which a normal density counts as 0
-MEMORY = 0.97  # the share of agreeing matches is averaged over the last 30 or so
+# Squared deviations beyond which a normal density counts as 0: it is below the precision of float32.
+BEYOND = -2.0 * math.log(np.finfo(np.float32).eps)
+# The share of agreeing matches is averaged over about the last K.
+MEMORY = 1.0 - 1.0 / N_NEIGHBORS.default
 
 
 @njit
@@ -24,7 +27,7 @@ def grow_from(
     by_first: Array,
     scale: Array,
     angle: Array,
-    most: Array,
+    most: Scalar,
     seeds: Array,
     mirrored: Array,
     noises: Array,
@@ -48,7 +51,8 @@ def grow_from(
 
     by_first (n,) lists the rows by their first coordinate in x1. scale (n,) and angle (2, n) are the log
     scales of the matches' maps and their directions, for a plain and for a mirrored S; matches whose maps
-    differ from S by more than `most` (2,) do not count. mirrored (s,) bool says whether S is mirrored.
+    differ from S by more than `most`, in log scale or in angle, do not count. mirrored (s,) bool says whether S
+    is mirrored.
     """
     way = np.empty(accepted.shape[1], np.int64)
     for k in range(start, stop):
@@ -77,12 +81,12 @@ def grow_from(
 
 
 @inner
-def _agree(scale: Array, angle: Array, most: Array, own: Scalar, turn: Scalar, order: Array) -> Array:
+def _agree(scale: Array, angle: Array, most: Scalar, own: Scalar, turn: Scalar, order: Array) -> Array:
     """The rows of `order` whose maps are close to a similarity with this scale and turn."""
     kept, size = np.empty(len(order), np.int64), 0
     for i in order:
         difference = abs(angle[i] - turn)
-        if abs(scale[i] - own) <= most[0] and min(difference, 2 * math.pi - difference) <= most[1]:
+        if max(abs(scale[i] - own), min(difference, 2 * math.pi - difference)) <= most:
             kept[size] = i
             size += 1
     return kept[:size]

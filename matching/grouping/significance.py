@@ -24,6 +24,7 @@ import numpy as np
 from matching._common.arrays import count_different
 from matching._common.threads import run_in_ranges
 from matching._common.types import Bools, Floats, Ints
+from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.objects import ObjectsConfig
 
@@ -36,8 +37,8 @@ NEAREST = ObjectsConfig().min_matches
 BENDS = 0.1, 0.5  # standard deviations of a bend over one pixel, pixels; they grow with the root of the gap
 STRAIN = 0.2  # relative deviation of the entries of the map around a seed from a similarity
 ELSEWHERE = 8.0  # pixels: features this far apart are at different places, as the two of a seed must be
-APART = 2.0  # fewest pixels between matches that add different information
-SCALE, TURN = math.log(2.0), math.radians(45)  # most by which the maps of a match and of its seed differ
+APART = 2 * NOISES[0]  # fewest pixels between matches that add different information: two deviations
+ALIKE = math.log(2.0)  # most by which the maps of a match and of its seed differ, in log scale and in radians
 DEPENDENT = 2.0  # added to log10 for given matches: false ones in one texture are not independent
 # Number of matches read around a seed; if matches are denser than APART, all those in the circle that this
 # many would fill are read. Also the largest number of an object's matches that are examined for a period.
@@ -74,9 +75,9 @@ def grow_objects(
 
     x0, x1 = (np.ascontiguousarray(xy, np.float64) for xy in (matches.xy0, matches.xy1))
     n, s = len(x0), len(seeds)
-    scale, angle, most = np.zeros(n), np.zeros((2, n)), np.full(2, np.inf)
+    scale, angle, most = np.zeros(n), np.zeros((2, n)), np.inf
     if by_maps:
-        scale, angle, most = np.log(matches.growth), _angles(matches), np.array([SCALE, TURN])
+        scale, angle, most = np.log(matches.growth), _angles(matches), ALIKE
     n_tests = n * NEAREST * len(noises) * len(BENDS)
     enough = math.log(n_tests) - certain * math.log(10)
     by_first = np.argsort(x1[:, 0], kind="stable")

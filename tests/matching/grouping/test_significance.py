@@ -57,12 +57,12 @@ def defined(c, seed, second, noise, bend, limit):
         residual = np.array([c.xy1[a] - c.xy1[seed] - s @ (c.xy0[a] - c.xy0[seed]) for a in near])
         predicted = c.xy1[seed] + s @ (c.xy0[i] - c.xy0[seed]) + weights @ residual
         square = ((c.xy1 - predicted) ** 2).sum(axis=1) / variance
-        density = np.where(square < 40, np.exp(-square / 2), 0)
+        density = np.where(square < -2 * np.log(np.finfo(np.float32).eps), np.exp(-square / 2), 0)
         ratio = density[i] / density.mean() if density[i] > 0 else 0.0
         share = agreeing / seen
         total += math.log(1 - share + share * ratio)
         belief = share * ratio / (1 - share + share * ratio)
-        agreeing, seen = 0.97 * agreeing + belief + 0.015, 0.97 * seen + 1.03
+        agreeing, seen = 34 / 35 * agreeing + belief + 0.5 / 35, 34 / 35 * seen + 36 / 35
         if belief > 0.5:
             accepted.append(i)
             largest = max(largest, total)
