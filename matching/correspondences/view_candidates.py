@@ -43,7 +43,7 @@ class ViewCandidatesConfig:
     """
 
     pool: float = setting(3.0, 0, 100)
-    same_place: float = setting(10.0, 0, 10_000)
+    same_place: float = setting(8.0, 0, 10_000)
 
     def __post_init__(self) -> None:
         check_settings(self)

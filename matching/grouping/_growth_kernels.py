@@ -14,8 +14,8 @@ from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 from matching.settings import N_NEIGHBORS
 
-# Squared deviations beyond which a normal density counts as 0: it is below the precision of float32.
-BEYOND = -2.0 * math.log(np.finfo(np.float32).eps)
+# Squared deviations beyond which a normal density counts as 0: it is below the root of float64's precision.
+BEYOND = -math.log(np.finfo(np.float64).eps)
 # The share of agreeing matches is averaged over about the last K.
 MEMORY = 1.0 - 1.0 / N_NEIGHBORS.default
 
@@ -51,8 +51,8 @@ def grow_from(
 
     by_first (n,) lists the rows by their first coordinate in x1. scale (n,) and angle (2, n) are the log
     scales of the matches' maps and their directions, for a plain and for a mirrored S; matches whose maps
-    differ from S by more than `most`, in log scale or in angle, do not count. mirrored (s,) bool says whether S
-    is mirrored.
+    differ from S by more than `most`, in log scale or in angle, do not count. mirrored (s,) bool says whether
+    S is mirrored.
     """
     way = np.empty(accepted.shape[1], np.int64)
     for k in range(start, stop):

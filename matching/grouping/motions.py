@@ -21,11 +21,10 @@ from matching.correspondences.points import NEIGHBORS
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.grouping import _vote_kernels
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.significance import ELSEWHERE
+from matching.grouping.significance import ALIKE, ELSEWHERE
 
 VOTE = 0.1  # two shifts are the same if they differ by less than this share of a length: of the extent of the
 # place that votes, or of the shift itself
-GROWTH = 1.6  # greatest ratio of the scales of two copies
 BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
 AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere
 SMALLER = 1 - VOTE  # scale of a copy below which it is smaller, and lacks the finest features
@@ -110,7 +109,7 @@ def find_motions(
     turn = np.arctan2(linear[:, 1, 0] - linear[:, 0, 1], linear[:, 0, 0] + linear[:, 1, 1])
     reach = max(VOTE * float(np.sqrt(np.prod(extent))), BENT)
     votes = np.column_stack([target / reach, 2 * np.log(growth), 2 * np.cos(turn), 2 * np.sin(turn)])
-    is_close = abs(np.log(growth)) < np.log(GROWTH)
+    is_close = abs(np.log(growth)) < ALIKE
     votes, linear, target, first, second = (of[is_close] for of in (votes, linear, target, first, second))
     found: list[Ints] = []
     if not len(votes):
@@ -180,7 +179,7 @@ def follow(scene: Scene, a: Floats, b: Floats, bound: float, config: ObjectsConf
         near = cKDTree(x).query(xy[rows], k=k)[1].reshape(len(rows), k)
         at = xy[rows] @ a.T + b + np.median(off[near], axis=1)
         reach = AT
-    if np.abs(np.log(np.sqrt(abs(np.linalg.det(a))) + 1e-9)) > np.log(GROWTH):
+    if np.abs(np.log(np.sqrt(abs(np.linalg.det(a))) + 1e-9)) > ALIKE:
         return None
     return ends
 

@@ -24,8 +24,8 @@ import numpy as np
 from matching._common.arrays import count_different
 from matching._common.threads import run_in_ranges
 from matching._common.types import Bools, Floats, Ints
-from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.view_candidates import ViewCandidatesConfig
 from matching.grouping.objects import ObjectsConfig
 
 CERTAIN = -20.0  # log10 of the number of false alarms at which an object is not measured further
@@ -36,7 +36,7 @@ NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
 NEAREST = ObjectsConfig().min_matches
 BENDS = 0.1, 0.5  # standard deviations of a bend over one pixel, pixels; they grow with the root of the gap
 STRAIN = 0.2  # relative deviation of the entries of the map around a seed from a similarity
-ELSEWHERE = 8.0  # pixels: features this far apart are at different places, as the two of a seed must be
+ELSEWHERE = ViewCandidatesConfig().same_place  # pixels: features this far apart are at different places
 APART = 2 * NOISES[0]  # fewest pixels between matches that add different information: two deviations
 ALIKE = math.log(2.0)  # most by which the maps of a match and of its seed differ, in log scale and in radians
 DEPENDENT = 2.0  # added to log10 for given matches: false ones in one texture are not independent

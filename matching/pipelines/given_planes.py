@@ -24,9 +24,9 @@ from matching.correspondences.points import NEIGHBORS
 from matching.grouping.objects import Groups
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.rejections import mark_dropped
+from matching.grouping.significance import EXAMINED
 from matching.settings import MAX_MATCHES
 
-PROPOSALS = 400  # the largest number for an object
 FELLOWS = SmoothMapConfig().n_neighbors  # how many propose a homography, and guide a match's choice
 OUTLIER = SmoothMapConfig().tolerance ** 2 / 2  # the cost of a match on no plane
 
@@ -149,7 +149,7 @@ def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
     planes.
     """
     near, proposals, variances = _find_near(xy0, xy1), [], []
-    for rows in near[np.sort(np.random.default_rng(0).permutation(len(near))[:PROPOSALS])]:
+    for rows in near[np.sort(np.random.default_rng(0).permutation(len(near))[:EXAMINED])]:
         plane = fit_plane(xy0[rows], xy1[rows])
         if plane is not None and np.isfinite(own := squared_error(plane, xy0[rows], xy1[rows])).all():
             proposals.append(plane)

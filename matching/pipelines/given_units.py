@@ -14,7 +14,8 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats
 from matching.objects.description import MatchedObject
 
-STRAY = 1000.0  # spreads from the middle beyond which a point can't be in the picture
+# Spreads from the middle beyond which a point can't be in the picture: there, single precision is too coarse.
+STRAY = float(np.finfo(np.float32).eps) ** -0.5
 LIKE_PIXELS = 0.01  # share of the spread, about a pixel if the points fill a picture
 
 

@@ -11,8 +11,7 @@ from matching.correspondences.candidates import match_features
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping.evidence import find_supported
 from matching.grouping.graph import CONFIRMED
-
-LARGEST = 400  # number of features of each picture that are compared: even blurred copies share them
+from matching.grouping.significance import EXAMINED
 
 
 def may_be_mirrored(features0: Features, features1: Features, config: MatchConfig = MatchConfig()) -> bool:
@@ -29,8 +28,8 @@ def looks_mirrored(features0: Features, features1: Features, config: MatchConfig
 def _count_supported(features0: Features, features1: Features, config: MatchConfig) -> int:
     """The number of mutual candidates of the largest features that others support."""
     sizes = (np.abs(determinants(features.frames)) for features in (features0, features1))
-    rows0, rows1 = (np.sort(np.argsort(-size, kind="stable")[:LARGEST]) for size in sizes)
-    how = replace(config.candidates, max_matches=min(LARGEST, config.candidates.max_matches))
+    rows0, rows1 = (np.sort(np.argsort(-size, kind="stable")[:EXAMINED]) for size in sizes)
+    how = replace(config.candidates, max_matches=min(EXAMINED, config.candidates.max_matches))
     found = match_features(features0[rows0], features1[rows1], how, default_threads())
     least = config.objects.evidence * config.clustering.min_degree
     supported = find_supported(

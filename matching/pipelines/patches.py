@@ -12,6 +12,7 @@ import numpy as np
 from matching._common.types import Bools, Floats, Ints
 from matching.config import MatchConfig
 from matching.correspondences.points import NEIGHBORS
+from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.repeats import Repeats, is_mostly_amid
 from matching.objects.description import MatchedObject
 from matching.pictures.images import Picture
@@ -31,7 +32,9 @@ SEARCH = {
     "min_degree": 0.25,
     "min_matches": NEIGHBORS,
 }
-EXACT = 0.3  # pixels: the errors of patches were 0.1 to 0.2, those of similar things 0.5 or more
+# Pixels, half of the deviation of usual points: the errors of patches were 0.1 to 0.2, those of similar
+# things 0.5 or more.
+EXACT = SmoothMapConfig().accuracy / 2
 
 
 def adapt_settings(config: MatchConfig) -> MatchConfig:

@@ -57,7 +57,7 @@ def defined(c, seed, second, noise, bend, limit):
         residual = np.array([c.xy1[a] - c.xy1[seed] - s @ (c.xy0[a] - c.xy0[seed]) for a in near])
         predicted = c.xy1[seed] + s @ (c.xy0[i] - c.xy0[seed]) + weights @ residual
         square = ((c.xy1 - predicted) ** 2).sum(axis=1) / variance
-        density = np.where(square < -2 * np.log(np.finfo(np.float32).eps), np.exp(-square / 2), 0)
+        density = np.where(square < -np.log(np.finfo(np.float64).eps), np.exp(-square / 2), 0)
         ratio = density[i] / density.mean() if density[i] > 0 else 0.0
         share = agreeing / seen
         total += math.log(1 - share + share * ratio)
