@@ -55,8 +55,8 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "matching/_common": ("types parent_watchdog interrupts optional", "arrays components opencv", "threads"),
     "matching/pipelines": (
-        "clock description listing given_input given_maps given_units mirrored",
-        "details given_planes",
+        "clock description listing given_input given_units mirrored",
+        "details given_maps given_planes",
         "view_synthesis pair_state",
         "pair",
         "patches",

@@ -12,7 +12,9 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _point_kernels
 
-NEIGHBORS = 8  # a point covers the distance to its neighbour of this rank
+CONFIRMED = 4  # the fewest matches that determine an affine map and confirm it
+# Twice as many, so that half of them may be wrong: a point covers the distance to its neighbour of this rank.
+NEIGHBORS = 2 * CONFIRMED
 
 
 def nearest_points(

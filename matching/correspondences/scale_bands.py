@@ -25,7 +25,6 @@ from matching.correspondences.descriptor_search import nearest_descriptors
 from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds
 
 HALF_BAND = 0.5  # octaves; bands are twice as wide, and this far apart
-PER_OCTAVE = 3  # nearest descriptors of a feature in each octave of the other picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +71,7 @@ def _find_pairs(
     sizes = [np.log2(np.sqrt(np.abs(np.linalg.det(f.frames)))) for f in (features0, features1)]
     none = np.empty(0, np.int64)
     found: list[tuple[Ints, Ints, Array]] = [(none, none, np.empty(0, np.float32))]
+    most = (config.per_feature + 1) // 2  # a band overlaps two octaves
     for rows in find_comparable_rows(features0, features1, kind, config.per_polarity):
         octaves = [_split_octaves(sizes[k], own) for k, own in enumerate(rows)]
         for octave0, rows0 in octaves[0]:
@@ -81,7 +81,7 @@ def _find_pairs(
                 if apart + 1 < scales[0] or apart - 1 > scales[1]:
                     continue
                 near, squared = nearest_descriptors(
-                    descriptors, features1.descriptors[rows1], PER_OCTAVE, n_threads
+                    descriptors, features1.descriptors[rows1], most, n_threads
                 )
                 ok = (near >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
                 row, rank = np.nonzero(ok)

@@ -13,9 +13,9 @@ import gdl_core
 from gdl_core import AffinityGraph, KnnGraph, MergeTree
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.points import CONFIRMED
 from matching.errors import InputError
 from matching.grouping import _kernels
-from matching.grouping.graph import CONFIRMED
 from matching.settings import (
     BANDWIDTH,
     METHODS,

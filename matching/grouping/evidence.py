@@ -13,8 +13,8 @@ import numpy as np
 from matching._common.types import Array, Bools, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
-from matching.correspondences.points import as_numbers
-from matching.grouping.graph import CONFIRMED, GraphConfig, edge_weights
+from matching.correspondences.points import CONFIRMED, as_numbers
+from matching.grouping.graph import GraphConfig, edge_weights
 
 
 def find_supported(

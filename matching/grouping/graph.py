@@ -35,8 +35,6 @@ from matching.correspondences.distances import (
 from matching.grouping import _kernels
 from matching.settings import LARGEST, check_settings, setting
 
-CONFIRMED = 4  # the fewest matches that determine an affine map and confirm it
-
 
 @dataclass(frozen=True)
 class GraphConfig:

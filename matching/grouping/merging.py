@@ -26,8 +26,9 @@ import numpy as np
 
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
+from matching.correspondences.points import CONFIRMED
 from matching.grouping import _kernels
-from matching.grouping.graph import CONFIRMED, GraphConfig
+from matching.grouping.graph import GraphConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.settings import check_settings, setting
 

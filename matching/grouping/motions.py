@@ -21,16 +21,13 @@ from matching.correspondences.points import NEIGHBORS
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.grouping import _vote_kernels
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.significance import ALIKE, ELSEWHERE
+from matching.grouping.significance import ALIKE, ELSEWHERE, EXAMINED
 
 VOTE = 0.1  # two shifts are the same if they differ by less than this share of a length: of the extent of the
 # place that votes, or of the shift itself
 BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
 AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere
 SMALLER = 1 - VOTE  # scale of a copy below which it is smaller, and lacks the finest features
-# Features that are compared with all others at once. Those with more equal ones than this are of a fine
-# texture and have none, which bounds the work; those of pages with 40 copies had up to 166.
-BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +73,15 @@ def list_neighbors(xy: Floats) -> Ints:
 def _list_equal(features: Features, bound: float, reach: float) -> Iterator[tuple[Ints, Ints, Float32s]]:
     """Pairs of equal features that are `reach` or more apart, and the products of their descriptors."""
     least = measure_product(bound)
+    # Features with more equals belong to fine textures and have none, which bounds the work; those of pages
+    # with 40 copies had up to 166.
     sort = 2 * features.kind + features.bright
     for rows in (np.flatnonzero(sort == k) for k in np.unique(sort)):
         own = features.descriptors[rows]  # whole numbers, whose products float32 holds exactly
-        for start in range(0, len(rows), BLOCK):
-            like = own[start : start + BLOCK] @ own.T
+        for start in range(0, len(rows), EXAMINED):  # at once
+            like = own[start : start + EXAMINED] @ own.T
             is_equal = like > least
-            a, b = np.nonzero(is_equal & (is_equal.sum(axis=1, keepdims=True) <= BLOCK))
+            a, b = np.nonzero(is_equal & (is_equal.sum(axis=1, keepdims=True) <= EXAMINED))
             one, other = rows[a + start], rows[b]
             apart = np.linalg.norm(features.xy[one] - features.xy[other], axis=1) >= reach
             yield one[apart], other[apart], like[a, b][apart]

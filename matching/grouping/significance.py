@@ -27,6 +27,7 @@ from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.view_candidates import ViewCandidatesConfig
 from matching.grouping.objects import ObjectsConfig
+from matching.settings import MAX_NFA
 
 CERTAIN = -20.0  # log10 of the number of false alarms at which an object is not measured further
 NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
@@ -39,7 +40,9 @@ STRAIN = 0.2  # relative deviation of the entries of the map around a seed from 
 ELSEWHERE = ViewCandidatesConfig().same_place  # pixels: features this far apart are at different places
 APART = 2 * NOISES[0]  # fewest pixels between matches that add different information: two deviations
 ALIKE = math.log(2.0)  # most by which the maps of a match and of its seed differ, in log scale and in radians
-DEPENDENT = 2.0  # added to log10 for given matches: false ones in one texture are not independent
+# Added to log10 for given matches: false ones in one texture are not independent, so chance must be as
+# unlikely as twice in a row.
+DEPENDENT = -math.log10(MAX_NFA.default)
 # Number of matches read around a seed; if matches are denser than APART, all those in the circle that this
 # many would fill are read. Also the largest number of an object's matches that are examined for a period.
 EXAMINED = 300

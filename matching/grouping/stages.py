@@ -33,10 +33,10 @@ import numpy as np
 
 from matching._common.types import Bools, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import is_within_reach
+from matching.correspondences.points import CONFIRMED, is_within_reach
 from matching.grouping import clustering, merging
 from matching.grouping.evidence import find_supported
-from matching.grouping.graph import CONFIRMED, build_second_graph, fit_maps
+from matching.grouping.graph import build_second_graph, fit_maps
 from matching.grouping.objects import Groups, is_object, measure_width_of_matches
 from matching.grouping.refinement import smooth_map
 from matching.grouping.refinement.suppression import find_surrounded, find_uncontained

@@ -16,7 +16,7 @@ from matching.objects.things import Thing
 from matching.objects.transforms import fit_transform, transform_errors
 
 LONGEST = 0.45  # longest side of a triangle inside an outline, in sizes of the object
-COVERED = 0.95  # least share of the matches inside an outline
+COVERED = 0.9  # share of the matches of an object that stands for all: so many lie inside an outline
 
 
 def _no_points() -> Floats:

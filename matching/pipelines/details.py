@@ -27,21 +27,19 @@ from matching._common.types import Bools, Floats, Int8s, Ints
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import NEIGHBORS, is_within_reach
-from matching.correspondences.scale_bands import match_by_scale
+from matching.correspondences.scale_bands import HALF_BAND, match_by_scale
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping import Groups
 from matching.grouping.rejections import IN_OBJECT, Rejection, choose_apart, mark_dropped
+from matching.objects.description import COVERED
 from matching.pictures.images import to_picture
 from matching.pipelines.listing import choose_rows
 
 SMALLEST = 24.0  # pixels: smaller objects have fewer features than an object needs
-# Pixels: smaller features of the other picture are left out if that picture is large enough to have plenty of
-# others. (Of 36 prints of 36 to 100 px that are 80 to 200 px wide in another picture, as many are found as
-# with all features; with 2.0, one fewer is found.)
-FINEST = 1.4
+# Pixels: features of the other picture that are smaller, even by half a band, are left out if that picture is
+# large enough to have plenty of others.
+FINEST = 2.0**HALF_BAND
 SHOWN = 200.0  # working pixels: larger objects are found without details
-# A detail replaces an object if this share of the object's matches is near the detail's in both pictures.
-WHOLE = 0.9
 
 Group = Callable[[Features, Features, Candidates, Candidates, MatchConfig], tuple[Candidates, Groups]]
 
@@ -185,7 +183,7 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
     objects.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))  # ties: known ones first
     kept: list[tuple[Located, int]] = []
     for found in objects:
-        share = WHOLE if found[0] is known else 0.5  # most of the matches
+        share = COVERED if found[0] is known else 0.5  # a detail replaces an object if it covers its matches
         if all(_share_near(found, other, reach) < share for other in kept):
             kept.append(found)
     added = known if all(part is known for part, _ in kept) else join_objects(known, kept, most)

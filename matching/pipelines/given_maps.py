@@ -19,10 +19,10 @@ from matching.correspondences.points import NEIGHBORS
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.significance import APART, grow_objects
+from matching.pipelines.given_units import FINE
 
 SEEDS = 128  # matches from which objects are grown to measure the accuracy of points
-FINE = 0.002  # share of the spread of points: the unit of the next constants
-NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # standard deviations of points to try, in that unit
+NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # standard deviations of points to try, in units of FINE
 ACCURATE = SmoothMapConfig().tolerance  # standard deviations of points in a working pixel: no error is larger
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats
 from matching.objects.description import MatchedObject
 
+FINE = 0.002  # share of the spread: a fifth of a pixel, say, if the points fill a picture
 # Spreads from the middle beyond which a point can't be in the picture: there, single precision is too coarse.
 STRAY = float(np.finfo(np.float32).eps) ** -0.5
-LIKE_PIXELS = 0.01  # share of the spread, about a pixel if the points fill a picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Unit:
     @property
     def size(self) -> float:
         """A length of about a pixel: a share of the spread, so that the unit of points does not matter."""
-        return self.spread * LIKE_PIXELS
+        return self.spread * FINE
 
     def near(self, xy: Floats) -> Bools:
         """Find points that do not lie far from all others: xy (n, 2) -> (n,) bool."""

@@ -8,9 +8,9 @@ from matching._common.arrays import determinants
 from matching._common.threads import default_threads
 from matching.config import MatchConfig
 from matching.correspondences.candidates import match_features
+from matching.correspondences.points import CONFIRMED
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping.evidence import find_supported
-from matching.grouping.graph import CONFIRMED
 from matching.grouping.significance import EXAMINED
 
 

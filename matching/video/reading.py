@@ -55,7 +55,7 @@ class Video:
                 seconds = last + 1 / (self.reader.rate or 25.0)
             number, last = self.n_frames, seconds
             self.n_frames, self.seconds = number + 1, max(seconds, 0.0)
-            if (own := count_intervals(seconds, every)) <= interval:
+            if (own := _count_intervals(seconds, every)) <= interval:
                 continue
             rgb = self.reader.decode()
             if rgb is None:
@@ -64,7 +64,7 @@ class Video:
             yield Frame(number, self.seconds, rgb)
 
 
-def count_intervals(seconds: float, every: float) -> int:
+def _count_intervals(seconds: float, every: float) -> int:
     """Count the whole intervals of `every` seconds in a time, which may be off by rounding errors."""
     nearest = round(seconds / every)
     return nearest if math.isclose(seconds, nearest * every) else math.floor(seconds / every)

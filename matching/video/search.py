@@ -1,6 +1,5 @@
 """Search for a thing in the frames of a video, and the stretches in which it is seen."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
@@ -17,9 +16,8 @@ from matching.output.figures.sheet import WIDTH
 from matching.pictures.images import add_mask, make_picture
 from matching.pipelines.searching import Search
 from matching.settings import EVERY
-from matching.video.reading import count_intervals, open_video
+from matching.video.reading import open_video
 
-GAP = 2  # intervals: frames farther apart belong to two appearances, so one frame may fail in between
 Progress = Callable[[float, float, int], object]
 
 
@@ -179,7 +177,7 @@ def find_in_video(
     every = EVERY.check("every", every)
     picture = add_mask(make_picture(thing, "thing"), mask, "mask")
     search = Search(picture, config)
-    gathered, n_looked_at, n_seen = _Gathered(every), 0, 0
+    gathered, n_looked_at, n_seen = _Gathered(), 0, 0
     with open_video(video) as opened:
         reader = opened.reader
         length = reader.n_frames / reader.rate if reader.rate else 0.0
@@ -189,6 +187,8 @@ def find_in_video(
             if result.objects:
                 n_seen += 1
                 gathered.add(Sighting(frame.number, frame.seconds, result.objects, result.things), frame.rgb)
+            else:
+                gathered.miss()
             if progress is not None:
                 progress(frame.seconds, length, n_seen)
     if not n_looked_at:
@@ -203,22 +203,25 @@ def find_in_video(
 class _Gathered:
     """Gathers sightings into appearances as they come, and keeps only one small picture of each."""
 
-    def __init__(self, every: float) -> None:
-        self._every, self._last = every, -math.inf
+    def __init__(self) -> None:
+        self._is_open, self._missed = False, False
         self._groups: list[list[Sighting]] = []
         self._pictures: list[Bytes] = []
 
     def add(self, sighting: Sighting, rgb: Bytes) -> None:
         """Add the next sighting."""
-        interval = count_intervals(sighting.seconds, self._every)
-        if interval - self._last > GAP:
+        if not self._is_open:
             self._groups.append([])
             self._pictures.append(_shrink(rgb))
             self._best = sighting.score
         elif sighting.score > self._best:
             self._pictures[-1], self._best = _shrink(rgb), sighting.score
         self._groups[-1].append(sighting)
-        self._last = interval
+        self._is_open, self._missed = True, False
+
+    def miss(self) -> None:
+        """Note that a frame does not show the thing; the second one in a row ends an appearance."""
+        self._is_open, self._missed = self._is_open and not self._missed, True
 
     def finish(self) -> tuple[Appearance, ...]:
         """All appearances."""

@@ -20,9 +20,9 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.correspondences.distances import find_agreeing_shares
-from matching.correspondences.points import NearestMembers, is_in_box
+from matching.correspondences.points import CONFIRMED, NearestMembers, is_in_box
 from matching.grouping import _kernels
-from matching.grouping.graph import CONFIRMED, GraphConfig
+from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
 from matching.settings import check_settings, setting
 

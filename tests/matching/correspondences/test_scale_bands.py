@@ -3,7 +3,7 @@ import pytest
 from planting import record
 
 from matching.correspondences.candidates import CandidateConfig
-from matching.correspondences.scale_bands import HALF_BAND, PER_OCTAVE, match_by_scale
+from matching.correspondences.scale_bands import HALF_BAND, match_by_scale
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 
 
@@ -31,7 +31,7 @@ def literal_pairs(features0, features1, middle):
         for octave in range(5):
             rows = np.flatnonzero(alike & (np.floor(size1) == octave))
             squared = ((features1.descriptors[rows] - features0.descriptors[i]) ** 2).sum(axis=1)
-            near = rows[np.argsort(squared, kind="stable")[:PER_OCTAVE]]
+            near = rows[np.argsort(squared, kind="stable")[:5]]
             pairs |= {(i, int(j)) for j in near if abs(size1[j] - size0[i] - middle) <= HALF_BAND}
     return pairs
 

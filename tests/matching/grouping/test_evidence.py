@@ -3,9 +3,10 @@ import pytest
 from planting import candidates, geometry, moving, similarity, strangers, together
 
 from matching import MatchConfig
+from matching.correspondences.points import CONFIRMED
 from matching.grouping import Correspondences, group, replace_clustering
 from matching.grouping.evidence import find_mutual, find_supported
-from matching.grouping.graph import CONFIRMED, GraphConfig
+from matching.grouping.graph import GraphConfig
 
 DEGREE = 0.0575  # as the settings have it
 
