@@ -9,7 +9,7 @@ from matching._common.types import Array, Scalar
 
 # Variance of a plane's level and slopes, in units of the bends or of the smoothing, whichever is larger: so
 # large that both are practically free. The level cancels; across a line of points, the slope is undetermined.
-FREE = np.finfo(np.float64).eps ** -0.5
+FREE = float(np.finfo(np.float64).eps) ** -0.5
 ROUNDED = 1e-14 * FREE  # least smoothing: the rounding errors of FREE, which would merge near points
 
 
