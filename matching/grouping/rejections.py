@@ -42,7 +42,7 @@ REASONS = {
     "width": Reason(
         "on-a-line",
         "the matches lie on a line, so they don't determine a map",
-        "if it is a long, narrow thing, try min_width=0.05 in Python; in a line of text, nothing to do",
+        "if it is a long, narrow thing, not a line of text, try min_width=0.05 in Python",
         is_cause=True,
     ),
     "suppression": Reason(
