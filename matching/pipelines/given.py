@@ -265,7 +265,7 @@ def _mark(state: GivenState, stage: str, rows: Bools) -> GivenState:
 
 
 def _to_local(context: GivenContext) -> tuple[Floats, Floats]:
-    """The points (n, 2) relative to their middle, in approximate pixels."""
+    """The points (n, 2) relative to their middle, in the units of `given_units`."""
     return context.units[0].to_local(context.xy0), context.units[1].to_local(context.xy1)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats
 from matching.objects.description import MatchedObject
 
-FINE = 0.002  # share of the spread: a fifth of a pixel, say, if the points fill a picture
+FINE = 0.002  # share of the spread: less than a pixel if the points fill a picture
 # Spreads from the middle beyond which a point can't be in the picture: there, single precision is too coarse.
 STRAY = float(np.finfo(np.float32).eps) ** -0.5
 
@@ -28,7 +28,7 @@ class Unit:
 
     @property
     def size(self) -> float:
-        """A length of about a pixel: a share of the spread, so that the unit of points does not matter."""
+        """The unit of local coordinates: a share of the spread, so that the unit of points does not matter."""
         return self.spread * FINE
 
     def near(self, xy: Floats) -> Bools:
@@ -36,16 +36,16 @@ class Unit:
         return np.asarray(_distance(xy, self.origin) < STRAY * self.spread)
 
     def to_local(self, xy: Floats) -> Floats:
-        """Convert points to pixels around the origin: xy (n, 2) -> (n, 2)."""
+        """Convert points to local coordinates around the origin: xy (n, 2) -> (n, 2)."""
         return (xy - self.origin) / self.size
 
     def to_given(self, xy: Floats) -> Floats:
-        """Convert pixels around the origin to points: xy (n, 2) -> (n, 2)."""
+        """Convert local coordinates to points: xy (n, 2) -> (n, 2)."""
         return xy * self.size + self.origin
 
     @property
     def matrix(self) -> Floats:
-        """(3, 3) float64: takes homogeneous pixels around the origin to points."""
+        """(3, 3) float64: takes homogeneous local coordinates to points."""
         (x, y), size = self.origin, self.size
         return np.array([[size, 0, x], [0, size, y], [0, 0, 1]])
 
@@ -85,7 +85,7 @@ def _distance(xy: Floats, place: Floats) -> Floats:
 
 
 def take_back(found: MatchedObject, units: tuple[Unit, Unit], points: tuple[Floats, Floats]) -> MatchedObject:
-    """Convert an object from pixels around the origins back to the units of the points (n, 2)."""
+    """Convert an object from local coordinates back to the units of the points (n, 2)."""
     unit0, unit1 = units
     transform = unit1.matrix @ found.transform @ np.linalg.inv(unit0.matrix)
     motion = found.motion
