@@ -28,7 +28,7 @@ class Unit:
 
     @property
     def size(self) -> float:
-        """The unit of local coordinates: a share of the spread, so that the unit of points does not matter."""
+        """The unit of local coordinates: a share of the spread, whatever the unit of the points."""
         return self.spread * FINE
 
     def near(self, xy: Floats) -> Bools:
