@@ -26,7 +26,6 @@ from matching.features.extraction import Features
 from matching.grouping.motions import (
     AT,
     SMALLER,
-    VOTE,
     Scene,
     direct,
     find_motions,
@@ -37,6 +36,7 @@ from matching.grouping.motions import (
     survey,
 )
 from matching.grouping.objects import VISIBLE, ObjectsConfig, is_object
+from matching.grouping.significance import VOTE
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,8 @@ from matching.correspondences.points import NEIGHBORS
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.grouping import _vote_kernels
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.significance import ALIKE, ELSEWHERE, EXAMINED
+from matching.grouping.significance import ALIKE, ELSEWHERE, EXAMINED, VOTE
 
-VOTE = 0.1  # two shifts are the same if they differ by less than this share of a length: of the extent of the
-# place that votes, or of the shift itself
 BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
 AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere
 SMALLER = 1 - VOTE  # scale of a copy below which it is smaller, and lacks the finest features

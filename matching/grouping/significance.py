@@ -40,6 +40,9 @@ STRAIN = 0.2  # relative deviation of the entries of the map around a seed from 
 ELSEWHERE = ViewCandidatesConfig().same_place  # pixels: features this far apart are at different places
 APART = 2 * NOISES[0]  # fewest pixels between matches that add different information: two deviations
 ALIKE = math.log(2.0)  # most by which the maps of a match and of its seed differ, in log scale and in radians
+# Two shifts are the same if they differ by less than this share of a length: of the extent of the place that
+# votes for them, or of the shift itself.
+VOTE = 0.1
 # Added to log10 for given matches: false ones in one texture are not independent, so chance must be as
 # unlikely as twice in a row.
 DEPENDENT = -math.log10(MAX_NFA.default)

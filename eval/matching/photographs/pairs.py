@@ -19,6 +19,7 @@ from eval.matching.synthetic.methods import SIFT_RANSAC, Labelling, label_candid
 from eval.matching.synthetic.trials import find_candidates, read_working_images
 from matching import MatchConfig
 from matching.correspondences.candidates import join_candidates
+from matching.pictures.images import to_picture
 from synth.photographs import SUFFIXES, read_picture
 
 NEAR = 12.0  # px in each image, root mean square over both
@@ -100,7 +101,9 @@ def measure(pair: LabelledPair, names: tuple[str, ...]) -> list[dict]:
     images = read_working_images(pair.image0, pair.image1, config)
     listed, pool = find_candidates(images, config)
     candidates = join_candidates([listed, pool])
-    xy0, xy1 = images[0].to_picture(candidates.xy0), images[1].to_picture(candidates.xy1)
+    xy0, xy1 = (
+        to_picture(xy, image.step) for xy, image in zip((candidates.xy0, candidates.xy1), images, strict=True)
+    )
     found = {
         name: (xy0, xy1, labelling)
         for name, labelling in label_candidates(

@@ -18,7 +18,7 @@ from eval.matching.synthetic.methods import SIFT_RANSAC, Labelling, label_candid
 from matching import MatchConfig
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import extract_features
-from matching.pictures.images import WorkingImage, make_picture_of_array, make_working_image
+from matching.pictures.images import WorkingImage, make_picture_of_array, make_working_image, to_picture
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
@@ -94,7 +94,7 @@ def label_true_candidates(pair: CompositePair) -> LabelledCandidates:
     best, pool = find_candidates(images, config)
     candidates = join_candidates([best, pool])
     points = (
-        image.to_picture(xy) for image, xy in zip(images, (candidates.xy0, candidates.xy1), strict=True)
+        to_picture(xy, image.step) for image, xy in zip(images, (candidates.xy0, candidates.xy1), strict=True)
     )
     return LabelledCandidates(
         candidates, true_instance(pair, *points), np.arange(len(candidates)) < len(best)

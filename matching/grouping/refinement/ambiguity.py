@@ -17,8 +17,7 @@ from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import is_amid
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
-from matching.grouping.motions import VOTE
-from matching.grouping.significance import ELSEWHERE, EXAMINED
+from matching.grouping.significance import ELSEWHERE, EXAMINED, VOTE
 
 REACH = 20.0  # times the sum of the radii of two features: about three windows of their descriptors
 SHARED = 0.25, 0.025  # least share of matches, or of places, reached by one shift; textures: 0.28, 0.032
