@@ -71,14 +71,14 @@ def list_neighbors(xy: Floats) -> Ints:
 def _list_equal(features: Features, bound: float, reach: float) -> Iterator[tuple[Ints, Ints, Float32s]]:
     """Pairs of equal features that are `reach` or more apart, and the products of their descriptors."""
     least = measure_product(bound)
-    # Features with more equals belong to fine textures and have none, which bounds the work; those of pages
-    # with 40 copies had up to 166.
     sort = 2 * features.kind + features.bright
     for rows in (np.flatnonzero(sort == k) for k in np.unique(sort)):
         own = features.descriptors[rows]  # whole numbers, whose products float32 holds exactly
         for start in range(0, len(rows), EXAMINED):  # at once
             like = own[start : start + EXAMINED] @ own.T
             is_equal = like > least
+            # Features with more equals belong to fine textures and have none, which bounds the work; those of
+            # pages with 40 copies had up to 166.
             a, b = np.nonzero(is_equal & (is_equal.sum(axis=1, keepdims=True) <= EXAMINED))
             one, other = rows[a + start], rows[b]
             apart = np.linalg.norm(features.xy[one] - features.xy[other], axis=1) >= reach

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from matching._common.threads import default_threads, limit_threads
@@ -25,13 +25,14 @@ from matching.output.commit import compute_digest
 from matching.output.files import make_folder
 from matching.output.folders import write_whole
 from matching.output.provenance import STAGES, as_text
-from matching.pictures.images import read_picture
+from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import is_video, make_absolute
 from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.pair import match_described
 from matching.settings import EVERY, LABEL_FORMATS
 
 SINGLE = ("coco", "csv")  # formats with a single file
+KEPT, KEPT_PICTURES = 256, 8  # numbers of references whose features, and whose pixels, are kept in memory
 
 
 @dataclass(frozen=True)
@@ -178,16 +179,21 @@ def _label_file(
                 thing = _describe_reference(reference, settings.config)
                 objects = match_described(thing, entry, settings.config).objects
                 if objects:
-                    objects = add_completeness(objects, reference.read(), read_picture(path))
+                    objects = add_completeness(objects, _read_reference(reference), read_picture(path))
                 places += find_places(reference.name, objects, reference.polygon, thing.box, (width, height))
     except Exception as error:
         return LabelledPicture(number, name, content, error=explain_failure(error))
     return LabelledPicture(number, name, content, width, height, tuple(choose_places(places)))
 
 
-@cache
+@lru_cache(maxsize=KEPT_PICTURES)
+def _read_reference(reference: Reference) -> Picture:
+    return reference.read()
+
+
+@lru_cache(maxsize=KEPT)
 def _describe_reference(reference: Reference, config: MatchConfig) -> DescribedPicture:
-    described: DescribedPicture = describe_picture(reference.read(), config)
+    described: DescribedPicture = describe_picture(_read_reference(reference), config)
     if not len(described.features):
         raise InputError(f"{reference.path}: {reference.name} has no features, so it can't be found")
     return described
