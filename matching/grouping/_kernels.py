@@ -310,3 +310,14 @@ def fit_random_field(x: Array, y: Array, bends: Scalar, noise: Scalar) -> tuple[
 def _bend(a: Scalar, b: Scalar) -> Scalar:
     square = a * a + b * b
     return 0.5 * square * math.log(square) if square > 0.0 else 0.0
+
+
+@njit
+def least_square_distance(points: Array, others: Array) -> Scalar:
+    """The least squared distance of points (n, 2) from others (m, 2)."""
+    least = np.inf
+    for i in range(len(points)):
+        for j in range(len(others)):
+            x, y = points[i, 0] - others[j, 0], points[i, 1] - others[j, 1]
+            least = min(least, x * x + y * y)
+    return least

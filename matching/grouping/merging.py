@@ -8,8 +8,9 @@ spline. A few matches of each part, its landmarks, give the variances of its ben
 restricted maximum likelihood (REML), with Student's t as the robust loss. Then the motion of one part
 relative to the other, six numbers, is tested: for one object it is normal with a known covariance, which
 grows with the gap and the bends; for two objects, any motion is equally likely. Parts are merged if one
-object explains it better. (Patterson and Thompson 1971 for REML; Wahba, Spline Models for Observational Data,
-1990; Kass and Raftery 1995 for Bayes factors.)
+object explains it better. An object may also have a crease between its parts, where it bends more than they
+do, but the wider the gap is compared with the parts, the less likely a crease is. (Patterson and Thompson
+1971 for REML; Wahba, Spline Models for Observational Data, 1990; Kass and Raftery 1995 for Bayes factors.)
 
 Notation: x, y (n, 2) are landmarks in the two images, in pixels of the image where the object is smaller,
 which is that of y; T = [1, x] spans the affine maps; K_ij = b^2 phi(|x_i - x_j|) + s^2 [i = j] is the
@@ -50,8 +51,8 @@ class MergingConfig:
         Matches of a part that are compared, chosen to lie far from each other.
     inflation : float
         How many times as much an object may bend between its parts as within them, because real bends are
-        stronger at creases and over long distances. The density of a motion is averaged over bends 1, 2, 4,
-        ... times as strong, up to this factor.
+        stronger at creases. The density of a motion is averaged over bends 1, 2, 4, ... times as strong, up
+        to this factor; the wider the gap between the parts, the less all but the first count.
     seam : float
         Branches of the tree of merges that graph degree linkage joined with an affinity (Eq. 4) below this
         share of K^2 are compared in the same way as parts.
@@ -198,13 +199,15 @@ def compare_parts(
         return None
     scale = magnification(correspondences, np.concatenate([one.members, other.members]))
     part, others = (_points(correspondences, own.marks, scale) for own in (one, other))
-    if max(_gap(part[way], others[way]) for way in range(2)) > reach:
+    if _gap(part, others) > reach:
         return None
     if not (_fixes_map(part[0]) and _fixes_map(others[0])):
         return None
     bends, noise = np.exp(_mean_logs(one, other)).tolist()
     extent = 2 * math.sqrt(correspondences.extents[int(scale[0] > 1)].prod())
-    return _find_evidence(part, others, bends, noise, config, max(extent, 1.0))
+    bodies = [_points(correspondences, own.members, scale) for own in (one, other)]
+    far = _gap(*bodies) / math.sqrt(math.prod(_spread(body[0]) for body in bodies))
+    return _find_evidence(part, others, bends, noise, config, max(extent, 1.0), far)
 
 
 def _find_evidence(
@@ -214,14 +217,21 @@ def _find_evidence(
     noise: float,
     config: MergingConfig,
     extent: float,
+    far: float,
 ) -> float:
-    """Log likelihood ratio of two parts being one object, with variances b^2 and s^2, rather than two."""
+    """Log likelihood ratio of two parts being one object, with variances b^2 and s^2, rather than two.
+
+    far: the gap between them, in standard deviations of their points. All bends are equally likely across a
+    narrow gap, and creases are the less likely the wider it is.
+    """
     both = np.vstack([part[0], other[0]]), np.vstack([part[1], other[1]])
     own, others, joint = (_kernels.fit_random_field(*points, bends, noise) for points in (part, other, both))
     square, volume = (joint[k] - own[k] - others[k] for k in range(2))
     tau = 2.0 ** np.arange(int(math.log2(config.inflation)) + 1)
-    densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau)
-    one = np.logaddexp.reduce(densities) - math.log(len(tau)) - 3 * math.log(2 * math.pi)
+    densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau) - 3 * math.log(2 * math.pi)
+    creases = np.full(len(tau) - 1, -(far**2) / 2 - math.log(len(tau)))
+    weights = np.append(math.log1p(-np.exp(creases).sum()), creases)
+    one = np.logaddexp.reduce(densities + weights)
     # for two objects, the density is uniform: over a unit volume of maps, and over all shifts by up to the
     # sides of the picture in either direction
     return float(one + 2 * math.log(extent))
@@ -308,6 +318,11 @@ def _fixes_map(x: Floats) -> bool:
     return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
 
 
-def _gap(points: Floats, others: Floats) -> float:
-    apart = points[:, None] - others
-    return math.sqrt(np.einsum("ijk,ijk->ij", apart, apart).min())
+def _gap(part: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> float:
+    """The least distance of a point of one part from one of the other, in the image where it is larger."""
+    return math.sqrt(max(_kernels.least_square_distance(*points) for points in zip(part, other, strict=True)))
+
+
+def _spread(points: Floats) -> float:
+    """The standard deviation of points (n, 2), the geometric mean over their two principal axes."""
+    return float(np.linalg.det(np.cov(points.T))) ** 0.25

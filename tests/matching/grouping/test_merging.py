@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from planting import bent, geometry, moving, similarity, together
+from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
 
 from matching.correspondences.correspondences import Correspondences
@@ -12,6 +13,7 @@ from matching.grouping.merging import (
     LEAST,
     MergingConfig,
     _find_evidence,
+    _gap,
     _spread_out,
     find_landmarks,
     measure_roughness,
@@ -61,9 +63,9 @@ def test_evidence_is_the_ratio_of_two_densities():
 
     a, b = np.arange(12), np.arange(12, 20)
     expected = log_density(np.arange(20)) - log_density(a) - log_density(b) + 2 * np.log(1400)
-    found = _find_evidence((x[a], y[a]), (x[b], y[b]), bends, noise, config, 1400.0)
+    found = _find_evidence((x[a], y[a]), (x[b], y[b]), bends, noise, config, 1400.0, 0.0)
     assert found == pytest.approx(expected)
-    wider = _find_evidence((x[a], y[a]), (x[b], y[b]), bends, noise, config, 2800.0)
+    wider = _find_evidence((x[a], y[a]), (x[b], y[b]), bends, noise, config, 2800.0, 0.0)
     assert wider == pytest.approx(found + 2 * np.log(2))
 
 
@@ -131,7 +133,7 @@ def test_a_small_motion_is_much_in_small_pictures(far, n):
     more = [moving(rng, 1, np.eye(2), start=(9000, 9000), size=1.0)] if far else []
     c, parts = together(
         moving(rng, 100, np.eye(2), start=(0, 0), size=70.0, noise=0.5),
-        moving(rng, 100, np.eye(2), start=(100, 0), shift=(111, 0), size=70.0, noise=0.5),
+        moving(rng, 100, np.eye(2), start=(100, 0), shift=(109, 0), size=70.0, noise=0.5),
         *more,
     )
     assert len(np.unique(merged(c, *parts[:2])[0])) == n
@@ -172,8 +174,8 @@ def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
     x, y = rng.uniform(0, 200, (2, 24, 2))
     parts = (x[:12], y[:12]), (x[12:], y[12:] + 300)
 
-    def evidence(inflation):
-        return _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=inflation), 1400.0)
+    def evidence(inflation, far=0.0):
+        return _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=inflation), 1400.0, far)
 
     once, twice = evidence(1.0), evidence(2.0)
     joint = x, np.vstack([parts[0][1], parts[1][1]])
@@ -182,6 +184,18 @@ def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
     more = once + square / 2 * (1 - 1 / 4) - 6 * np.log(2)
     assert twice == pytest.approx(np.logaddexp(once, more) - np.log(2))
     assert evidence(3.9) == twice < evidence(4.0)
+    crease = np.exp(-(1.5**2) / 2) / 2  # the probability of the stronger bend
+    expected = np.logaddexp(once + np.log1p(-crease), more + np.log(crease))
+    assert evidence(2.0, far=1.5) == pytest.approx(expected)
+    assert evidence(1.0, far=1.5) == once
+    assert evidence(4.0, far=100.0) == pytest.approx(once)
+
+
+def test_the_gap_is_the_least_distance_in_the_image_where_it_is_larger():
+    rng = np.random.default_rng(11)
+    part, other = rng.uniform(0, 100, (2, 40, 2)), rng.uniform(50, 300, (2, 30, 2))
+    expected = max(cdist(*points).min() for points in zip(part, other, strict=True))
+    assert _gap(tuple(part), tuple(other)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("line", [[[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 0.0]]])
