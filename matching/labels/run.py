@@ -11,7 +11,7 @@ from matching._common.threads import default_threads, limit_threads
 from matching.collection.backends import Lost, Progress, local_backend
 from matching.collection.cache import FeatureCache
 from matching.collection.plan import find_pictures
-from matching.collection.work import Settings, Source, explain_failure, get_described
+from matching.collection.work import KEPT_IN_MEMORY, Settings, Source, explain_failure, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.labels import formats
@@ -32,7 +32,6 @@ from matching.pipelines.pair import match_described
 from matching.settings import EVERY, LABEL_FORMATS
 
 SINGLE = ("coco", "csv")  # formats with a single file
-KEPT, KEPT_PICTURES = 256, 8  # numbers of references whose features, and whose pixels, are kept in memory
 
 
 @dataclass(frozen=True)
@@ -186,12 +185,12 @@ def _label_file(
     return LabelledPicture(number, name, content, width, height, tuple(choose_places(places)))
 
 
-@lru_cache(maxsize=KEPT_PICTURES)
+@lru_cache(maxsize=KEPT_IN_MEMORY)
 def _read_reference(reference: Reference) -> Picture:
     return reference.read()
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache
 def _describe_reference(reference: Reference, config: MatchConfig) -> DescribedPicture:
     described: DescribedPicture = describe_picture(_read_reference(reference), config)
     if not len(described.features):
