@@ -325,4 +325,5 @@ def _gap(part: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> float:
 
 def _spread(points: Floats) -> float:
     """The standard deviation of points (n, 2), the geometric mean over their two principal axes."""
-    return float(np.linalg.det(np.cov(points.T))) ** 0.25
+    deviations = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return math.sqrt(deviations.prod() / len(points))

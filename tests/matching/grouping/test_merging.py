@@ -14,6 +14,7 @@ from matching.grouping.merging import (
     MergingConfig,
     _find_evidence,
     _gap,
+    _spread,
     _spread_out,
     find_landmarks,
     measure_roughness,
@@ -236,3 +237,12 @@ def test_no_part_and_one_part():
 def test_settings_out_of_range(name):
     with pytest.raises(InputError, match=f"{name} must be at least"):
         MergingConfig(**{name: -1})
+
+
+def test_the_spread_of_points_is_a_length_even_if_they_are_almost_on_a_line():
+    x = np.random.default_rng(13).normal(0, (30.0, 10.0), (20000, 2))
+    assert _spread(x + 500) == pytest.approx(np.sqrt(300), rel=0.02)
+    line = np.column_stack([np.linspace(0, 1000, 50), np.linspace(0, 777, 50)])
+    assert 0 <= _spread(line) < 1e-3
+    line[20, 0] += 0.01
+    assert _spread(line) > 0
