@@ -31,7 +31,7 @@ from matching.correspondences.points import CONFIRMED
 from matching.grouping import _kernels
 from matching.grouping.graph import GraphConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
-from matching.settings import check_settings, setting
+from matching.settings import MAX_MATCHES, check_settings, setting
 
 RATIOS = 0.25 ** np.arange(14)  # ratios of b^2 to s^2 to try
 ROUNDS = GraphConfig().rounds  # iterations of the robust fit
@@ -205,7 +205,8 @@ def compare_parts(
         return None
     bends, noise = np.exp(_mean_logs(one, other)).tolist()
     extent = 2 * math.sqrt(correspondences.extents[int(scale[0] > 1)].prod())
-    bodies = [_points(correspondences, own.members, scale) for own in (one, other)]
+    shown = [own.members[:: 1 + len(own.members) // MAX_MATCHES.default] for own in (one, other)]
+    bodies = [_points(correspondences, rows, scale) for rows in shown]  # a sample of very many matches
     far = _gap(*bodies) / math.sqrt(math.prod(_spread(body[0]) for body in bodies))
     return _find_evidence(part, others, bends, noise, config, max(extent, 1.0), far)
 
