@@ -173,12 +173,13 @@ def _label_file(
         with limit_threads(1):
             entry = get_described(Source(path, content), settings)
             width, height = map(int, entry.size)
-            places: list[Place] = []
+            places, picture = list[Place](), None
             for reference in references:
                 thing = _describe_reference(reference, settings.config)
                 objects = match_described(thing, entry, settings.config).objects
                 if objects:
-                    objects = add_completeness(objects, _read_reference(reference), read_picture(path))
+                    picture = read_picture(path) if picture is None else picture
+                    objects = add_completeness(objects, _read_reference(reference), picture)
                 places += find_places(reference.name, objects, reference.polygon, thing.box, (width, height))
     except Exception as error:
         return LabelledPicture(number, name, content, error=explain_failure(error))
