@@ -52,7 +52,10 @@ class MergingConfig:
     inflation : float
         How many times as much an object may bend between its parts as within them, because real bends are
         stronger at creases. The density of a motion is averaged over bends 1, 2, 4, ... times as strong, up
-        to this factor; the wider the gap between the parts, the less all but the first count.
+        to this factor.
+    crease : float
+        How wide the gap across a crease is, in standard deviations of the points of the parts: the weights of
+        all but the first of these bends fall with the gap, like a normal density of this standard deviation.
     seam : float
         Branches of the tree of merges that graph degree linkage joined with an affinity (Eq. 4) below this
         share of K^2 are compared in the same way as parts.
@@ -62,6 +65,7 @@ class MergingConfig:
 
     n_landmarks: int = setting(24, 8, 500)
     inflation: float = setting(4.0, 1, 1000)
+    crease: float = setting(1.0, 1e-6)
     seam: float = setting(3e-6, 0, 1)
     decisive: float = setting(80.0, 0, 1e9)
 
@@ -230,7 +234,7 @@ def _find_evidence(
     square, volume = (joint[k] - own[k] - others[k] for k in range(2))
     tau = 2.0 ** np.arange(int(math.log2(config.inflation)) + 1)
     densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau) - 3 * math.log(2 * math.pi)
-    creases = np.full(len(tau) - 1, -(far**2) / 2 - math.log(len(tau)))
+    creases = np.full(len(tau) - 1, -((far / config.crease) ** 2) / 2 - math.log(len(tau)))
     weights = np.append(math.log1p(-np.exp(creases).sum()), creases)
     one = np.logaddexp.reduce(densities + weights)
     # for two objects, the density is uniform: over a unit volume of maps, and over all shifts by up to the

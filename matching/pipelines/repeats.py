@@ -1,5 +1,6 @@
 """Repeats: what one picture shows more than once, found by matching its features with each other."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -156,7 +157,9 @@ def find_repeats_in_described(
     fine: DescribedPicture | None = None,
 ) -> MatchResult:
     """Find repeats in a picture already described."""
-    clock, state, context = clock or Clock(), RepeatsState(), RepeatsContext(described, config, fine)
+    # copies that lie far from each other may be shifted almost alike, and count as parts of one object then
+    context = RepeatsContext(described, config.with_settings(merging__crease=math.inf), fine)
+    clock, state = clock or Clock(), RepeatsState()
     for stage in STAGES:
         state = stage.run(state, context)
         clock.lap(stage.name)

@@ -190,6 +190,10 @@ def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
     assert evidence(2.0, far=1.5) == pytest.approx(expected)
     assert evidence(1.0, far=1.5) == once
     assert evidence(4.0, far=100.0) == pytest.approx(once)
+    wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=3.0), 1400.0, 4.5)
+    assert wide == pytest.approx(expected)
+    wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=np.inf), 1400.0, 4.5)
+    assert wide == pytest.approx(twice)
 
 
 def test_the_gap_is_the_least_distance_in_the_image_where_it_is_larger():
@@ -233,7 +237,7 @@ def test_no_part_and_one_part():
     assert merged(c, np.arange(50))[0].tolist() == [0]
 
 
-@pytest.mark.parametrize("name", ["n_landmarks", "inflation"])
+@pytest.mark.parametrize("name", ["n_landmarks", "inflation", "crease"])
 def test_settings_out_of_range(name):
     with pytest.raises(InputError, match=f"{name} must be at least"):
         MergingConfig(**{name: -1})
