@@ -56,6 +56,7 @@ class MergingConfig:
     crease : float
         How wide the gap across a crease is, in standard deviations of the points of the parts: the weights of
         all but the first of these bends fall with the gap, like a normal density of this standard deviation.
+        Not used for one picture, where the weights are equal.
     seam : float
         Branches of the tree of merges that graph degree linkage joined with an affinity (Eq. 4) below this
         share of K^2 are compared in the same way as parts.
