@@ -31,7 +31,7 @@ from matching.correspondences.points import CONFIRMED
 from matching.grouping import _kernels
 from matching.grouping.graph import GraphConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
-from matching.settings import MAX_MATCHES, check_settings, setting
+from matching.settings import MAX_MATCHES, Setting, check_settings, setting
 
 RATIOS = 0.25 ** np.arange(14)  # ratios of b^2 to s^2 to try
 ROUNDS = GraphConfig().rounds  # iterations of the robust fit
@@ -39,6 +39,7 @@ ROUNDS = GraphConfig().rounds  # iterations of the robust fit
 # as much as the matches that confirm a map.
 FREEDOM = CONFIRMED
 LEAST = CONFIRMED + 2  # fewest landmarks of a part that can be merged
+CREASE = Setting(1.0, 1e-6, 1e9)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class MergingConfig:
 
     n_landmarks: int = setting(24, 8, 500)
     inflation: float = setting(4.0, 1, 1000)
-    crease: float = setting(1.0, 1e-6)
+    crease: float = CREASE.field()
     seam: float = setting(3e-6, 0, 1)
     decisive: float = setting(80.0, 0, 1e9)
 

@@ -1,6 +1,5 @@
 """Repeats: what one picture shows more than once, found by matching its features with each other."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +19,7 @@ from matching.grouping import group
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.copies import Seed, find_copies
 from matching.grouping.graph import build_graph
-from matching.grouping.merging import find_landmarks, merge_parts
+from matching.grouping.merging import CREASE, find_landmarks, merge_parts
 from matching.grouping.placing import Placed, place_objects
 from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
@@ -158,7 +157,7 @@ def find_repeats_in_described(
 ) -> MatchResult:
     """Find repeats in a picture already described."""
     # copies that lie far from each other may be shifted almost alike, and count as parts of one object then
-    context = RepeatsContext(described, config.with_settings(merging__crease=math.inf), fine)
+    context = RepeatsContext(described, config.with_settings(merging__crease=CREASE.most), fine)
     clock, state = clock or Clock(), RepeatsState()
     for stage in STAGES:
         state = stage.run(state, context)

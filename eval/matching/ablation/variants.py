@@ -74,7 +74,7 @@ def settings() -> dict[str, MatchConfig]:
         "no nearness": changed("graph", nearness=0.0),
         "no smooth map": changed("smooth_map", tolerance=1e9, reach=0.0),
         "bends between parts as within them": changed("merging", inflation=1.0),
-        "creases at any distance": changed("merging", crease=float("inf")),
+        "creases at any distance": changed("merging", crease=1e9),
         "half of the landmarks": changed("merging", n_landmarks=12),
         "joining without agreement": changed("smooth_map", agreeing=0.0),
         "no suppression": changed("suppression", share=2.0),
