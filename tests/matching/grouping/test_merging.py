@@ -10,6 +10,7 @@ from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.grouping._kernels import fit_random_field
 from matching.grouping.merging import (
+    CREASE,
     LEAST,
     MergingConfig,
     _find_evidence,
@@ -127,17 +128,27 @@ def test_rigid_parts_are_one_object_only_as_long_as_they_move_as_one(turn, n):
     assert set(own[0]) <= set(parts[0]) | (set(parts[1]) if n == 1 else set())
 
 
-@pytest.mark.parametrize(("far", "n"), [(False, 2), (True, 1)])
-def test_a_small_motion_is_much_in_small_pictures(far, n):
+@pytest.mark.parametrize(
+    ("motion", "far", "crease", "n"),
+    [
+        (9, False, 1.0, 2),
+        (9, True, 1.0, 1),
+        (11, False, CREASE.most, 2),
+        (11, True, CREASE.most, 1),
+        (11, True, 1.0, 2),  # the gap is too wide for a crease
+    ],
+)
+def test_a_small_motion_is_much_in_small_pictures(motion, far, crease, n):
     """What moves on its own may move as far as the pictures reach: in large ones, a few pixels are a bend."""
     rng = np.random.default_rng(5)
     more = [moving(rng, 1, np.eye(2), start=(9000, 9000), size=1.0)] if far else []
     c, parts = together(
         moving(rng, 100, np.eye(2), start=(0, 0), size=70.0, noise=0.5),
-        moving(rng, 100, np.eye(2), start=(100, 0), shift=(109, 0), size=70.0, noise=0.5),
+        moving(rng, 100, np.eye(2), start=(100, 0), shift=(100 + motion, 0), size=70.0, noise=0.5),
         *more,
     )
-    assert len(np.unique(merged(c, *parts[:2])[0])) == n
+    labels, _ = merged(c, *parts[:2], config=MergingConfig(crease=crease))
+    assert len(np.unique(labels)) == n
 
 
 def test_parts_that_bend_may_be_bent_against_each_other():
@@ -192,7 +203,7 @@ def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
     assert evidence(4.0, far=100.0) == pytest.approx(once)
     wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=3.0), 1400.0, 4.5)
     assert wide == pytest.approx(expected)
-    wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=1e9), 1400.0, 4.5)
+    wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=CREASE.most), 1400.0, 4.5)
     assert wide == pytest.approx(twice)
 
 
