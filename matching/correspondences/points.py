@@ -4,6 +4,7 @@ Ten thousand queries of a few hundred points take less time here than building a
 loaded.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from matching.correspondences import _point_kernels
 CONFIRMED = 4  # the fewest matches that determine an affine map and confirm it
 # Twice as many, so that half of them may be wrong: a point covers the distance to its neighbour of this rank.
 NEIGHBORS = 2 * CONFIRMED
+ALIKE = math.log(2.0)  # most by which the maps of matches of one object differ, in log scale and in radians
 
 
 def nearest_points(

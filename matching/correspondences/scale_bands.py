@@ -8,6 +8,7 @@ Notation: the size of a feature is the root of its frame's determinant; the rela
 of its size in picture 1 over that in picture 0.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,9 +23,11 @@ from matching.correspondences.candidates import (
     share_out,
 )
 from matching.correspondences.descriptor_search import nearest_descriptors
+from matching.correspondences.points import ALIKE
 from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds
 
-HALF_BAND = 0.5  # octaves; bands are twice as wide, and this far apart
+# Octaves: a band is as wide as the scales of the matches of one object may differ, and bands overlap by half.
+HALF_BAND = ALIKE / math.log(2.0) / 2
 
 
 @dataclass(frozen=True, eq=False)

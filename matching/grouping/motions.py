@@ -17,11 +17,11 @@ from scipy.spatial import Delaunay, cKDTree
 
 from matching._common.types import Float32s, Floats, Ints
 from matching.correspondences.candidates import CandidateConfig
-from matching.correspondences.points import NEIGHBORS
+from matching.correspondences.points import ALIKE, NEIGHBORS
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.grouping import _vote_kernels
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.significance import ALIKE, ELSEWHERE, EXAMINED, VOTE
+from matching.grouping.significance import ELSEWHERE, EXAMINED, VOTE
 
 BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
 AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere

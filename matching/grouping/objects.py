@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,9 +11,14 @@ from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import measure_spread, measure_width
 from matching.grouping.rejections import Dropped, all_of_stage, choose_dropped, mark_dropped
-from matching.settings import LARGEST, check_settings, setting
+from matching.settings import LARGEST, MAX_NFA, check_settings, setting
 
 VISIBLE = 1 / 3  # least share of a copy that must be visible if something hides the rest
+
+
+def is_of_copies(score: float) -> bool:
+    """Whether matches agree with half of their neighbours or more, as on copies, but not on similar things."""
+    return 2 * score >= 1
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class ObjectsConfig:
     rounds: int | None = setting(None, 1, LARGEST, kind=int)
     reach: float = setting(25.0, 0, 1e6)
     gap: float = setting(300.0, 0, 1e6)
-    max_log_nfa: float = setting(-2.0, -1000, 1000)
+    max_log_nfa: float = setting(math.log10(MAX_NFA.default), -1000, 1000)
     evidence: float = setting(0.5, 0, 100)
 
     def __post_init__(self) -> None:

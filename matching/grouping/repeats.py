@@ -24,7 +24,7 @@ from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_amid
 from matching.grouping.motions import fit
-from matching.grouping.objects import Groups, ObjectsConfig, is_object
+from matching.grouping.objects import Groups, ObjectsConfig, is_object, is_of_copies
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 
 
@@ -53,7 +53,6 @@ def find_repeats_in_groups(
     groups: Groups,
     config: ObjectsConfig,
     is_texture: Callable[[Ints], bool] = lambda members: False,
-    row_score: float = 0.0,
     measure_score: Callable[[Ints], float] | None = None,
     may_mirror: bool = True,
 ) -> Repeats:
@@ -65,7 +64,7 @@ def find_repeats_in_groups(
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
     folded = _fold(correspondences, groups, config)
-    found = list(_separate(correspondences, folded, config, is_texture, row_score))
+    found = list(_separate(correspondences, folded, config, is_texture))
     if not may_mirror:
         found = [item for item in found if item.periodic or not _is_mirrored(correspondences, item.members)]
     if measure_score is not None:
@@ -164,13 +163,12 @@ def _separate(
     folded: Iterable[_Joined],
     config: ObjectsConfig,
     is_texture: Callable[[Ints], bool],
-    row_score: float,
 ) -> Iterator[_Joined]:
     """The objects, each of which joins two places or shifts a periodic texture onto itself."""
     textures: list[Floats] = []
     for item in folded:
         is_even = is_texture(item.members)
-        is_row = item.score >= row_score and not is_even
+        is_row = is_of_copies(item.score) and not is_even
         things = _split_things(correspondences, item, config)
         for part in things if is_row else [item.members]:
             places = _get_places(correspondences, part)

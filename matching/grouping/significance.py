@@ -25,11 +25,14 @@ from matching._common.arrays import count_different
 from matching._common.threads import run_in_ranges
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.points import ALIKE
 from matching.correspondences.view_candidates import ViewCandidatesConfig
 from matching.grouping.objects import ObjectsConfig
-from matching.settings import MAX_NFA
 
-CERTAIN = -20.0  # log10 of the number of false alarms at which an object is not measured further
+MAX_LOG_NFA = ObjectsConfig().max_log_nfa
+# log10 of the number of false alarms at which an object is not measured further: twice the evidence of a
+# sure object (`matching.objects.confidence`).
+CERTAIN = 8 * MAX_LOG_NFA
 NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
 # Number of an object's matches at which growing begins, and of the neighbours of a match that count: each may
 # form a seed with it, which is one test, and the nearest that agreed predict it. The smallest object has as
@@ -39,13 +42,12 @@ BENDS = 0.1, 0.5  # standard deviations of a bend over one pixel, pixels; they g
 STRAIN = 0.2  # relative deviation of the entries of the map around a seed from a similarity
 ELSEWHERE = ViewCandidatesConfig().same_place  # pixels: features this far apart are at different places
 APART = 2 * NOISES[0]  # fewest pixels between matches that add different information: two deviations
-ALIKE = math.log(2.0)  # most by which the maps of a match and of its seed differ, in log scale and in radians
 # Two shifts are the same if they differ by less than this share of a length: of the extent of the place that
 # votes for them, or of the shift itself.
 VOTE = 0.1
 # Added to log10 for given matches: false ones in one texture are not independent, so chance must be as
 # unlikely as twice in a row.
-DEPENDENT = -math.log10(MAX_NFA.default)
+DEPENDENT = -MAX_LOG_NFA
 # Number of matches read around a seed; if matches are denser than APART, all those in the circle that this
 # many would fill are read. Also the largest number of an object's matches that are examined for a period.
 EXAMINED = 300
@@ -104,26 +106,33 @@ def _angles(matches: Correspondences) -> Floats:
 
 
 def measure_significance(
-    correspondences: Correspondences, objects: list[Ints], by_maps: bool = True, n_threads: int = 1
+    correspondences: Correspondences,
+    objects: list[Ints],
+    by_maps: bool = True,
+    n_threads: int = 1,
+    max_log_nfa: float = MAX_LOG_NFA,
 ) -> Floats:
     """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`.
+
+    An object is measured until it is certain, and until it has twice the evidence that max_log_nfa asks for.
 
     Matches are read in the picture in which they lie at more places, so that each of many copies of a print
     is read separately. Shuffling the ends does not change which picture that is.
     """
     if count_different(correspondences.xy1) > count_different(correspondences.xy0):
         correspondences = correspondences.reverse()
+    certain = min(CERTAIN, 2 * max_log_nfa)
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
     for turn in range(NEAREST):
-        open_ = np.flatnonzero(log_nfa > CERTAIN)
+        open_ = np.flatnonzero(log_nfa > certain)
         seeds = [_choose_seeds(correspondences, objects[k], turn) for k in open_]
         owner = np.repeat(open_, [len(pairs) for pairs in seeds])
         if len(owner):
             pairs = np.concatenate(seeds)
             grown = grow_objects(
                 correspondences, pairs, NOISES, mirrored[owner],
-                by_maps=by_maps, certain=CERTAIN, n_threads=n_threads,
+                by_maps=by_maps, certain=certain, n_threads=n_threads,
             )  # fmt: skip
             np.minimum.at(log_nfa, owner, grown.log_nfa)
     return log_nfa if by_maps else log_nfa + DEPENDENT

@@ -289,15 +289,17 @@ def keep_significant(by_maps: bool, from_the_side: bool = False) -> Callable[[Ro
     measured as if it were seen from the same direction in both images.
     """
 
-    def measure(correspondences: Correspondences, new: list[Ints], n_threads: int) -> Iterable[float]:
+    def measure(
+        correspondences: Correspondences, new: list[Ints], n_threads: int, most: float
+    ) -> Iterable[float]:
         each = ((lay_flat(correspondences, own), [own]) for own in new)
         together = each if from_the_side else [(correspondences, new)]
-        return chain(*(measure_significance(*some, by_maps, n_threads).tolist() for some in together))
+        return chain(*(measure_significance(*some, by_maps, n_threads, most).tolist() for some in together))
 
     def keep(state: Round, context: Context) -> Round:
         new = [part.members for part in state.parts if part.log_nfa == np.inf]
-        measured, kept = iter(measure(context.correspondences, new, context.n_threads)), list[Part]()
-        most = context.config.objects.max_log_nfa
+        most, kept = context.config.objects.max_log_nfa, list[Part]()
+        measured = iter(measure(context.correspondences, new, context.n_threads, most))
         for part in state.parts:
             found = replace(part, log_nfa=next(measured)) if part.log_nfa == np.inf else part
             if found.log_nfa <= most:

@@ -13,8 +13,11 @@ from matching._common.types import Array, Bools, Floats
 FINE = 2.0  # pixels: the window in which print is compared
 REACH = round(FINE)  # the most pixels by which a place of B may be off, because prints bend
 COARSE = 2.0 * REACH + 1  # pixels: the window in which the place is searched for, as wide as all moves
-NOISE, FLAT = 4.0, 25.0  # variances of grey values: of noise, and the least of a print
 ALIKE = 0.6  # least correlation of the same print
+NOISE = 4.0  # variance of the noise of grey values
+# Least variance of grey values that tells a print: with this noise in both pictures, and as much added to the
+# variances of windows, its correlation with itself reaches ALIKE.
+FLAT = NOISE * (1 + ALIKE) / (1 - ALIKE)
 
 
 def correlate(a: Floats, b: Floats) -> Floats:

@@ -3,14 +3,13 @@
 docs/benchmarks/unrelated.md says how often each word is right.
 """
 
-import math
-
-from matching.settings import MAX_NFA
+from matching.grouping.significance import MAX_LOG_NFA
 
 SURE, LIKELY, DOUBTFUL = "sure", "likely", "look at it"
 WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
-SURE_LOG_NFA = -8.0
-LIKELY_LOG_NFA = (SURE_LOG_NFA + math.log10(MAX_NFA.default)) / 2  # halfway from the bound of objects
+# Each word takes twice the evidence of the word before it, and "look at it" that of any object.
+LIKELY_LOG_NFA = 2 * MAX_LOG_NFA
+SURE_LOG_NFA = 2 * LIKELY_LOG_NFA
 
 
 def confidence(log_nfa: float) -> str:

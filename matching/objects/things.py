@@ -9,10 +9,8 @@ import shapely
 
 from matching._common.components import find_components
 from matching._common.types import Array, Bools, Floats, Ints
+from matching.grouping.objects import is_of_copies
 from matching.objects.frames import polygon_area
-
-# Least score of a row of copies: similar things that are not copies agree with fewer neighbours.
-ROW_SCORE = 0.45
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +68,7 @@ def name_kind(thing: Thing, score: float) -> str:
     """What a thing is, in words, by the score of its best object: "" for one with separate places."""
     if not thing.periodic:
         return ""
-    return "periodic texture" if score >= ROW_SCORE else "similar, no copies"
+    return "periodic texture" if is_of_copies(score) else "similar, no copies"
 
 
 def number_places(outlines: Sequence[Array]) -> Ints:

@@ -26,7 +26,7 @@ from matching.grouping.rejections import name_stages
 from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
-from matching.objects.things import ROW_SCORE, Thing, find_things_of_repeats, list_joined_again
+from matching.objects.things import Thing, find_things_of_repeats, list_joined_again
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 from matching.pipelines.clock import Clock
@@ -212,7 +212,6 @@ def find_pairs(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         state.groups,
         config.objects,
         is_texture,
-        row_score=ROW_SCORE,
         measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
         may_mirror=config.mirrored,
     )

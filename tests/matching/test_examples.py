@@ -59,7 +59,7 @@ PARTS = [SimpleNamespace(id=k, thing=0, is_whole=False) for k in range(2)]
         (pair_indices(np.array([-1, 7, 3], np.int16), "matches0")[0].tolist(), [[1, 7], [2, 3]]),
         (frames_from_angles(np.array([2.0]), np.array([np.pi / 2])).round(12).tolist(), [[[0, -2], [2, 0]]]),
         (sort_frames(["frame10.png", "frame9.png"]), [1, 0]),
-        ([confidence(log_nfa) for log_nfa in (-20.0, -7.1, -4.5)], ["sure", "likely", "look at it"]),
+        ([confidence(log_nfa) for log_nfa in (-20.0, -7.1, -3.5)], ["sure", "likely", "look at it"]),
         (
             Motion(np.zeros(2), -30, 0.5, True, 0.4).words,
             "mirrored, turned 30° anticlockwise, 0.50 times as large",

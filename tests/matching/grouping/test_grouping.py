@@ -205,7 +205,7 @@ def test_objects_that_are_not_significant_leave(scene):
     c, _ = scene
     found = grouped(c)
     assert (found.log_nfa <= -2).all()
-    for most, kept in ((found.log_nfa.max(), len(found.scores)), (-25.0, 0)):
+    for most, kept in ((found.log_nfa.max(), len(found.scores)), (-1000.0, 0)):
         objects = replace(DEFAULT.objects, max_log_nfa=float(most))
         assert len(grouped(c, config=replace(DEFAULT, objects=objects)).scores) == kept
 

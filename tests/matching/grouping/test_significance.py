@@ -150,6 +150,12 @@ def test_matches_denser_than_pixels_are_read_as_far_as_sparse_ones(by_maps):
     assert found <= significance.CERTAIN + (0 if by_maps else significance.DEPENDENT)
 
 
+def test_an_object_is_measured_as_far_as_the_bound_asks_for():
+    c = planted(90, 100)
+    default, strict = (measure_significance(c, [np.arange(90)], max_log_nfa=most)[0] for most in (-2, -30))
+    assert strict < -30 < -20 < default <= significance.CERTAIN
+
+
 def test_mirrored_objects_are_measured():
     flip = np.diag([-1.0, 1.0])
     c = planted(30, 100, matrix=flip)

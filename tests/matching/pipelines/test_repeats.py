@@ -324,11 +324,11 @@ def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
     assert not apart.periodic.any()
 
 
-@pytest.mark.parametrize(("row_score", "periodic"), [(0.8, [False] * 4), (0.81, [True])])
-def test_a_row_of_too_low_a_score_is_a_texture(row_score, periodic):
+@pytest.mark.parametrize(("score", "periodic"), [(0.5, [False] * 4), (0.49, [True])])
+def test_a_row_of_too_low_a_score_is_a_texture(score, periodic):
     xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
-    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig(), row_score=row_score)
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]), (score, score))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert repeats.periodic.tolist() == periodic
 
 

@@ -119,8 +119,8 @@ def test_views_count_where_they_hold_more_matches(monkeypatch, more):
 def test_a_pair_is_solved_where_its_best_object_is_not_doubtful():
     labels = np.repeat([0, 1, -1], 30)
     scores = np.array([0.4, 0.2])
-    assert is_solved(Groups(labels, scores, np.array([-4.0, -5.5])))
-    assert not is_solved(Groups(labels, scores, np.array([-4.0, -4.5])))
+    assert is_solved(Groups(labels, scores, np.array([-3.0, -5.5])))
+    assert not is_solved(Groups(labels, scores, np.array([-3.0, -3.9])))
     assert not is_solved(Groups(np.full(9, -1), np.empty(0), np.empty(0)))
 
 
