@@ -17,7 +17,7 @@ VISIBLE = 1 / 3  # least share of a copy that must be visible if something hides
 
 
 def is_of_copies(score: float) -> bool:
-    """Whether matches agree with half of their neighbours or more, as on copies, but not on similar things."""
+    """Whether matches agree with half of their neighbours, as on copies; on similar things they do not."""
     return 2 * score >= 1
 
 
