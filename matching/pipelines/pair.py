@@ -334,14 +334,15 @@ def describe_objects(
     boxes: tuple[Floats, Floats],
 ) -> list[MatchedObject]:
     """Describe each group of matches: xy0, xy1 (m, 2); tolerance or (n_objects,); boxes (2, 2)."""
-    described = []
     tolerances = np.broadcast_to(tolerance, len(groups.scores))
-    for k, score in enumerate(groups.scores):
+
+    def describe(k: int) -> MatchedObject:
         own = groups.labels == k
         log_nfa = None if groups.log_nfa is None else float(groups.log_nfa[k])
         error = float(tolerances[k])
-        described.append(describe_object(k, xy0[own], xy1[own], score, error, *boxes, log_nfa))
-    return described
+        return describe_object(k, xy0[own], xy1[own], float(groups.scores[k]), error, *boxes, log_nfa)
+
+    return map_in_threads(describe, range(len(groups.scores)), default_threads())
 
 
 def _n_kept(found: Located) -> int:
