@@ -3,7 +3,7 @@
 The table has the objects of pairs whose truth is known, each with its number of false alarms and whether it
 is right:
 
-* small prints: a front pasted into a photograph, 50 to 120 pixels large and turned; an object is right if it
+* small prints: a front pasted into a photograph, 30 to 90 pixels large and turned; an object is right if it
   moves as the print does
 * covers: photographed film covers with their own cover, where all objects are right, and with another one
 * shelves: products on shelves, where objects inside a labelled instance are right, and other shelves
@@ -11,9 +11,9 @@ is right:
   mutual ones, and by a ratio test of 0.9; and pairs with nothing in common: products and photographs,
   packets of food and shelves of cereals
 
-On shelves with the product, objects outside it are not counted, because other boxes share its logos. The
-pairs are split alternately into two halves, which the table counts separately. Rows that the file already has
-are kept, so a stopped run can continue; --only restricts the run to some kinds of pairs.
+On shelves with the product, objects outside it are not counted, because other boxes share its logos. Objects
+with up to 10^8 false alarms are listed, to show where they are wrong. Rows that the file already has are
+kept, so a stopped run can continue; --only restricts the run to some kinds of pairs.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -33,13 +33,14 @@ from eval.common.options import exit_status
 from eval.common.tables import format_markdown
 from eval.matching.photographs.shelves import find_owners, read_shelves
 from matching import MatchConfig, group_matches
-from matching.objects.confidence import WORDS, confidence
+from matching.grouping.significance import MAX_LOG_NFA
+from matching.objects.confidence import LIKELY_LOG_NFA, SURE_LOG_NFA, WORDS
 from matching.pictures.images import make_picture
 from matching.pipelines.description import describe_picture
 from matching.pipelines.pair import match_described
 from synth.photographs import read_picture
 
-N_SMALL, SMALL, TURN = 60, (50, 120), 40.0  # prints; pixels of the longer side; degrees at most
+N_SMALL, SMALL, TURN = 400, (30, 90), 40.0  # prints; pixels of the longer side; degrees at most
 N_UNRELATED = 60  # pairs for the detectors
 WITHIN, SHARE = 5.0, 0.8  # pixels from the truth, and share of a small print's matches that are
 DETECTORS = {
@@ -49,8 +50,17 @@ DETECTORS = {
 if hasattr(cv2, "AKAZE_create"):  # OpenCV 5 no longer has it
     DETECTORS["AKAZE"] = cv2.AKAZE_create(), cv2.NORM_HAMMING
 WAYS = "nearest", "mutual", "ratio 0.9"
-FIELDS = "kind", "pair", "half", "object", "log_nfa", "right"
-ANY = MatchConfig().with_settings(max_log_nfa=0.0)  # also objects that are not significant enough by default
+FIELDS = "kind", "pair", "object", "log_nfa", "right"
+ANY = MatchConfig().with_settings(max_log_nfa=8.0)  # also objects that are not significant by default
+# Log10 of false alarms where classes begin: three have the words, the others are no objects by default.
+BEGIN = np.array([-np.inf, SURE_LOG_NFA, LIKELY_LOG_NFA, MAX_LOG_NFA, 0, 2, 4, 8])
+CLASSES = *WORDS, "to 1", "to 10^2", "to 10^4", "to 10^8"
+DRAWN = {  # a marker, a colour, and the kinds of each curve
+    "products and covers": ("o", "#0072b2", "covers", "shelves"),
+    "small prints": ("s", "#e69f00", "small prints"),
+    "given matches, SIFT": ("d", "#009e73", "SIFT"),
+    "given matches, ORB": ("^", "#cc79a7", "ORB"),
+}
 
 
 def main(argv=None):
@@ -86,7 +96,7 @@ def measure(options):
                 continue
             found = find() or [(None, None)]  # a pair without objects also has a row
             for k, (log_nfa, right) in enumerate(found):
-                values = kind, pair, number % 2, k, log_nfa, right
+                values = kind, pair, k, log_nfa, right
                 rows.append(dict(zip(FIELDS, values, strict=True)))
                 writer.writerow(rows[-1])
             file.flush()
@@ -226,60 +236,59 @@ def given_objects(name, way, model, scene, pair, features):
         return []
     xy0 = np.array([points0[m.queryIdx].pt for m in matches])
     xy1 = np.array([points1[m.trainIdx].pt for m in matches])
-    return judge(group_matches(xy0, xy1).objects, pair)
+    return judge(group_matches(xy0, xy1, config=ANY).objects, pair)
 
 
 def format_table(rows):
-    """Count the right ones of all objects with each word, by kind and half."""
+    """Count the right ones of the objects of each class, by kind."""
     lines = []
-    for kind in dict.fromkeys(row["kind"] for row in rows):
-        own = [row for row in rows if row["kind"] == kind]
-        line = [kind, str(len({row["pair"] for row in own}))]
-        for word in (*WORDS, "none"):
-            for half in "01":
-                of_word = [row for row in own if row["half"] == half and tell(row["log_nfa"]) == word]
-                line.append(f"{sum(row['right'] for row in of_word)} of {len(of_word)}")
-        lines.append(line)
-    head = ["kind", "pairs"] + [f"{word}, half {half}" for word in (*WORDS, "less") for half in (1, 2)]
-    return format_markdown(head, lines)
+    for kind in dict.fromkeys(row["kind"].split(",")[0] for row in rows):
+        own = [row for row in rows if row["kind"].split(",")[0] == kind]
+        counts = [f"{right.sum()} of {len(right)}" for right in sort_out(own)]
+        lines.append([kind, str(len({(row["kind"], row["pair"]) for row in own})), *counts])
+    return format_markdown(["kind", "pairs", *CLASSES], lines)
 
 
-def tell(log_nfa):
-    """The word for an object; "none" for one that is not significant, None for no object."""
-    if np.isnan(log_nfa):
-        return None
-    return confidence(log_nfa) if log_nfa <= MatchConfig().objects.max_log_nfa else "none"
+def sort_out(rows):
+    """Whether the objects of each class are right: one (n,) bool for each of CLASSES."""
+    log_nfa, right = (np.array([row[key] for row in rows]) for key in ("log_nfa", "right"))
+    return [right[(log_nfa > low) & (log_nfa <= high)] for low, high in pairwise(BEGIN)]
 
 
 def draw(rows, path):
-    """Draw the share of right ones among objects with as many false alarms or more, by kind."""
+    """Draw the share of right ones among the objects of each class, by kind, with 95 % intervals (Wilson)."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from scipy.stats import binomtest
 
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    edges = np.array([-20.5, -14, -8, -5, -2, 0])
-    kinds = {
-        "own candidates": lambda kind: "," not in kind,
-        **{n: lambda kind, n=n: kind.startswith(n) for n in DETECTORS},
-    }
-    for marker, (name, belongs) in zip("osd^", kinds.items(), strict=False):
-        own = [row for row in rows if belongs(row["kind"]) and np.isfinite(row["log_nfa"])]
-        log_nfa, right = (np.array([row[key] for row in own]) for key in ("log_nfa", "right"))
-        shares = [
-            (np.median(log_nfa[at]), right[at].mean())
-            for low, high in pairwise(edges)
-            if (at := (log_nfa > low) & (log_nfa <= high)).sum() >= 5
-        ]
-        axes.plot(*np.array(shares).reshape(-1, 2).T, marker=marker, label=f"{name} ({len(own)} objects)")
-    for bound, word in ((-8, "sure"), (-5, "likely"), (-2, "look at it")):
-        axes.axvline(bound, color="0.7", lw=1)
-        axes.text(bound - 0.1, 0.02, word, ha="left", color="0.4")  # on the side of fewer false alarms
-    axes.set(xlabel="false alarms, decimal logarithm", ylabel="share that is right", ylim=(0, 1.03))
-    axes.invert_xaxis()
-    axes.legend(loc="lower right")
+    figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
+    axes.axvline(len(WORDS) - 0.5, color="0.5", ls="--", lw=1)
+    axes.text(len(WORDS) - 0.45, -0.05, "no objects by default", color="0.35", va="center")
+    for k, (name, (marker, color, *own)) in enumerate(DRAWN.items()):
+        found = sort_out([row for row in rows if row["kind"].split(",")[0] in own])
+        if not sum(map(len, found)):
+            continue
+        bars = [(n, right.mean(), right.sum(), len(right)) for n, right in enumerate(found) if len(right)]
+        bounds = np.array([binomtest(*bar[2:]).proportion_ci(method="wilson") for bar in bars])
+        x, share = np.array([(n + 0.16 * (k - 1.5), mean) for n, mean, *_ in bars]).T
+        off = np.maximum([share - bounds[:, 0], bounds[:, 1] - share], 0)
+        label = f"{name} ({sum(map(len, found))} objects)"
+        axes.errorbar(x, share, off, fmt=marker, color=color, capsize=3, label=label)
+        for place, high, (*_, n) in zip(x, bounds[:, 1], bars, strict=True):
+            axes.annotate(str(n), (place, high), (0, 3), textcoords="offset points", ha="center", fontsize=7)
+    axes.set_xticks(np.arange(len(CLASSES)), [name_class(k) for k in range(len(CLASSES))])
+    axes.set(xlabel="number of false alarms", ylabel="share that is right", ylim=(-0.1, 1.12))
+    axes.legend(loc="center left", fontsize=8)
     figure.savefig(path, dpi=110)
+
+
+def name_class(k):
+    """A class with its bounds, in two lines."""
+    low, high = (f"$10^{{{value:g}}}$" for value in BEGIN[k : k + 2])
+    bounds = f"{low} to {high}" if k else f"at most {high}"
+    return f"{CLASSES[k]}\n{bounds}" if k < len(WORDS) else bounds
 
 
 if __name__ == "__main__":

@@ -197,24 +197,22 @@ def test_reliability_of_some_kinds(tmp_path, capsys):
     assert sorted(set(kinds)) == ["SIFT, mutual", "SIFT, nearest", "SIFT, ratio 0.9"]
 
 
-def test_words_are_drawn_with_the_detectors_that_there_are(tmp_path):
+def test_words_are_drawn_with_the_kinds_that_there_are(tmp_path):
     script = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_reliability.py"))
     rows = [{"kind": "covers", "log_nfa": value, "right": True} for value in (-20.0, -9.0, -8.5, -6.0, -3.0)]
+    rows += [{"kind": "ORB, mutual", "log_nfa": value, "right": value < 0} for value in (-3.0, 3.0, np.nan)]
     script["draw"](rows * 5, tmp_path / "words.png")
-    assert skimage.io.imread(tmp_path / "words.png").shape[:2] == (440, 770)
+    assert skimage.io.imread(tmp_path / "words.png").shape[:2] == (462, 880)
 
 
-def test_words_are_counted_by_kind_and_half():
+def test_right_objects_are_counted_by_kind_and_class():
     script = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_reliability.py"))
-    values = [("a", "1", "0", -20.0, True), ("a", "2", "1", -20.0, False), ("a", "3", "0", -6.0, True)]
-    values += [("a", "4", "0", -1.0, False), ("b", "1", "1", np.nan, False)]
-    rows = [dict(zip(("kind", "pair", "half", "log_nfa", "right"), row, strict=True)) for row in values]
+    values = [("a, x", "1", -20.0, True), ("a, y", "1", -8.0, False), ("a, x", "3", -6.0, True)]
+    values += [("a, x", "4", -1.0, False), ("a, x", "5", 3.0, False), ("b", "1", np.nan, False)]
+    rows = [dict(zip(("kind", "pair", "log_nfa", "right"), row, strict=True)) for row in values]
     lines = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in script["format_table"](rows).splitlines()
     ]
-    assert lines[-2] == [
-        "a",
-        "4",
-        *["1 of 1", "0 of 1", "1 of 1", "0 of 0", "0 of 0", "0 of 0", "0 of 1", "0 of 0"],
-    ]
-    assert lines[-1] == ["b", "1", *["0 of 0"] * 8]
+    counts = ["1 of 2", "1 of 1", "0 of 0", "0 of 1", "0 of 0", "0 of 1", "0 of 0"]
+    assert lines[-2] == ["a", "5", *counts]
+    assert lines[-1] == ["b", "1", *["0 of 0"] * 7]
