@@ -6,7 +6,7 @@ options are declared here, so that a command can read them before slow modules a
 
 import math
 import operator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from matching.errors import InputError
@@ -95,6 +95,12 @@ def check_settings(settings: Any) -> None:
         if DECLARED in declared.metadata:
             value = declared.metadata[DECLARED].check(declared.name, getattr(settings, declared.name))
             object.__setattr__(settings, declared.name, value)
+
+
+def cut(settings: Any, **values: float) -> Any:
+    """Replace numbers of a frozen dataclass, each cut to its bound."""
+    most = {one.name: one.metadata[DECLARED].most for one in fields(settings) if one.name in values}
+    return replace(settings, **{name: min(value, most[name]) for name, value in values.items()})
 
 
 LARGEST = 10**6  # bound of any count

@@ -86,7 +86,8 @@ def _agree(scale: Array, angle: Array, most: Scalar, own: Scalar, turn: Scalar, 
     kept, size = np.empty(len(order), np.int64), 0
     for i in order:
         difference = abs(angle[i] - turn)
-        if max(abs(scale[i] - own), min(difference, 2 * math.pi - difference)) <= most:
+        # no maximum of both: it would hide the NaN of maps of the other handedness
+        if abs(scale[i] - own) <= most and min(difference, 2 * math.pi - difference) <= most:
             kept[size] = i
             size += 1
     return kept[:size]
@@ -113,6 +114,10 @@ def _grow(
     growth = math.sqrt(a * a + b * b)
     accepted[:] = -1
     accepted[0], accepted[1], size = seed, second, 2
+    within = apart * max(growth, 1.0)
+    taken = np.zeros(ends.shape[1], np.bool_)  # further ends at the places of agreeing matches
+    n_free = ends.shape[1] - _take(ends, x1[seed, 0], x1[seed, 1], within, taken)
+    n_free -= _take(ends, x1[second, 0], x1[second, 1], within, taken)
     gap, done = np.empty(len(rows)), np.zeros(len(rows), np.bool_)
     for t in range(len(rows)):
         gap[t] = min(_apart(x0, rows[t], seed), _apart(x0, rows[t], second))
@@ -128,12 +133,12 @@ def _grow(
             break
         done[t] = True
         i = rows[t]
-        k = _find_near(x0, x1, i, accepted, size, apart * max(growth, 1.0), near, distance)
+        k = _find_near(x0, x1, i, accepted, size, within, near, distance)
         if k == 0:  # adds nothing new
             continue
         spread = model[0] * max(growth, 1.0), model[1] * growth, model[2] * growth
         variance = _krige(x0, x1, seed, i, near[:k], a, b, mirrored, spread, cov, weights, predicted)
-        ratio = _over_chance(ends, x1[i, 0], x1[i, 1], predicted[0], predicted[1], variance)
+        ratio = _over_chance(ends, taken, n_free, x1[i], predicted, variance)
         share = agreeing / seen
         factor = 1.0 - share + share * ratio
         total += math.log(factor)
@@ -143,6 +148,7 @@ def _grow(
         if belief > 0.5:
             accepted[size] = i
             size += 1
+            n_free -= _take(ends, x1[i, 0], x1[i, 1], within, taken)
             for s in range(len(rows)):
                 away = _apart(x0, rows[s], i)
                 gap[s] = min(gap[s], away)
@@ -262,8 +268,27 @@ def _covariance(ux: Scalar, uy: Scalar, wx: Scalar, wy: Scalar, spread: Array) -
 
 
 @inner
-def _over_chance(ends: Array, x: Scalar, y: Scalar, qx: Scalar, qy: Scalar, variance: Scalar) -> Scalar:
-    """The normal density around q at an end (x, y), divided by its mean over the ends of all matches."""
+def _take(ends: Array, x: Scalar, y: Scalar, within: Scalar, taken: Array) -> Scalar:
+    """Mark all but one of the ends nearer to (x, y) than `within` as taken, and count those that were not."""
+    n, is_own = 0, True
+    for j in range(np.searchsorted(ends[0], x - within), ends.shape[1]):
+        dx, dy = ends[0, j] - x, ends[1, j] - y
+        if dx > within:
+            break
+        if is_own and dx == 0.0 and dy == 0.0:
+            is_own = False
+        elif not taken[j] and math.sqrt(dx * dx + dy * dy) < within:
+            taken[j] = True
+            n += 1
+    return n
+
+
+@inner
+def _over_chance(
+    ends: Array, taken: Array, n_free: Scalar, end: Array, predicted: Array, variance: Scalar
+) -> Scalar:
+    """The normal density around a prediction (2,) at an end (2,), over its mean at the n_free ends not taken."""
+    (qx, qy), (x, y) = predicted, end
     own = ((x - qx) * (x - qx) + (y - qy) * (y - qy)) / variance
     if own >= BEYOND:
         return 0.0
@@ -273,9 +298,9 @@ def _over_chance(ends: Array, x: Scalar, y: Scalar, qx: Scalar, qy: Scalar, vari
         if dx > reach:
             break
         square = (dx * dx + dy * dy) / variance
-        if square < BEYOND:
+        if square < BEYOND and not taken[j]:
             total += math.exp(-0.5 * square)
-    return math.exp(-0.5 * own) * ends.shape[1] / total if total > 0.0 else 0.0
+    return math.exp(-0.5 * own) * n_free / total if total > 0.0 else 0.0
 
 
 @inner

@@ -9,7 +9,7 @@ import numpy as np
 
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import measure_spread, measure_width
+from matching.correspondences.points import NEIGHBORS, measure_spread, measure_width
 from matching.grouping.rejections import Dropped, all_of_stage, choose_dropped, mark_dropped
 from matching.settings import LARGEST, MAX_NFA, check_settings, setting
 
@@ -29,7 +29,8 @@ class ObjectsConfig:
     ----------
     min_matches : int
         Smallest number of matches; the smooth map predicts each match from this many others. Unrelated
-        pictures have groups of 8 to 11 matches that agree.
+        pictures have groups of 8 to 11 matches that agree. Details of large pictures and given matches need
+        8, unless another number than the default is set.
     min_width : float
         Smallest ratio of the standard deviations of the points across and along the direction in which they
         spread most, because points on a line don't determine a map.
@@ -60,6 +61,12 @@ class ObjectsConfig:
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+
+def need_fewer(config: ObjectsConfig) -> ObjectsConfig:
+    """The conditions where NEIGHBORS matches make an object, unless another number is asked for."""
+    asked = config.min_matches != ObjectsConfig.min_matches
+    return config if asked else replace(config, min_matches=NEIGHBORS)
 
 
 @dataclass(frozen=True, eq=False)

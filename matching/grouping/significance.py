@@ -2,16 +2,19 @@
 
 The matches around an object are read one after the other, outward from two of them, the seed. Each match is
 predicted from those read before that agreed. Its factor is the density of the prediction at its end, divided
-by the mean density at the ends of all matches; a match that disagrees has a factor below one.
+by the mean density at the ends of all matches; a match that disagrees has a factor below one. A match that
+shares a point in either picture with an earlier one that agreed adds no information and does not count: its
+factor is one, and its end is left out of the mean.
 
-If the ends were shuffled, the mean of each factor would be one, whatever was read before. So the product of
-the factors is a martingale, and the probability that it ever exceeds 1 / p is at most p (Ville's inequality),
-wherever reading ends. With one test for each seed and each tolerance, the number of false alarms of an object
-(Desolneux, Moisan and Morel: a contrario) is the number of tests over its largest product. When the ends are
-shuffled, the same matches give on average at most this many objects that are as good as this one, or better.
+If the ends were drawn at random among all ends, the mean of each factor would be one, whatever was read
+before. So the product of the factors is a martingale, and the probability that it ever exceeds 1 / p is at
+most p (Ville's inequality), wherever reading ends. With one test for each seed and each tolerance, the number
+of false alarms of an object (Desolneux, Moisan and Morel: a contrario) is the number of tests over its
+largest product. When the ends are shuffled, the same matches give on average at most this many objects that
+are as good as this one, or better.
 
-A match that shares a point in either picture with an earlier one that agreed adds no information and does not
-count.
+The number of tests is approximate: a seed consists of a match of the object and the nearest other one, which
+is nearly always among the twelve nearest matches that may count.
 """
 
 from __future__ import annotations
@@ -45,9 +48,6 @@ APART = 2 * NOISES[0]  # fewest pixels between matches that add different inform
 # Two shifts are the same if they differ by less than this share of a length: of the extent of the place that
 # votes for them, or of the shift itself.
 VOTE = 0.1
-# Added to log10 for given matches: false ones in one texture are not independent, so chance must be as
-# unlikely as twice in a row.
-DEPENDENT = -MAX_LOG_NFA
 # Number of matches read around a seed; if matches are denser than APART, all those in the circle that this
 # many would fill are read. Also the largest number of an object's matches that are examined for a period.
 EXAMINED = 300
@@ -135,7 +135,7 @@ def measure_significance(
                 by_maps=by_maps, certain=certain, n_threads=n_threads,
             )  # fmt: skip
             np.minimum.at(log_nfa, owner, grown.log_nfa)
-    return log_nfa if by_maps else log_nfa + DEPENDENT
+    return log_nfa
 
 
 def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences:

@@ -65,13 +65,16 @@ def group(
     n_threads: int = 1,
     stages: Stages | None = None,
 ) -> Groups:
-    """Group correspondences into objects, by `DEFAULT` or another list of stages."""
+    """Group correspondences into objects, by `DEFAULT` or another list of stages.
+
+    Rounds go on as long as they add matches to objects.
+    """
     trace, objects = Trace(len(correspondences)), list[Part]()
     context = Context(correspondences, n_listed, config, trace, n_threads)
     for _ in islice(count(), config.objects.rounds):
         found = run_stages(Round(objects), context, DEFAULT if stages is None else stages)
-        if found is None:
-            break
+        if found is None or count_members(found.parts) < count_members(objects):
+            break  # otherwise two rounds could undo each other forever
         n_before, objects = count_members(objects), found.parts
         if count_members(objects) == n_before:  # the next round would find the same
             break
@@ -274,12 +277,12 @@ def drop_below_gap(state: Round, context: Context) -> Round:
     """The objects found before, and the new ones above the largest gap in their scores."""
     known, new = state.parts[: state.n_known], state.parts[state.n_known :]
     kept = clustering.find_above_largest_gap(np.array([part.score for part in new]))
-    chosen = [*known, *(part for part, is_kept in zip(new, kept, strict=True) if is_kept)]
-    least = min((part.score for part in chosen), default=None)
+    above = [part for part, is_kept in zip(new, kept, strict=True) if is_kept]
+    least = min((part.score for part in above), default=None)
     for part, is_kept in zip(new, kept, strict=True):
         if not is_kept:
             context.trace.drop_group("largest gap", part.members, part.score, least)
-    return replace(state, parts=chosen)
+    return replace(state, parts=[*known, *above])
 
 
 def keep_significant(by_maps: bool, from_the_side: bool = False) -> Callable[[Round, Context], Round]:

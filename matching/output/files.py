@@ -195,7 +195,7 @@ def summarise(
                 "stage": item.stage,
                 "reason": item.reason,
                 "text": item.text,
-                "measure": item.measure,
+                "measure": None if item.measure == math.inf else item.measure,
                 "bound": item.bound,
                 "n_matches": item.n_matches,
                 "centre0": item.centres[0].round(digits).tolist(),

@@ -26,10 +26,11 @@ from matching._common.threads import default_threads
 from matching._common.types import Bools, Floats, Int8s, Ints
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
-from matching.correspondences.points import NEIGHBORS, is_within_reach
+from matching.correspondences.points import is_within_reach
 from matching.correspondences.scale_bands import HALF_BAND, match_by_scale
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping import Groups
+from matching.grouping.objects import need_fewer
 from matching.grouping.rejections import IN_OBJECT, Rejection, choose_apart, mark_dropped
 from matching.objects.description import COVERED
 from matching.pictures.images import to_picture
@@ -159,7 +160,7 @@ def group_details(
 ) -> Located:
     """Group candidates and their pool into objects of the finer picture; this is one of n_tests tests."""
     # Unrelated pictures have no group with this many matches within a band.
-    objects = replace(config.objects, min_matches=min(NEIGHBORS, config.objects.min_matches))
+    objects = need_fewer(config.objects)
     best, pool = (_swap(own) for own in candidates)
     both, groups = group(fine.features, coarse.features, best, pool, replace(config, objects=objects))
     if groups.log_nfa is not None:

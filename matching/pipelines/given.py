@@ -29,8 +29,8 @@ from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import NEIGHBORS
 from matching.errors import InputError
 from matching.grouping import GIVEN, Groups, group
+from matching.grouping.objects import need_fewer
 from matching.grouping.rejections import all_of_stage, mark_dropped, name_stages
-from matching.grouping.significance import DEPENDENT
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import Thing, find_things_of_pair
 from matching.pipelines.clock import Clock
@@ -45,7 +45,7 @@ from matching.pipelines.given_planes import split_into_planes
 from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_back
 from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult
-from matching.settings import MAX_MATCHES
+from matching.settings import MAX_MATCHES, cut
 from matching.stages import Stage, Stages, insert_before
 
 SPACING = 28.0  # working pixels from a match to its 8th neighbour: the settings were chosen for this
@@ -89,10 +89,11 @@ def group_matches(
     planes : bool
         Whether to split each object into planes; matches that are on none of them become outliers.
     config : MatchConfig
-        The settings, of which only `graph`, `clustering`, `smooth_map`, `suppression`, `objects` and
-        `max_matches` are used. `max_matches` is the number of matches that are clustered at a time; all
-        others may join objects. The map around each match is found from a random sample of the same number of
-        matches. Lengths are in working pixels; see `matching.pipelines.given`.
+        The settings, of which only `graph`, `clustering`, `merging`, `smooth_map`, `suppression`, `objects`,
+        `max_matches` and `duplicate_radius` are used. By default, an object needs 8 matches instead of 12.
+        `max_matches` is the number of matches that are clustered at a time; all others may join objects. The
+        map around each match is found from a random sample of the same number of matches. Lengths are in
+        working pixels; see `matching.pipelines.given`.
 
     Returns
     -------
@@ -188,12 +189,12 @@ def leave_out_stray(state: GivenState, context: GivenContext) -> GivenState | No
 
 
 def find_local_maps(state: GivenState, context: GivenContext) -> GivenState | None:
-    """The map around each match; None if there are fewer matches than an object needs."""
+    """The map around each match; None if there are fewer than NEIGHBORS matches to look at."""
     n, config = len(state.matches.xy0), context.config
-    if n < NEIGHBORS:
+    sample = np.sort(np.random.default_rng(0).permutation(n)[: config.candidates.max_matches])
+    if len(sample) < NEIGHBORS:
         return None
     slope = config.graph.slope * config.graph.coarseness
-    sample = np.sort(np.random.default_rng(0).permutation(n)[: config.candidates.max_matches])
     matches, local = choose_local_maps(state.matches, sample, slope, context.mirrored)
     state = replace(state, matches=matches, sample=sample, local=local)
     return _mark(state, "significance", state.near)
@@ -201,7 +202,7 @@ def find_local_maps(state: GivenState, context: GivenContext) -> GivenState | No
 
 def find_pixel(state: GivenState, context: GivenContext) -> GivenState | None:
     """The working pixel, from the significant objects; None if there are none."""
-    bound = context.config.objects.max_log_nfa - DEPENDENT
+    bound = context.config.objects.max_log_nfa
     measured = measure_points(state.matches, state.local, state.sample, bound)
     return None if measured is None else replace(state, pixel=measured[0], spacing=measured[1])
 
@@ -315,11 +316,7 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
         graph=replace(
             config.graph, n_candidates=config.graph.n_candidates or 2 * config.clustering.n_neighbors
         ),
-        clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
-        smooth_map=replace(smooth_map, reach=smooth_map.reach * reach),
-        objects=replace(
-            objects,
-            min_matches=min(objects.min_matches, NEIGHBORS),
-            gap=objects.gap * reach,
-        ),
+        clustering=cut(config.clustering, min_affinity=config.clustering.min_affinity * rise),
+        smooth_map=cut(smooth_map, reach=smooth_map.reach * reach),
+        objects=cut(need_fewer(objects), gap=objects.gap * reach),
     )

@@ -13,6 +13,8 @@ from matching.features.extraction import Features, mirrored_features
 from matching.grouping.evidence import find_supported
 from matching.grouping.significance import EXAMINED
 
+DEFAULT = MatchConfig()
+
 
 def may_be_mirrored(features0: Features, features1: Features, config: MatchConfig = MatchConfig()) -> bool:
     """Test whether the largest features of two pictures have evidence of a mirrored object in common."""
@@ -32,6 +34,8 @@ def _count_supported(features0: Features, features1: Features, config: MatchConf
     how = replace(config.candidates, max_matches=min(EXAMINED, config.candidates.max_matches))
     found = match_features(features0[rows0], features1[rows1], how, default_threads())
     least = config.objects.evidence * config.clustering.min_degree
+    if least == 0:  # everything would be supported
+        least = DEFAULT.objects.evidence * DEFAULT.clustering.min_degree
     supported = find_supported(
         found.correspondences,
         config.clustering.n_neighbors,

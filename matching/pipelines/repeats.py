@@ -265,9 +265,8 @@ def find_patches(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
     for run in (match_within_picture, group_both_ways, find_pairs, list_candidates):
         found = run(found, own)
     placed, known, box = state.placed, state.located, context.described.box
-    objects = describe_objects(
-        found.located.xy0, found.located.xy1, found.located, context.config.graph.scale, (box, box)
-    )
+    tolerance = context.config.graph.scale * float(context.fine.step.max())
+    objects = describe_objects(found.located.xy0, found.located.xy1, found.located, tolerance, (box, box))
     shown = to_picture(context.described.features.xy, context.described.step)
     rows = [rows for places in placed.things for rows in places]
     ends = [xy[known.labels >= 0] for xy in (known.xy0, known.xy1)]

@@ -55,6 +55,22 @@ def test_the_order_of_the_images_changes_nothing(scene):
     assert (grouped(swapped).labels != grouped(c).labels).mean() < 0.01
 
 
+def test_rounds_that_undo_each_other_end():
+    """Every second round finds fewer matches; the larger result stays."""
+    found = [np.arange(20), np.arange(30), np.arange(12)]
+
+    def run(state, context):
+        parts = [rounds.Part(found[len(asked) % 3], found[0], 0.5, -9.0)]
+        asked.append(len(state.known))
+        return replace(state, parts=parts)
+
+    asked = []
+    c = moving(np.random.default_rng(0), 40, np.eye(2))
+    groups = grouped(c, stages=(Stage("any", run),))
+    assert asked == [0, 1, 1]
+    assert np.flatnonzero(groups.labels == 0).tolist() == list(range(30))
+
+
 def test_threads_change_nothing(scene):
     c, _ = scene
     one, many = grouped(c, n_threads=1), grouped(c, n_threads=5)

@@ -7,7 +7,6 @@ import pytest
 import matching.output.words
 from matching import InputError, MatchConfig, group_matches
 from matching.grouping.rejections import name_stages
-from matching.grouping.significance import DEPENDENT
 from matching.output.files import summarise
 from matching.pipelines import given, given_maps
 from matching.pipelines.given import DEFAULT, GivenContext, run_stages
@@ -318,10 +317,8 @@ def test_random_matches_have_no_accuracy_and_no_object(n):
 
 
 @pytest.mark.parametrize(("off", "is_measured"), [(-0.1, True), (0.1, False)])
-def test_what_tells_the_accuracy_is_significant_although_its_matches_depend_on_each_other(
-    monkeypatch, off, is_measured
-):
-    grow, bound = given_maps.grow_objects, MatchConfig().objects.max_log_nfa - DEPENDENT
+def test_what_tells_the_accuracy_is_significant(monkeypatch, off, is_measured):
+    grow, bound = given_maps.grow_objects, MatchConfig().objects.max_log_nfa
 
     def grow_to(*arguments, **options):
         grown = grow(*arguments, **options)
