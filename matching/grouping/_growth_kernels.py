@@ -287,7 +287,7 @@ def _take(ends: Array, x: Scalar, y: Scalar, within: Scalar, taken: Array) -> Sc
 def _over_chance(
     ends: Array, taken: Array, n_free: Scalar, end: Array, predicted: Array, variance: Scalar
 ) -> Scalar:
-    """The normal density around a prediction (2,) at an end (2,), over its mean at the n_free ends not taken."""
+    """The normal density around a prediction (2,) at an end (2,), over its mean at the n_free free ends."""
     (qx, qy), (x, y) = predicted, end
     own = ((x - qx) * (x - qx) + (y - qy) * (y - qy)) / variance
     if own >= BEYOND:

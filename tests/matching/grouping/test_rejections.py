@@ -19,6 +19,8 @@ from matching.grouping.rejections import (
     choose_dropped,
     name_stages,
 )
+from matching.grouping.rounds import Context, Part, Round
+from matching.grouping.stages import drop_below_gap
 
 CONFIG = MatchConfig(objects=replace(MatchConfig().objects, evidence=0.0))
 
@@ -68,6 +70,17 @@ def test_what_is_not_significant_is_named_with_its_number():
     assert item.bound == -900
     assert -900 < item.measure < -20
     assert len(item.members) > 50
+
+
+def test_the_bound_of_the_gap_is_the_lowest_new_score_above_it():
+    rows = np.arange(80).reshape(4, 20)
+    parts = [Part(own, own[:9], score) for own, score in zip(rows, (0.3, 0.9, 0.85, 0.4), strict=True)]
+    trace = Trace(80)
+    c = moving(80, (200, 200), np.eye(2), np.random.default_rng(0))
+    state = drop_below_gap(Round(parts[:1], parts=parts, n_known=1), Context(c, 80, CONFIG, trace))
+    assert state.parts == parts[:3]
+    (item,), _ = trace.close(np.repeat([0, 1, 2, -1], 20))
+    assert (item.stage, item.measure, item.bound) == ("largest gap", 0.4, 0.85)
 
 
 def test_each_group_is_listed_once_and_objects_are_not():

@@ -289,6 +289,24 @@ def test_no_matches():
     assert group_matches(np.empty((0, 2)), np.empty((0, 2))).objects == ()
 
 
+def test_few_at_a_time_are_too_few_for_a_map():
+    xy = np.random.default_rng(0).uniform(0, 300, (30, 2))
+    assert group_matches(xy, xy + 9, config=MatchConfig().with_settings(max_matches=1)).objects == ()
+
+
+@pytest.mark.parametrize("settings", [{"min_affinity": 0.01}, {"gap": 1e6}, {"smooth_map__reach": 1e6}])
+def test_adapted_settings_are_cut_to_their_bounds(settings):
+    xy = np.random.default_rng(0).uniform(0, 300, (30, 2))
+    group_matches(xy, xy + 9, config=MatchConfig().with_settings(**settings))
+
+
+@pytest.mark.parametrize(("least", "n_objects"), [(4, 1), (12, 1), (14, 1), (15, 0), (100, 0)])
+def test_another_least_number_of_matches_is_kept(least, n_objects):
+    xy = np.random.default_rng(0).uniform(0, 300, (14, 2))
+    found = group_matches(xy, xy + 9, config=MatchConfig().with_settings(min_matches=least))
+    assert len(found.objects) == n_objects
+
+
 def grid(n, step, seed=0):
     """n x n points about a step apart."""
     at = np.stack(np.meshgrid(*[np.arange(n) * step] * 2), axis=2).reshape(-1, 2)

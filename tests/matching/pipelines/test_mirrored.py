@@ -25,6 +25,13 @@ def test_a_picture_and_its_mirror_image_look_mirrored(face):
     assert not may_be_mirrored(own, other) and not looks_mirrored(own, other)
 
 
+@pytest.mark.parametrize("setting", ["evidence", "min_degree"])
+def test_without_a_test_of_evidence_unrelated_pictures_do_not_look_mirrored(setting, face):
+    config = MatchConfig().with_settings(**{setting: 0})
+    for other in (skimage.data.coffee()[:220, :220], skimage.data.rocket()[:220, :220], face):
+        assert not looks_mirrored(describe(face), describe(other), config)
+
+
 def test_the_result_says_so_unless_mirrored_objects_are_searched_for(face):
     turned = np.ascontiguousarray(face[:, ::-1])
     assert match(face, turned).looks_mirrored
