@@ -201,10 +201,20 @@ def find_local_maps(state: GivenState, context: GivenContext) -> GivenState | No
 
 
 def find_pixel(state: GivenState, context: GivenContext) -> GivenState | None:
-    """The working pixel, from the significant objects; None if there are none."""
-    bound = context.config.objects.max_log_nfa
+    """The working pixel, from the significant objects; None if there are none.
+
+    If few matches are very accurate, it is larger: otherwise they would be too far apart to support each other,
+    because the tolerance of the graph grows with the distance, and then an edge weighs less. Among many
+    outliers, the stricter one is better.
+    """
+    graph, bound = context.config.graph, context.config.objects.max_log_nfa
     measured = measure_points(state.matches, state.local, state.sample, bound)
-    return None if measured is None else replace(state, pixel=measured[0], spacing=measured[1])
+    if measured is None:
+        return None
+    pixel, spacing = measured
+    if 2 * np.count_nonzero(state.local.agreeing) > len(state.local.agreeing):
+        pixel = max(pixel, spacing * graph.slope / (graph.coarseness * graph.scale))
+    return replace(state, pixel=pixel, spacing=spacing)
 
 
 def group_with(stages: Stages) -> Callable[[GivenState, GivenContext], GivenState]:

@@ -289,6 +289,18 @@ def test_no_matches():
     assert group_matches(np.empty((0, 2)), np.empty((0, 2))).objects == ()
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize(("n", "n_outliers"), [(12, 0), (20, 10), (30, 0), (30, 15)])
+def test_few_accurate_matches_are_found(n, n_outliers, noise):
+    """They may lie hundreds of times as far apart as they are accurate."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        xy0, xy1 = rng.uniform(0, 300, (2, n + n_outliers, 2))
+        xy1[:n] = xy0[:n] + 9 + rng.normal(0, noise, (n, 2))
+        (found,) = group_matches(xy0, xy1).objects
+        assert found.n_matches >= 0.8 * n
+
+
 def test_few_at_a_time_are_too_few_for_a_map():
     xy = np.random.default_rng(0).uniform(0, 300, (30, 2))
     assert group_matches(xy, xy + 9, config=MatchConfig().with_settings(max_matches=1)).objects == ()
