@@ -51,7 +51,7 @@ class ClusteringConfig:
         Clusters with an affinity (Eq. 4) below this share of K^2 are not joined. If an object consists of two
         halves of n matches each, about sqrt(n) matches along the seam have a degree of K / 4 across it. So
         the affinity of the halves is n^(-3/2) (K / 4)^2, or half of that if only half of the seam agrees:
-        5.5e-7 K^2 for the largest object that 3,000 candidates can hold. Parts that are still separate are
+        5.4e-7 K^2 for the largest object that 3,000 candidates can hold. Parts that are still separate are
         merged later (`matching.grouping.merging`).
     min_degree : float
         A member is an outlier if the geometric mean of its indegree and outdegree within its cluster is

@@ -30,7 +30,7 @@ class Part:
 class Context:
     """The data shared by all rounds."""
 
-    correspondences: Correspondences  # best first
+    correspondences: Correspondences  # best first within each kind
     n_listed: int  # how many are clustered at a time; the others may join objects later
     config: GroupingSettings
     trace: Trace

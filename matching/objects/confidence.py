@@ -7,7 +7,7 @@ from matching.grouping.significance import MAX_LOG_NFA
 
 SURE, LIKELY, DOUBTFUL = "sure", "likely", "look at it"
 WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
-# Each word takes twice the evidence of the word before it, and "look at it" that of any object.
+# "look at it" takes the evidence of any object, "likely" twice as much, and "sure" four times as much.
 LIKELY_LOG_NFA = 2 * MAX_LOG_NFA
 SURE_LOG_NFA = 2 * LIKELY_LOG_NFA
 

@@ -203,9 +203,9 @@ def find_local_maps(state: GivenState, context: GivenContext) -> GivenState | No
 def find_pixel(state: GivenState, context: GivenContext) -> GivenState | None:
     """The working pixel, from the significant objects; None if there are none.
 
-    If few matches are very accurate, it is larger: otherwise they would be too far apart to support each other,
-    because the tolerance of the graph grows with the distance, and then an edge weighs less. Among many
-    outliers, the stricter one is better.
+    If few matches are very accurate, it is larger: otherwise they would be too far apart to support each
+    other, because the tolerance of the graph grows with the distance, and then an edge weighs less. Among
+    many outliers, the stricter one is better.
     """
     graph, bound = context.config.graph, context.config.objects.max_log_nfa
     measured = measure_points(state.matches, state.local, state.sample, bound)

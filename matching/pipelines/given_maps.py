@@ -100,7 +100,7 @@ def put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
 def measure_points(
     matches: UniqueMatches, local: LocalMaps, sample: Ints, max_log_nfa: float
 ) -> tuple[float, float] | None:
-    """The accuracy of the points of significant objects, and the spacing of the most significant one.
+    """The working pixel, by the accuracy of significant objects, and the spacing of the most significant.
 
     Both are measured on the objects of a sample; None if it has no significant object.
     """

@@ -277,10 +277,10 @@ def draw(rows, path):
         label = f"{name} ({sum(map(len, found))} objects)"
         axes.errorbar(x, share, off, fmt=marker, color=color, capsize=3, label=label)
         for place, high, (*_, n) in zip(x, bounds[:, 1], bars, strict=True):
-            axes.annotate(str(n), (place, high), (0, 3), textcoords="offset points", ha="center", fontsize=7)
+            axes.annotate(str(n), (place, high), (0, 5), textcoords="offset points", ha="center", fontsize=7)
     axes.set_xticks(np.arange(len(CLASSES)), [name_class(k) for k in range(len(CLASSES))])
     axes.set(xlabel="number of false alarms", ylabel="share that is right", ylim=(-0.1, 1.12))
-    axes.legend(loc="center left", fontsize=8)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
     figure.savefig(path, dpi=110)
 
 
