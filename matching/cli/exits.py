@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -45,11 +46,15 @@ def _interrupt_once() -> None:
     def interrupt(*_: object) -> None:
         if not began:
             began.append(time.monotonic())
+            threading.excepthook = _tell_nothing  # of threads of libraries that are left without work
             raise KeyboardInterrupt
         if time.monotonic() - began[0] > CLEANING:
             os._exit(INTERRUPTED)
 
     signal.signal(signal.SIGINT, interrupt)
+
+
+def _tell_nothing(_: object) -> None: ...
 
 
 def _exit_status(command: str, work: Callable[[], int], stopped: str, owns_process: bool) -> int:

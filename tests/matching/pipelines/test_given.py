@@ -290,10 +290,10 @@ def test_no_matches():
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize(("n", "n_outliers"), [(12, 0), (20, 10), (30, 0), (30, 15)])
+@pytest.mark.parametrize(("n", "n_outliers"), [(12, 0), (30, 0), (30, 15)])
 def test_few_accurate_matches_are_found(n, n_outliers, noise):
     """They may lie hundreds of times as far apart as they are accurate."""
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         xy0, xy1 = rng.uniform(0, 300, (2, n + n_outliers, 2))
         xy1[:n] = xy0[:n] + 9 + rng.normal(0, noise, (n, 2))
