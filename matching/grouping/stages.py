@@ -73,10 +73,12 @@ def group(
     context = Context(correspondences, n_listed, config, trace, n_threads)
     for _ in islice(count(), config.objects.rounds):
         found = run_stages(Round(objects), context, DEFAULT if stages is None else stages)
-        if found is None or count_members(found.parts) < count_members(objects):
-            break  # otherwise two rounds could undo each other forever
-        n_before, objects = count_members(objects), found.parts
-        if count_members(objects) == n_before:  # the next round would find the same
+        if found is None:
+            break
+        gain = count_members(found.parts) - count_members(objects)
+        if gain >= 0:
+            objects = found.parts
+        if gain <= 0:  # the next round would find the same, or undo this one
             break
     groups = number_by_score(len(correspondences), objects)
     rejected, dropped_by = trace.close(groups.labels)

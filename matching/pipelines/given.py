@@ -212,7 +212,7 @@ def find_pixel(state: GivenState, context: GivenContext) -> GivenState | None:
     if measured is None:
         return None
     pixel, spacing = measured
-    if 2 * np.count_nonzero(state.local.agreeing) > len(state.local.agreeing):
+    if np.mean(state.local.agreeing) > 0.5:
         pixel = max(pixel, spacing * graph.slope / (graph.coarseness * graph.scale))
     return replace(state, pixel=pixel, spacing=spacing)
 

@@ -265,7 +265,7 @@ def find_patches(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
     for run in (match_within_picture, group_both_ways, find_pairs, list_candidates):
         found = run(found, own)
     placed, known, box = state.placed, state.located, context.described.box
-    tolerance = context.config.graph.scale * float(context.fine.step.max())
+    tolerance = context.config.graph.scale * found.located.steps[:, 1]
     objects = describe_objects(found.located.xy0, found.located.xy1, found.located, tolerance, (box, box))
     shown = to_picture(context.described.features.xy, context.described.step)
     rows = [rows for places in placed.things for rows in places]
@@ -286,7 +286,7 @@ def find_patches(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
 def describe_repeats(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
     """The objects, each with the frame of its first place, and the things that they show."""
     described, found = context.described, state.located
-    tolerance = context.config.graph.scale * float(described.step.max())
+    tolerance = context.config.graph.scale * found.steps[:, 1]
     objects = [
         _add_frame(one, found.xy0[found.labels == one.id], found.xy1[found.labels == one.id])
         for one in describe_objects(found.xy0, found.xy1, found, tolerance, (described.box, described.box))

@@ -242,11 +242,16 @@ def given_objects(name, way, model, scene, pair, features):
 def format_table(rows):
     """Count the right ones of the objects of each class, by kind."""
     lines = []
-    for kind in dict.fromkeys(row["kind"].split(",")[0] for row in rows):
-        own = [row for row in rows if row["kind"].split(",")[0] == kind]
+    for kind in dict.fromkeys(map(kind_of, rows)):
+        own = [row for row in rows if kind_of(row) == kind]
         counts = [f"{right.sum()} of {len(right)}" for right in sort_out(own)]
         lines.append([kind, str(len({(row["kind"], row["pair"]) for row in own})), *counts])
     return format_markdown(["kind", "pairs", *CLASSES], lines)
+
+
+def kind_of(row):
+    """The kind of a row, without the way of matching."""
+    return row["kind"].split(",")[0]
 
 
 def sort_out(rows):
@@ -267,7 +272,7 @@ def draw(rows, path):
     axes.axvline(len(WORDS) - 0.5, color="0.5", ls="--", lw=1)
     axes.text(len(WORDS) - 0.45, -0.05, "no objects by default", color="0.35", va="center")
     for k, (name, (marker, color, *own)) in enumerate(DRAWN.items()):
-        found = sort_out([row for row in rows if row["kind"].split(",")[0] in own])
+        found = sort_out([row for row in rows if kind_of(row) in own])
         if not sum(map(len, found)):
             continue
         bars = [(n, right.mean(), right.sum(), len(right)) for n, right in enumerate(found) if len(right)]
