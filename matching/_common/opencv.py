@@ -45,7 +45,7 @@ def _silence() -> Iterator[None]:
 
 
 def read_deep(file: Path | bytes) -> Array | None:
-    """Read a picture at its full bit depth -> (h, w, 3 or 4) or None; only TIFFs are turned upright."""
+    """Read a picture at its full bit depth -> (h, w[, 3 or 4]) or None; only TIFFs are turned upright."""
     try:
         with _silence():
             image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
@@ -56,8 +56,8 @@ def read_deep(file: Path | bytes) -> Array | None:
                 image = cv2.imdecode(content, cv2.IMREAD_UNCHANGED)
     except cv2.error:
         return None
-    if image is None or image.ndim != 3:
-        return None
+    if image is None or image.ndim == 2:
+        return image
     return image[:, :, ::-1] if image.shape[2] == 3 else image[:, :, [2, 1, 0, 3]]
 
 

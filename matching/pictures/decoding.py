@@ -7,7 +7,7 @@ TIFFs, and pillow-heif reads HEIC.
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -69,12 +69,14 @@ def decode_content(content: bytes, name: str) -> tuple[Array, int]:
 
 def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
     """Decode an open file with the path or content `encoded`."""
-    try:
-        with _damage(name):
-            image = open_image(file)
-    except UnidentifiedImageError:
-        file.seek(0)
-        return _unusual(file, name, encoded)
+    head, image = file.read(HEAD), None
+    file.seek(0)
+    with _damage(name), suppress(UnidentifiedImageError):
+        image = open_image(file)
+    if head.startswith(tiff.HEADS):
+        return _decode_tiff(file, image, name, encoded)
+    if image is None:
+        return _unusual(file, head, name, encoded)
     with image:
         return _decode(image, name, encoded)
 
@@ -82,7 +84,8 @@ def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tup
 def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
     """Read the frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or 4)."""
     with _one_line_errors(name):
-        return _decode(image, name, _read_encoded(image))
+        encoded = _read_encoded(image)
+        return _decode(image, name) if encoded is None else _decode_file(BytesIO(encoded), name, encoded)
 
 
 @contextmanager
@@ -150,17 +153,15 @@ def read_orientation(path: str | Path) -> int:
 def _tiff_orientation(path: str | Path) -> int:
     try:
         with Path(path).open("rb") as file:
-            orientation = tiff.read_tags(tiff.open_page(file)).get(ORIENTATION, 1)
+            orientation = tiff.read_tag(tiff.open_page(file), ORIENTATION, 1)
     except Exception:  # not a TIFF, or a damaged one, which may raise nearly anything
         return 1
     return orientation if orientation in TURNS else 1
 
 
-def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
+def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None = None) -> tuple[Array, int]:
     """Decode an image; `encoded` is the file from which it comes, for OpenCV, or None if unknown."""
     _check_size(name, image.width, image.height)
-    if image.format == "TIFF" and getattr(image, "tile", None):
-        return _decode_tiff(image, name, encoded)
     array = opencv.read_deep(encoded) if encoded is not None and _is_deep_colour(image) else None
     if array is None:
         with _damage(name):
@@ -169,31 +170,25 @@ def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) 
     return _turned(array, orientation), orientation
 
 
-def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
-    """Decode a TIFF that Pillow knows, by the reader that reads it correctly."""
-    tags: Any = getattr(image, "tag_v2", {})
+def _decode_tiff(
+    file: BinaryIO, image: Image.Image | None, name: str | Path, encoded: Path | bytes
+) -> tuple[Array, int]:
+    """Decode a TIFF, which Pillow has perhaps opened, by the reader that reads it correctly."""
     with _damage(name):
-        layout, orientation = tiff.read_layout(tags), _orientation(image)  # first: Pillow turns on loading
-    if encoded is not None and not (layout.is_plain or _is_simple_grey(image, layout)):
-        opened = BytesIO(encoded) if isinstance(encoded, bytes) else encoded.open("rb")
-        with _damage(name), opened:
-            bands = tiff.read_bands(tiff.open_page(opened), layout)
-        return _turned(bands, orientation), orientation
+        file.seek(0)
+        page = tiff.open_page(file)
+        orientation = tiff.read_tag(page, ORIENTATION, 1)
+    orientation = orientation if orientation in TURNS else 1
+    _check_size(name, page.imagewidth, page.imagelength)
     with _damage(name):
-        array = _array(image)
+        if image is None or not tiff.is_for_pillow(page, image):
+            array, is_upright = tiff.read_bands(page, encoded, name)
+            return (array if is_upright else _turned(array, orientation)), orientation
+        array = _array(image)  # Pillow turns it on loading
         stored = np.asarray(image) if image.mode == "P" else array
-    if layout.photometric == tiff.WHITE_IS_ZERO and stored.dtype == np.uint8:
-        stored = 255 - stored
-    return np.ascontiguousarray(tiff.hide_nodata(array, layout.nodata, stored)), orientation
-
-
-def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
-    """Whether Pillow reads deep grey correctly: not if compressed, big-endian and deeper than 16 bits."""
-    tags: Any = getattr(image, "tag_v2", {})
-    is_swapped = tags.prefix == b"MM" and tags.get(tiff.COMPRESSION, 1) != 1
-    modes = ("I;16", "I;16B") if is_swapped else ("I;16", "I;16B", "F")
-    is_grey = layout.n_samples == 1 and layout.photometric == tiff.BLACK_IS_ZERO
-    return is_grey and not layout.is_sparse and image.mode in modes
+        if page.photometric == tiff.WHITE_IS_ZERO and stored.dtype == np.uint8:
+            stored = 255 - stored
+        return np.ascontiguousarray(tiff.hide_nodata(array, tiff.read_nodata(page), stored)), orientation
 
 
 def _turned(array: Array, orientation: int) -> Array:
@@ -258,16 +253,12 @@ def _is_deep_colour(image: Image.Image) -> bool:
     )
 
 
-def _unusual(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
-    """Read kinds that Pillow does not read: HEIC, Radiance HDR, and TIFF with other numbers or bands."""
-    head = file.read(HEAD)
+def _unusual(file: BinaryIO, head: bytes, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
+    """Read kinds that Pillow does not read: HEIC and Radiance HDR; head is the beginning of the file."""
     if not head:
         raise InputError(f"{name}: is empty")
     if HEIF.match(head):
         return _heif(file, name), 1
-    if head.startswith((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")):
-        file.seek(0)
-        return _unusual_tiff(file, name, encoded)
     array = None
     if head.startswith(b"#?"):
         _check_size(name, *_radiance_size(head))
@@ -275,23 +266,6 @@ def _unusual(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[A
     if array is None:
         raise InputError(f"{name}: is not a picture that can be read")
     return array, 1
-
-
-def _unusual_tiff(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
-    with _damage(name):
-        page = tiff.open_page(file)
-        tags = tiff.read_tags(page)
-        layout, orientation = tiff.read_layout(tags), tags.get(ORIENTATION, 1)
-    _check_size(name, layout.width, layout.height)
-    array = opencv.read_deep(encoded) if layout.is_plain else None  # already upright
-    if array is None:
-        if layout.photometric not in tiff.N_COLOURS:
-            raise InputError(f"{name}: is not a picture that can be read")
-        with _damage(name):
-            array = _turned(tiff.read_bands(page, layout), orientation)
-    else:
-        array = tiff.hide_nodata(array, layout.nodata)
-    return array, orientation if orientation in TURNS else 1
 
 
 def _heif(file: BinaryIO, name: str | Path) -> Array:
