@@ -1,4 +1,4 @@
-"""What the pages of docs/ tell of `matching` holds: the example runs, settings have the defaults named."""
+"""The pages of docs/: examples run, and the defaults and options that the pages name are those of the program."""
 
 import importlib.util
 import re
@@ -20,16 +20,15 @@ def test_tutorial_example_finds_the_motorcycle(capsys):
     (example,) = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
     names = {}
     exec(compile(example, "tutorial.md", "exec"), names)
-    told = re.search(r"^ +0 +(\d+) +([\d.]+)  sure", page, re.M)
+    row = re.search(r"^ +0 +(\d+) +([\d.]+)  sure", page, re.M)
     first = names["result"].objects[0]
     assert len(names["result"].objects) == 2
-    assert first.n_matches == pytest.approx(int(told[1]), rel=0.02)  # processors differ in last bits
-    assert first.score == pytest.approx(float(told[2]), abs=0.02)
+    assert first.n_matches == pytest.approx(int(row[1]), rel=0.02)  # processors differ in last bits
+    assert first.score == pytest.approx(float(row[2]), abs=0.02)
     assert capsys.readouterr().out.startswith(f"0 {first.n_matches} sure")
 
 
-def test_an_element_of_the_list_of_stages_can_be_changed(tmp_path, monkeypatch):
-    """The example of the pipeline's page."""
+def test_pipeline_example_replaces_the_clustering(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, picture in zip(("left", "right"), object_pair(), strict=True):
         Image.fromarray(picture).save(f"{name}.jpg", quality=95)
@@ -41,7 +40,7 @@ def test_an_element_of_the_list_of_stages_can_be_changed(tmp_path, monkeypatch):
     assert "smooth map" in names["result"].dropped_by
 
 
-def test_settings_named_for_missed_objects_have_these_defaults():
+def test_page_of_missed_objects_names_the_defaults():
     page = (DOCS / "missed-split-merged.md").read_text(encoding="utf-8")
     named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)?)` \(([\d.]+)\)", page)
     assert len(named) > 8
@@ -49,7 +48,7 @@ def test_settings_named_for_missed_objects_have_these_defaults():
         assert reduce(getattr, name.split("."), MatchConfig()) == float(default), name
 
 
-def test_the_page_of_commands_names_all_options():
+def test_page_of_commands_lists_subcommands_and_options():
     spec = importlib.util.spec_from_file_location("commands", DOCS / "commands.py")
     commands = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(commands)

@@ -14,10 +14,10 @@ PATH = Path(__file__).parents[2] / "docs" / "tutorial.ipynb"
 
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory):
-    told = nbformat.read(PATH, as_version=4)
+    read = nbformat.read(PATH, as_version=4)
     where = {"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
-    client.NotebookClient(told, timeout=600, kernel_name="python3", resources=where).execute()
-    return told
+    client.NotebookClient(read, timeout=600, kernel_name="python3", resources=where).execute()
+    return read
 
 
 def output(notebook, code, kind):
@@ -30,7 +30,7 @@ def printed(notebook, code):
     return "".join(o.text for o in cell.outputs if o.output_type == "stream")
 
 
-def test_results_show_themselves(notebook):
+def test_results_are_displayed(notebook):
     shown = output(notebook, "\nresult", "text/html")
     assert "2 objects in both" in shown
     assert "picture 0: 2 copies (objects 0, 1)" in shown
@@ -41,7 +41,7 @@ def test_results_show_themselves(notebook):
     assert printed(notebook, "name_place").split() == ["0", "['0-1',", "'0-2']"]
 
 
-def test_what_was_rejected_is_behind_a_fold(notebook):
+def test_rejected_groups_are_collapsed(notebook):
     shown = output(notebook, "\nnothing", "text/html")
     assert "No common object" in shown
     folded = re.search(r"<details><summary>Rejected matches, and why</summary>(.*)</details>", shown, re.S)
@@ -49,13 +49,13 @@ def test_what_was_rejected_is_behind_a_fold(notebook):
     assert "<table>" not in shown.replace(folded[0], "")
 
 
-def test_numbers_and_files(notebook):
+def test_table_motions_and_files(notebook):
     table = output(notebook, ".round(2)", "text/plain")
     assert re.findall(r"(True|False)$", table, re.M) == ["True", "True"]
     assert "turned 90° anticlockwise" in printed(notebook, "found.motion.words")
     assert "matches.html" in output(notebook, "folder.iterdir())", "text/plain")
 
 
-def test_its_outputs_are_not_kept():
-    told = nbformat.read(PATH, as_version=4)
-    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in told.cells)
+def test_no_outputs_are_stored():
+    stored = nbformat.read(PATH, as_version=4)
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in stored.cells)
