@@ -1,4 +1,4 @@
-"""The pages of docs/: examples run, and the defaults and options that the pages name are those of the program."""
+"""The pages of docs/: examples run, and defaults and options are those of the program."""
 
 import importlib.util
 import re
