@@ -4,7 +4,6 @@ Ten thousand queries of a few hundred points take less time here than building a
 loaded.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +12,7 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _point_kernels
 
-CONFIRMED = 4  # the fewest matches that determine an affine map and confirm it
-# Twice as many, so that half of them may be wrong: a point covers the distance to its neighbour of this rank.
-NEIGHBORS = 2 * CONFIRMED
-ALIKE = math.log(2.0)  # most by which the maps of matches of one object differ, in log scale and in radians
+RADIUS_RANK = 8  # a point covers its surroundings up to its neighbour of this rank; no record of a choice
 
 
 def nearest_points(
@@ -99,7 +95,7 @@ def is_amid(points: Array, others: Array) -> Bools:
     Such a point is no farther from one of the others than these typically are from their neighbours.
     """
     pixels = np.unique(as_numbers(np.rint(others)))[:, None].view(np.float64)
-    k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself
+    k = min(RADIUS_RANK + 1, len(pixels))  # the first is the point itself
     reach = np.median(nearest_points(pixels, pixels, k)[1][:, -1])
     return is_within_reach(points, pixels, float(reach))
 

@@ -8,7 +8,6 @@ Notation: the size of a feature is the root of its frame's determinant; the rela
 of its size in picture 1 over that in picture 0.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,11 +22,11 @@ from matching.correspondences.candidates import (
     share_out,
 )
 from matching.correspondences.descriptor_search import nearest_descriptors
-from matching.correspondences.points import ALIKE
 from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds
 
-# Octaves: a band is as wide as the scales of the matches of one object may differ, and bands overlap by half.
-HALF_BAND = ALIKE / math.log(2.0) / 2
+# Octaves: half the width of a band, and the step to the next one. With it, prints in mosaics of up to 108
+# megapixels are found.
+HALF_BAND = 0.5
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats
 from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import FeatureConfig, Features, extract_features
-from matching.features.keypoints import CLEAR
 from matching.features.thinning import BLOCK
 from matching.features.views import join_features
 from matching.settings import LARGEST
@@ -23,10 +22,10 @@ from matching.settings import LARGEST
 GRID = int(BLOCK)  # pixels: tiles begin at multiples of it, so that the pixels of their octaves, and the
 # squares in which features are chosen, are those of the whole picture
 TILE = 2048  # pixels: the longest side of a tile
-# Least contrast of a key point of a tile. (Of 18 prints of 45 and 60 px at two fifths or one fifth of their
-# contrast, all are found, so fainter key points would find no more; without key points below CLEAR, two are
-# missed.)
-FAINTEST = CLEAR / 2
+# Contrast of a key point of a tile, at least. (Of 18 prints of 45 and 60 px at two fifths or one fifth of
+# their contrast, all are found, so fainter key points would find no more; without key points below 0.04, two
+# are missed.)
+MIN_CONTRAST = 0.02
 
 
 def extract_details(
@@ -40,7 +39,7 @@ def extract_details(
     """Extract the features of all octaves of a large picture (h, w) uint8; mask (h, w) bool; step (2,)."""
     kinds = ("sift",) if "sift" in config.regions else config.regions
     config = replace(
-        config, regions=kinds, sift_contrast=max(config.sift_contrast, FAINTEST), sift_orientations=1
+        config, regions=kinds, sift_contrast=max(config.sift_contrast, MIN_CONTRAST), sift_orientations=1
     )  # one direction is enough, because key points of the other picture have two
     detectors = [get_detector(kind, config) for kind in kinds]
     least = {detector.name: detector.coarsest * float(step.max()) for detector in detectors}

@@ -12,12 +12,13 @@ import numpy as np
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
-from matching.settings import N_NEIGHBORS
 
-# Squared deviations beyond which a normal density counts as 0: it is below the root of float64's precision.
-BEYOND = -math.log(np.finfo(np.float64).eps)
-# The share of agreeing matches is averaged over about the last K.
-MEMORY = 1.0 - 1.0 / N_NEIGHBORS.default
+# Squared deviations beyond which a normal density counts as 0. The spacing of given matches depends on it:
+# 36, 40 and 44 pass its test, 31.9 and 72 fail.
+MAX_SQUARED_DEVIATION = 36.04365338911715
+# Weight of the earlier matches in the mean share of agreeing ones, so that about the last 35 count. With 1,
+# so that all count, 2 of 49 products in given matches are lost.
+MEMORY_WEIGHT = 34 / 35
 
 
 @njit
@@ -143,8 +144,8 @@ def _grow(
         factor = 1.0 - share + share * ratio
         total += math.log(factor)
         belief = share * ratio / factor
-        agreeing = MEMORY * agreeing + belief + 0.5 * (1.0 - MEMORY)
-        seen = MEMORY * seen + 2.0 - MEMORY
+        agreeing = MEMORY_WEIGHT * agreeing + belief + 0.5 * (1.0 - MEMORY_WEIGHT)
+        seen = MEMORY_WEIGHT * seen + 2.0 - MEMORY_WEIGHT
         if belief > 0.5:
             accepted[size] = i
             size += 1
@@ -290,15 +291,15 @@ def _over_chance(
     """The normal density around a prediction (2,) at an end (2,), over its mean at the n_free free ends."""
     (qx, qy), (x, y) = predicted, end
     own = ((x - qx) * (x - qx) + (y - qy) * (y - qy)) / variance
-    if own >= BEYOND:
+    if own >= MAX_SQUARED_DEVIATION:
         return 0.0
-    total, reach = 0.0, math.sqrt(BEYOND * variance)
+    total, reach = 0.0, math.sqrt(MAX_SQUARED_DEVIATION * variance)
     for j in range(np.searchsorted(ends[0], qx - reach), ends.shape[1]):
         dx, dy = ends[0, j] - qx, ends[1, j] - qy
         if dx > reach:
             break
         square = (dx * dx + dy * dy) / variance
-        if square < BEYOND and not taken[j]:
+        if square < MAX_SQUARED_DEVIATION and not taken[j]:
             total += math.exp(-0.5 * square)
     return math.exp(-0.5 * own) * n_free / total if total > 0.0 else 0.0
 

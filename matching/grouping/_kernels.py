@@ -9,8 +9,10 @@ from matching._common.types import Array, Scalar
 
 # Variance of a plane's level and slopes, in units of the bends or of the smoothing, whichever is larger: so
 # large that both are practically free. The level cancels; across a line of points, the slope is undetermined.
-FREE = float(np.finfo(np.float64).eps) ** -0.5
-ROUNDED = 1e-14 * FREE  # least smoothing: the rounding errors of FREE, which would merge near points
+FREE_VARIANCE = 2.0**26  # larger ones leave too few of the 52 bits to the rest
+MIN_SMOOTHING = (
+    6.7108864e-07  # as large as the rounding errors of FREE_VARIANCE: less would merge near points
+)
 
 
 @njit
@@ -195,7 +197,7 @@ def spline_residuals(
         square = _offsets(x, near[r], from_[r], u) / k + 1e-18
         u /= math.sqrt(square)
         _offsets(y, near[r], to[r], v)
-        variance = _kriging_shares(u, max(smoothing / square, ROUNDED), matrix, right, shares)
+        variance = _kriging_shares(u, max(smoothing / square, MIN_SMOOTHING), matrix, right, shares)
         a, b = 0.0, 0.0
         for n in range(k):
             a += shares[n] * v[n, 0]
@@ -212,7 +214,7 @@ def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, sh
     [i = j] and c_i = phi(|u_i|) + free; C shares = c + multiplier. With the plane C is positive definite: C =
     L L^T.
     """
-    k, free = len(u), FREE * max(1.0, smoothing)
+    k, free = len(u), FREE_VARIANCE * max(1.0, smoothing)
     for i in range(k):
         for j in range(i):
             plane = free * (1.0 + u[i, 0] * u[j, 0] + u[i, 1] * u[j, 1])

@@ -13,7 +13,6 @@ import gdl_core
 from gdl_core import AffinityGraph, KnnGraph, MergeTree
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import CONFIRMED
 from matching.errors import InputError
 from matching.grouping import _kernels
 from matching.settings import (
@@ -66,7 +65,7 @@ class ClusteringConfig:
     bandwidth: float = BANDWIDTH.field()
     n_neighbor_clusters: int = N_NEIGHBOR_CLUSTERS.field()
     min_affinity: float = setting(5e-7, 0, 1)
-    min_degree: float = setting(CONFIRMED / N_NEIGHBORS.default, 0, 1)
+    min_degree: float = setting(4 / 35, 0, 1)
 
     def __post_init__(self) -> None:
         check_settings(self)

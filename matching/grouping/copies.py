@@ -21,11 +21,11 @@ from scipy.spatial import ConvexHull, cKDTree
 from matching._common.components import find_components
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import NEIGHBORS, is_amid
+from matching.correspondences.points import is_amid
 from matching.features.extraction import Features
 from matching.grouping.motions import (
-    AT,
-    SMALLER,
+    N_GUIDES,
+    SAME_POINT_RADIUS,
     Scene,
     direct,
     find_motions,
@@ -35,8 +35,12 @@ from matching.grouping.motions import (
     list_neighbors,
     survey,
 )
-from matching.grouping.objects import VISIBLE, ObjectsConfig, is_object
-from matching.grouping.significance import VOTE
+from matching.grouping.objects import ObjectsConfig, is_object
+
+MIN_VISIBLE_SHARE = 1 / 3  # of a place whose rest something hides; no record of a choice
+# The next two were chosen on made pages with seeds 0 to 2.
+MAX_SHARED_PRINTS = 0.1  # of a part's features: more that another part also shows make it another copy
+MAX_SCALE_OF_SMALLER = 0.9  # a copy below this scale is smaller, and lacks the finest features
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,8 @@ def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig
         start = fit(features.xy[seed.first], features.xy[seed.second])
         own_motion = follow(scene, *start, seed.bound, config)
         if own_motion is not None:
-            met = np.linalg.norm(features.xy[own_motion[seed.first]] - features.xy[seed.second], axis=1) <= AT
+            gap = np.linalg.norm(features.xy[own_motion[seed.first]] - features.xy[seed.second], axis=1)
+            met = gap <= SAME_POINT_RADIUS
             judged[k] = 2 * np.count_nonzero(met & (own_motion[seed.first] >= 0)) > len(seed.first)
             if not any(is_same(own_motion, other) for other in motions):
                 motions.insert(0, own_motion)
@@ -152,7 +157,7 @@ def _find_things(
         places = [own]
         for p in range(len(ends)):
             to = np.unique(ends[p, own[ends[p, own] >= 0]])
-            shown = profile[own, p].mean() > 0.5 and len(to) >= VISIBLE * len(own)
+            shown = profile[own, p].mean() > 0.5 and len(to) >= MIN_VISIBLE_SHARE * len(own)
             if shown and _is_place(scene, to, config) and not any(_share(to, other) for other in places):
                 places.append(to)
         if len(places) > 1 and _is_place(scene, own, config):
@@ -203,8 +208,8 @@ def _cut(scene: Scene, ends: Ints, profile: Bools, number: Ints, config: Objects
     alike = (profile[a] & profile[b]).sum(axis=1) / (profile[a] | profile[b]).sum(axis=1)
     length = np.linalg.norm(xy[a] - xy[b], axis=1)
     strain, shared, growth = _measure_strain(xy, ends, a, b)
-    joined = (alike > 0.5) & (strain <= shared * AT) & (length <= config.reach)
-    joined &= is_edge | ((shared > 0) & (growth < SMALLER))
+    joined = (alike > 0.5) & (strain <= shared * SAME_POINT_RADIUS) & (length <= config.reach)
+    joined &= is_edge | ((shared > 0) & (growth < MAX_SCALE_OF_SMALLER))
     order = np.lexsort((length, -alike))
     pairs = zip(a[order[joined[order]]].tolist(), b[order[joined[order]]].tolist(), strict=True)
     label = np.full(n, -1)
@@ -240,7 +245,7 @@ def _unite(n: int, pairs: Iterable[tuple[int, int]], prints: list[set[int]]) -> 
 
     for pair in pairs:
         one, other = sorted((root(k) for k in pair), key=lambda k: -len(prints[k]))
-        if one != other and len(prints[one] & prints[other]) <= VOTE * len(prints[other]):
+        if one != other and len(prints[one] & prints[other]) <= MAX_SHARED_PRINTS * len(prints[other]):
             parent[other] = one
             prints[one] |= prints[other]
     return np.array([root(k) for k in range(n)], np.int64)
@@ -254,7 +259,7 @@ def _join(scene: Scene, ends: Ints, profile: Bools, number: Ints, patches: list[
         shares = profile[larger].mean(axis=0), profile[patch].mean(axis=0)
         common, either = np.minimum(*shares), np.maximum(*shares)
         prints = np.unique(number[patch])
-        shown = np.count_nonzero(np.isin(prints, number[larger])) > VOTE * len(prints)
+        shown = np.count_nonzero(np.isin(prints, number[larger])) > MAX_SHARED_PRINTS * len(prints)
         alike = not shown and (common > 0.5).any() and _moves_alike(xy, ends[common > 0.5], patch, larger)
         return float(common.sum() / either.sum()) if alike else 0.0
 
@@ -271,11 +276,11 @@ def _join(scene: Scene, ends: Ints, profile: Bools, number: Ints, patches: list[
 def _moves_alike(xy: Floats, ends: Ints, patch: Ints, larger: Ints) -> bool:
     """Whether the motions (k, n) of a larger patch also predict those of a patch's nearest features."""
     distance = cKDTree(xy[larger]).query(xy[patch])[0]
-    nearest = patch[np.argsort(distance, kind="stable")[:NEIGHBORS]]
+    nearest = patch[np.argsort(distance, kind="stable")[:N_GUIDES]]
     errors = list[Floats]()
     for to in ends:
         own, near = (rows[to[rows] >= 0] for rows in (larger, nearest))
         turn, shift = fit(xy[own], xy[to[own]])
         errors.append(np.linalg.norm(xy[near] @ turn.T + shift - xy[to[near]], axis=1))
     every = np.concatenate(errors)
-    return bool(len(every) and every.mean() <= AT)
+    return bool(len(every) and every.mean() <= SAME_POINT_RADIUS)

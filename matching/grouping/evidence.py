@@ -13,8 +13,10 @@ import numpy as np
 from matching._common.types import Array, Bools, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
-from matching.correspondences.points import CONFIRMED, as_numbers
+from matching.correspondences.points import as_numbers
 from matching.grouping.graph import GraphConfig, edge_weights
+
+MIN_SUPPORTED = 4  # correspondences that are evidence: three fix an affine map, and one more confirms it
 
 
 def find_supported(
@@ -24,10 +26,10 @@ def find_supported(
     config: GraphConfig,
     n_threads: int = 1,
 ) -> Ints:
-    """Find supported mutual correspondences -> (n,), ascending; CONFIRMED or more of them are evidence."""
+    """Find supported mutual correspondences -> (n,), ascending; MIN_SUPPORTED of them are evidence."""
     rows = find_mutual(correspondences)
     mutual = correspondences[rows]
-    if len(mutual) <= CONFIRMED:
+    if len(mutual) <= MIN_SUPPORTED:
         return rows[:0]
     k = min(n_neighbors, len(mutual) - 1)
     knn = acc_neighbors(mutual, k, n_threads, config.nearness)

@@ -27,19 +27,17 @@ import numpy as np
 
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.points import CONFIRMED
 from matching.grouping import _kernels
-from matching.grouping.graph import GraphConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
-from matching.settings import MAX_MATCHES, Setting, check_settings, setting
+from matching.settings import check_settings, setting
 
-RATIOS = 0.25 ** np.arange(14)  # ratios of b^2 to s^2 to try
-ROUNDS = GraphConfig().rounds  # iterations of the robust fit
-# Degrees of freedom of the t distribution of residuals, and of the prior of s: what is known before weighs
-# as much as the matches that confirm a map.
-FREEDOM = CONFIRMED
-LEAST = CONFIRMED + 2  # fewest landmarks of a part that can be merged
-CREASE = Setting(1.0, 1e-6, 1e9)
+# Ratios of b^2 to s^2 that are tried. At the largest, bends are as large as errors, and no map is smooth.
+RATIOS = 0.25 ** np.arange(14)
+N_FIT_ROUNDS = 4  # iterations of the robust fit
+# Degrees of freedom of the t distribution of residuals, and of the prior of s; no record of a choice.
+DEGREES_OF_FREEDOM = 4
+MIN_LANDMARKS = 6  # of a part that can be merged: three more than fix an affine map
+MAX_COMPARED = 3000  # matches of a part among which the gap to another is measured: limits the work
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class MergingConfig:
 
     n_landmarks: int = setting(24, 8, 500)
     inflation: float = setting(4.0, 1, 1000)
-    crease: float = CREASE.field()
+    crease: float = setting(1.0, 1e-6, 1e9)
     seam: float = setting(3e-6, 0, 1)
     decisive: float = setting(80.0, 0, 1e9)
 
@@ -88,12 +86,12 @@ def find_landmarks(
 ) -> Ints:
     """Choose matches of a part that are well supported and spread out: members (n,); degrees (n,) -> (k,)."""
     known = degrees > 0
-    if np.count_nonzero(known) >= LEAST:
+    if np.count_nonzero(known) >= MIN_LANDMARKS:
         members, degrees = members[known], degrees[known]
     best = members[degrees >= np.median(degrees)]
     x, y = _points(correspondences, best, magnification(correspondences, members))
     chosen = _spread_out(x, config.n_landmarks)
-    if len(chosen) < LEAST:
+    if len(chosen) < MIN_LANDMARKS:
         return np.asarray(best[chosen])
     deviations = _robust_deviations(x[chosen], y[chosen], accuracy)
     return np.asarray(best[chosen[deviations <= 3]])
@@ -104,7 +102,7 @@ def measure_roughness(correspondences: Correspondences, landmarks: Array, accura
 
     An object with too few landmarks counts as rigid.
     """
-    if len(landmarks) < LEAST:
+    if len(landmarks) < MIN_LANDMARKS:
         return Roughness(accuracy * math.sqrt(RATIOS[-1]), accuracy)
     x, y = _points(correspondences, landmarks, magnification(correspondences, landmarks))
     spectrum = _decompose(x, y, _phi(x), np.ones(len(x)))
@@ -201,7 +199,7 @@ def compare_parts(
     """
     if one.turned != other.turned or not (one.smooth and other.smooth):
         return None
-    if min(len(one.marks), len(other.marks)) < LEAST:
+    if min(len(one.marks), len(other.marks)) < MIN_LANDMARKS:
         return None
     scale = magnification(correspondences, np.concatenate([one.members, other.members]))
     part, others = (_points(correspondences, own.marks, scale) for own in (one, other))
@@ -211,7 +209,7 @@ def compare_parts(
         return None
     bends, noise = np.exp(_mean_logs(one, other)).tolist()
     extent = 2 * math.sqrt(correspondences.extents[int(scale[0] > 1)].prod())
-    shown = [own.members[:: 1 + len(own.members) // MAX_MATCHES.default] for own in (one, other)]
+    shown = [own.members[:: 1 + len(own.members) // MAX_COMPARED] for own in (one, other)]
     bodies = [_points(correspondences, rows, scale) for rows in shown]  # a sample of very many matches
     far = _gap(*bodies) / math.sqrt(math.prod(_spread(body[0]) for body in bodies))
     return _find_evidence(part, others, bends, noise, config, max(extent, 1.0), far)
@@ -266,17 +264,17 @@ def _fit_variances(spectrum: _Spectrum, accuracy: float) -> tuple[float, float]:
     """The likeliest b^2 / s^2 among RATIOS, and s^2, whose prior is a scaled inverse chi-square."""
     variances = RATIOS[:, None] * spectrum.values + 1.0  # (14, n - 3), in units of s^2
     square = ((spectrum.coordinates**2).sum(axis=1) / variances).sum(axis=1)
-    known = FREEDOM * accuracy**2
-    noise = (square + known) / (2 * variances.shape[1] + FREEDOM)
+    known = DEGREES_OF_FREEDOM * accuracy**2
+    noise = (square + known) / (2 * variances.shape[1] + DEGREES_OF_FREEDOM)
     likelihood = -(square + known) / (2 * noise) - np.log(variances * noise[:, None]).sum(axis=1)
-    best = int(np.argmax(likelihood - FREEDOM * np.log(noise) / 2))
+    best = int(np.argmax(likelihood - DEGREES_OF_FREEDOM * np.log(noise) / 2))
     return float(RATIOS[best]), float(noise[best])
 
 
 def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
     """(n,) distance of each landmark from its prediction, in standard deviations, by reweighted REML."""
     phi, noise, error = _phi(x), np.ones(len(x)), np.zeros(len(x))  # error: squares in units of s^2
-    for _ in range(ROUNDS):
+    for _ in range(N_FIT_ROUNDS):
         spectrum = _decompose(x, y, phi, 1 / np.sqrt(noise))
         ratio, variance = _fit_variances(spectrum, accuracy)
         scaled = spectrum.vectors / (ratio * spectrum.values + 1.0)
@@ -284,7 +282,7 @@ def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
         residual = scaled @ spectrum.coordinates / precision[:, None] * np.sqrt(noise)[:, None]
         expected = variance * (noise / precision - noise + 1.0)
         error = (residual**2).sum(axis=1) / np.maximum(expected, 1e-12)
-        noise = np.maximum((FREEDOM + error) / (FREEDOM + 2), 1.0)
+        noise = np.maximum((DEGREES_OF_FREEDOM + error) / (DEGREES_OF_FREEDOM + 2), 1.0)
     return np.asarray(np.sqrt(error))
 
 

@@ -9,6 +9,7 @@ Notation: n features; ends[i] is the feature to which a motion takes feature i, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,16 +17,22 @@ import numpy as np
 from scipy.spatial import Delaunay, cKDTree
 
 from matching._common.types import Float32s, Floats, Ints
-from matching.correspondences.candidates import CandidateConfig
-from matching.correspondences.points import ALIKE, NEIGHBORS
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.grouping import _vote_kernels
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.significance import ELSEWHERE, EXAMINED, VOTE
 
-BENT = ELSEWHERE  # pixels by which an affine map may be off, because things bend
-AT = CandidateConfig().duplicate_radius  # farther from the place that its neighbours predict it is elsewhere
-SMALLER = 1 - VOTE  # scale of a copy below which it is smaller, and lacks the finest features
+# Chosen on made pages with seeds 0 to 2. On pages with seeds 17 to 20, 29 of 30 products, 8 of 8 faces, 3 of
+# 4 pages of icons and 3 of 4 walls are right.
+BEND_TOLERANCE = 8.0  # pixels by which an affine map may be off, because things bend
+# A feature farther than this many pixels from where its neighbours predict it belongs to another copy.
+SAME_POINT_RADIUS = 3.0
+VOTE_RADIUS = 0.1  # of the extent of a place: its votes for one motion differ by less
+MAX_LOG_SCALE = math.log(2.0)  # of a copy: with a factor of 1.6 instead of 2, the same pages are right
+N_GUIDES = 8  # nearest features that predict where a motion takes a feature
+# Features with more equals belong to fine textures, and get none. Those of pages with 40 copies had up to
+# 166.
+MAX_EQUALS = 300
+BLOCK = 300  # features that are compared with all others at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +40,7 @@ class Scene:
     """The features of a picture, and what is computed from them once."""
 
     features: Features
-    near: Ints  # (n, NEIGHBORS + 1), the nearest features, beginning with the feature itself
+    near: Ints  # (n, N_GUIDES + 1), the nearest features, beginning with the feature itself
     edges: Ints  # (e, 2), pairs of neighbours
     equal: Ints  # (2, p), each feature and one equal to it elsewhere, the most similar first
     start: Ints  # (n + 1,), where the pairs of each feature start, and where they end
@@ -43,7 +50,7 @@ class Scene:
 def survey(features: Features, bound: float, reach: float) -> Scene:
     """Prepare a picture for motions between features equal within `bound` that are at least `reach` apart."""
     tree = cKDTree(features.xy)
-    k = min(NEIGHBORS + 1, len(features))
+    k = min(N_GUIDES + 1, len(features))
     near = tree.query(features.xy, k=k)[1].reshape(len(features), k)
     pairs = zip(*_list_equal(features, bound, reach), strict=True)
     one, other, alike = (np.concatenate(part) for part in pairs)
@@ -74,12 +81,10 @@ def _list_equal(features: Features, bound: float, reach: float) -> Iterator[tupl
     sort = 2 * features.kind + features.bright
     for rows in (np.flatnonzero(sort == k) for k in np.unique(sort)):
         own = features.descriptors[rows]  # whole numbers, whose products float32 holds exactly
-        for start in range(0, len(rows), EXAMINED):  # at once
-            like = own[start : start + EXAMINED] @ own.T
+        for start in range(0, len(rows), BLOCK):
+            like = own[start : start + BLOCK] @ own.T
             is_equal = like > least
-            # Features with more equals belong to fine textures and have none, which bounds the work; those of
-            # pages with 40 copies had up to 166.
-            a, b = np.nonzero(is_equal & (is_equal.sum(axis=1, keepdims=True) <= EXAMINED))
+            a, b = np.nonzero(is_equal & (is_equal.sum(axis=1, keepdims=True) <= MAX_EQUALS))
             one, other = rows[a + start], rows[b]
             apart = np.linalg.norm(features.xy[one] - features.xy[other], axis=1) >= reach
             yield one[apart], other[apart], like[a, b][apart]
@@ -104,9 +109,9 @@ def find_motions(
     target = features.xy[second] + ((middle - features.xy[first])[:, None] @ linear.swapaxes(1, 2))[:, 0]
     growth = np.sqrt(np.abs(np.linalg.det(linear)))
     turn = np.arctan2(linear[:, 1, 0] - linear[:, 0, 1], linear[:, 0, 0] + linear[:, 1, 1])
-    reach = max(VOTE * float(np.sqrt(np.prod(extent))), BENT)
+    reach = max(VOTE_RADIUS * float(np.sqrt(np.prod(extent))), BEND_TOLERANCE)
     votes = np.column_stack([target / reach, 2 * np.log(growth), 2 * np.cos(turn), 2 * np.sin(turn)])
-    is_close = abs(np.log(growth)) < ALIKE
+    is_close = abs(np.log(growth)) < MAX_LOG_SCALE
     votes, linear, target, first, second = (of[is_close] for of in (votes, linear, target, first, second))
     found: list[Ints] = []
     if not len(votes):
@@ -150,7 +155,7 @@ def direct(xy: Floats, to: Ints) -> Ints:
     """
     own = np.flatnonzero(to >= 0)
     back = np.where(to[to[own]] >= 0, to[to[own]], own)
-    if 2 * np.count_nonzero(np.linalg.norm(xy[back] - xy[own], axis=1) <= AT) <= len(own):
+    if 2 * np.count_nonzero(np.linalg.norm(xy[back] - xy[own], axis=1) <= SAME_POINT_RADIUS) <= len(own):
         return to[None]
     shift = xy[to[own]] - xy[own]
     ahead = np.zeros(len(to), bool)
@@ -161,7 +166,7 @@ def direct(xy: Floats, to: Ints) -> Ints:
 def follow(scene: Scene, a: Floats, b: Floats, bound: float, config: ObjectsConfig) -> Ints | None:
     """Follow a motion x -> a x + b, which may bend a little -> ends (n,); None if too few features move."""
     xy, pairs = scene.features.xy, (scene.start, scene.equal[1], scene.alike)
-    rows, at, reach = np.arange(len(xy)), xy @ a.T + b, BENT
+    rows, at, reach = np.arange(len(xy)), xy @ a.T + b, BEND_TOLERANCE
     for _ in range(3):
         ends = np.full(len(xy), -1)
         _vote_kernels.most_alike(xy, *pairs, measure_product(bound), rows, at, reach, ends)
@@ -172,11 +177,11 @@ def follow(scene: Scene, a: Floats, b: Floats, bound: float, config: ObjectsConf
         a, b = fit(x, y)
         off = y - (x @ a.T + b)
         rows = np.unique(scene.near[own])
-        k = min(NEIGHBORS + 1, len(own))
+        k = min(N_GUIDES + 1, len(own))
         near = cKDTree(x).query(xy[rows], k=k)[1].reshape(len(rows), k)
         at = xy[rows] @ a.T + b + np.median(off[near], axis=1)
-        reach = AT
-    if np.abs(np.log(np.sqrt(abs(np.linalg.det(a))) + 1e-9)) > ALIKE:
+        reach = SAME_POINT_RADIUS
+    if np.abs(np.log(np.sqrt(abs(np.linalg.det(a))) + 1e-9)) > MAX_LOG_SCALE:
         return None
     return ends
 

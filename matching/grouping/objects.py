@@ -9,11 +9,13 @@ import numpy as np
 
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import NEIGHBORS, measure_spread, measure_width
+from matching.correspondences.points import measure_spread, measure_width
 from matching.grouping.rejections import Dropped, all_of_stage, choose_dropped, mark_dropped
 from matching.settings import LARGEST, MAX_NFA, check_settings, setting
 
-VISIBLE = 1 / 3  # least share of a copy that must be visible if something hides the rest
+# Matches of the smallest object where an object has few: details of large pictures, and given matches. Within
+# one band of scales, unrelated pictures had no group of so many.
+FEW_MATCHES = 8
 
 
 def is_of_copies(score: float) -> bool:
@@ -64,9 +66,9 @@ class ObjectsConfig:
 
 
 def need_fewer(config: ObjectsConfig) -> ObjectsConfig:
-    """The conditions where NEIGHBORS matches make an object, unless another number is asked for."""
+    """The conditions where FEW_MATCHES matches make an object, unless another number is asked for."""
     asked = config.min_matches != ObjectsConfig.min_matches
-    return config if asked else replace(config, min_matches=NEIGHBORS)
+    return config if asked else replace(config, min_matches=FEW_MATCHES)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from scipy.spatial import cKDTree
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.copies import Copies
-from matching.grouping.motions import AT, fit
+from matching.grouping.motions import SAME_POINT_RADIUS, fit
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 from matching.grouping.repeats import Repeats
@@ -206,7 +206,7 @@ def _find_whole(xy: Floats, matches: Ints, places: list[Ints], larger: list[Ints
             return []
         turn, shift = fit(*xy[known.T])
         x, y = xy[matches[(own == [p, q]).all(axis=1)].T]
-        if np.median(np.linalg.norm(x @ turn.T + shift - y, axis=1)) > AT:
+        if np.median(np.linalg.norm(x @ turn.T + shift - y, axis=1)) > SAME_POINT_RADIUS:
             return []
     return near if joins.any() else []
 

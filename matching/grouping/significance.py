@@ -28,30 +28,34 @@ from matching._common.arrays import count_different
 from matching._common.threads import run_in_ranges
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import ALIKE
-from matching.correspondences.view_candidates import ViewCandidatesConfig
-from matching.grouping.objects import ObjectsConfig
 
-MAX_LOG_NFA = ObjectsConfig().max_log_nfa
-# log10 of the number of false alarms at which an object is not measured further: twice the evidence of a
-# sure object (`matching.objects.confidence`).
-CERTAIN = 8 * MAX_LOG_NFA
-NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
-# Number of an object's matches at which growing begins, and of the neighbours of a match that count: each may
-# form a seed with it, which is one test, and the nearest that agreed predict it. The smallest object has as
-# many.
-NEAREST = ObjectsConfig().min_matches
-BENDS = 0.1, 0.5  # standard deviations of a bend over one pixel, pixels; they grow with the root of the gap
-STRAIN = 0.2  # relative deviation of the entries of the map around a seed from a similarity
-ELSEWHERE = ViewCandidatesConfig().same_place  # pixels: features this far apart are at different places
-APART = 2 * NOISES[0]  # fewest pixels between matches that add different information: two deviations
-# Two shifts are the same if they differ by less than this share of a length: of the extent of the place that
-# votes for them, or of the shift itself.
-VOTE = 0.1
-# Number of matches read around a seed; if matches are denser than APART, all those in the circle that this
-# many would fill are read. Also the largest number of an object's matches that are examined for a period.
-EXAMINED = 300
-LIMIT = 100  # agreeing matches at which growing ends
+# log10 of the number of false alarms at which an object is not measured further: twice the evidence that the
+# word "sure" takes, beyond which nothing is decided. It saves time.
+CERTAIN_LOG_NFA = -16.0
+# Standard deviations of a point that are tried, pixels. The number of false alarms is valid for any values,
+# because each is one more test.
+NOISES = 1.0, 2.5
+# An object is grown from this many of its matches, and a match is predicted from as many of the nearest that
+# agreed. Each may form a seed with it, which is one test. No record of a choice.
+N_NEAREST = 12
+# Standard deviations of a bend over one pixel that are tried, pixels. They grow with the root of the gap.
+BENDS = 0.1, 0.5
+# Relative deviation of the entries of the map around a seed from a similarity; no record of a choice. Planes
+# seen from the side exceed it, and are laid flat first.
+MAP_STRAIN = 0.2
+# Log scale, and radians: matches whose maps differ by more from that of a seed are not read. With 45 degrees
+# for the turn, given matches give the same objects.
+MAX_MAP_DIFFERENCE = math.log(2.0)
+MIN_SEED_LENGTH = 8.0  # pixels between the matches of a seed
+# Pixels between matches that add different information. With 2.5 and 3, 3 of 49 products in given matches are
+# lost.
+MIN_MATCH_GAP = 2.0
+# Matches read around a seed; if matches are denser than MIN_MATCH_GAP, all those in the circle that this many
+# would fill are read. Limits the work.
+MAX_READ = 300
+# Agreeing matches at which growing ends. With more, the accuracy of points comes out larger than it is: a
+# test of the spacing of given matches fails at 128 and at 300.
+MAX_MEMBERS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,7 @@ class Growths:
 
     log_nfa: Floats  # (s,), log10 of the number of false alarms
     noise: Floats  # (s,), standard deviation of the points at which log_nfa is least
-    members: Ints  # (s, LIMIT), the matches that agree, padded with -1
+    members: Ints  # (s, MAX_MEMBERS), the matches that agree, padded with -1
 
 
 def grow_objects(
@@ -85,14 +89,14 @@ def grow_objects(
     n, s = len(x0), len(seeds)
     scale, angle, most = np.zeros(n), np.zeros((2, n)), np.inf
     if by_maps:
-        scale, angle, most = np.log(matches.growth), _angles(matches), ALIKE
-    n_tests = n * NEAREST * len(noises) * len(BENDS)
+        scale, angle, most = np.log(matches.growth), _angles(matches), MAX_MAP_DIFFERENCE
+    n_tests = n * N_NEAREST * len(noises) * len(BENDS)
     enough = math.log(n_tests) - certain * math.log(10)
     by_first = np.argsort(x1[:, 0], kind="stable")
-    ratio, chosen, members = np.empty(s), np.empty(s, np.int64), np.empty((s, LIMIT), np.int64)
+    ratio, chosen, members = np.empty(s), np.empty(s, np.int64), np.empty((s, MAX_MEMBERS), np.int64)
     given = (
-        x0, x1, by_first, scale, angle, most, seeds, mirrored, np.array(noises), np.array(BENDS), STRAIN,
-        APART, EXAMINED, NEAREST, enough,
+        x0, x1, by_first, scale, angle, most, seeds, mirrored, np.array(noises), np.array(BENDS), MAP_STRAIN,
+        MIN_MATCH_GAP, MAX_READ, N_NEAREST, enough,
     )  # fmt: skip
     run_in_ranges(lambda a, b: _kernels.grow_from(*given, a, b, ratio, chosen, members), s, n_threads, 2)
     return Growths((math.log(n_tests) - ratio) / math.log(10), np.array(noises)[chosen], members)
@@ -110,7 +114,7 @@ def measure_significance(
     objects: list[Ints],
     by_maps: bool = True,
     n_threads: int = 1,
-    max_log_nfa: float = MAX_LOG_NFA,
+    max_log_nfa: float = 0.0,
 ) -> Floats:
     """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`.
 
@@ -121,10 +125,10 @@ def measure_significance(
     """
     if count_different(correspondences.xy1) > count_different(correspondences.xy0):
         correspondences = correspondences.reverse()
-    certain = min(CERTAIN, 2 * max_log_nfa)
+    certain = min(CERTAIN_LOG_NFA, 2 * max_log_nfa)
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
-    for turn in range(NEAREST):
+    for turn in range(N_NEAREST):
         open_ = np.flatnonzero(log_nfa > certain)
         seeds = [_choose_seeds(correspondences, objects[k], turn) for k in open_]
         owner = np.repeat(open_, [len(pairs) for pairs in seeds])
@@ -151,11 +155,11 @@ def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences
 def _choose_seeds(correspondences: Correspondences, members: Ints, turn: int) -> Ints:
     """(0 or 1, 2) a match of the object, another one for each turn, and the match nearest to it."""
     xy0, xy1 = correspondences.xy0[members], correspondences.xy1[members]
-    chosen = np.unique((np.arange(NEAREST) * len(members)) // NEAREST)
+    chosen = np.unique((np.arange(N_NEAREST) * len(members)) // N_NEAREST)
     if turn >= len(chosen):
         return np.empty((0, 2), np.int64)
     i = chosen[turn]
     gap0, gap1 = np.hypot(*(xy0 - xy0[i]).T), np.hypot(*(xy1 - xy1[i]).T)
-    gap0[(gap0 < ELSEWHERE) | (gap1 < APART)] = np.inf
+    gap0[(gap0 < MIN_SEED_LENGTH) | (gap1 < MIN_MATCH_GAP)] = np.inf
     nearest = gap0.argmin()
     return members[[[i, nearest]] if np.isfinite(gap0[nearest]) else np.empty((0, 2), np.int64)]

@@ -33,9 +33,9 @@ import numpy as np
 
 from matching._common.types import Bools, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import CONFIRMED, is_within_reach
+from matching.correspondences.points import is_within_reach
 from matching.grouping import clustering, merging
-from matching.grouping.evidence import find_supported
+from matching.grouping.evidence import MIN_SUPPORTED, find_supported
 from matching.grouping.graph import build_second_graph, fit_maps
 from matching.grouping.objects import Groups, is_object, measure_width_of_matches
 from matching.grouping.refinement import smooth_map
@@ -112,10 +112,10 @@ def test_evidence(state: Round, context: Context) -> Round | None:
         return state
     correspondences = context.correspondences[rows]
     found = find_supported(correspondences, how.n_neighbors, least, config.graph, context.n_threads)
-    if len(found) >= CONFIRMED:
+    if len(found) >= MIN_SUPPORTED:
         return state
     trace.drop("evidence", rows)
-    trace.drop_group("evidence", rows[found], len(found), CONFIRMED)
+    trace.drop_group("evidence", rows[found], len(found), MIN_SUPPORTED)
     return None
 
 

@@ -16,8 +16,6 @@ import shapely
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
-from matching.correspondences.points import NEIGHBORS
-from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
 from matching.output.exchange import MAX_ERROR, MOST, Geometry, TwoViews
 
@@ -28,6 +26,8 @@ MAX_H_INLIER_RATIO = 0.8  # share of the inliers of F or E above which a homogra
 MAX_NUM_TRIALS = 10_000  # the most trials of a robust fit
 MINIMAL = 7  # matches that define a fundamental matrix: only further ones can confirm it
 CORES = 5  # the number of largest objects with which a scene may begin
+N_NEIGHBORS = 8  # nearest matches that tell whether a match lies among explained ones
+MAX_LOG_NFA = -2.0  # log10 of the largest number of false alarms of a geometry
 LEAST_ERROR, ALIKE = 0.1, 2.5  # pixels; factor by which a scene's matrix may exceed an object's own error
 
 
@@ -157,7 +157,7 @@ def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verifi
 def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
     """The matches (n,) that one matrix explains, if it is significant; otherwise none."""
     fundamental = fit_fundamental(xy0, xy1)
-    if fundamental is None or measure_significance(fundamental, xy0, xy1) > ObjectsConfig().max_log_nfa:
+    if fundamental is None or measure_significance(fundamental, xy0, xy1) > MAX_LOG_NFA:
         return np.zeros(len(xy0), bool)
     return epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
 
@@ -255,5 +255,5 @@ def _agree(explained: Bools, rows: Array, places: Floats) -> Bools:
     """Whether most matches near each of `rows` (m,) are explained; places (n, 4) in both images."""
     if explained[rows].mean() >= MOST:
         return np.ones(len(rows), bool)
-    _, near = scipy.spatial.cKDTree(places[rows]).query(places[rows], min(NEIGHBORS + 1, len(rows)))
+    _, near = scipy.spatial.cKDTree(places[rows]).query(places[rows], min(N_NEIGHBORS + 1, len(rows)))
     return np.asarray(explained[rows][near.reshape(len(rows), -1)].mean(axis=1) > 0.5)

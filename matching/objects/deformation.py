@@ -17,18 +17,17 @@ from typing import Any
 import numpy as np
 
 from matching._common.types import Array, Bools, Floats, Ints
-from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform, fit_transform
 
 Spline = Callable[[Array], Floats]  # a bend: pixels (n, 2) -> (n, 2)
 
 MAX_CONTROLS = 300  # bins; the matches in each are merged into one control point
-MIN_MATCHES = ObjectsConfig().min_matches  # fewer matches say nothing about bends
+MIN_MATCHES = 12  # fewer matches say nothing about bends; no record of a choice, as of the next three numbers
 LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # values of `smoothing` to try, in sizes of the object
-FOLDS = 5
-WORTH = 0.97  # a shorter smoothing must lower the hold-out error to this share ...
-NOTICEABLE = 0.05  # ... and by this many pixels, so that noise bends nothing
-OUTLIER = 5.0  # times the median residual: matches beyond this are left out
+N_FOLDS = 5  # parts in which matches are held out
+MAX_ERROR_RATIO = 0.97  # a shorter smoothing must lower the hold-out error to this share ...
+MIN_ERROR_GAIN = 0.05  # ... and by this many pixels, so that noise bends nothing
+MAX_RESIDUAL = 5.0  # times the median residual: matches beyond this are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +81,7 @@ def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float |
         return plain
     spline = _fit(source, residual, bins, smoothing)
     off = np.linalg.norm(spline(source) - residual, axis=1)
-    kept = off <= OUTLIER * max(np.median(off), 1e-6)
+    kept = off <= MAX_RESIDUAL * max(np.median(off), 1e-6)
     if _fixes_a_map(source, bins, kept):
         spline = _fit(source[kept], residual[kept], bins[kept], smoothing)
     return SmoothMap(base, float(smoothing), float(np.median(error)), base_error, spline)
@@ -111,14 +110,14 @@ def _least_error(source: Array, residual: Array, bins: _Bins) -> tuple[float, Fl
     best, least = math.inf, np.linalg.norm(residual, axis=1)
     for length in np.linalg.norm(np.ptp(source, axis=0)) * np.array(LENGTHS):
         error = _hold_out(source, residual, bins, length)
-        if _typical(error) < min(WORTH * _typical(least), _typical(least) - NOTICEABLE):
+        if _typical(error) < min(MAX_ERROR_RATIO * _typical(least), _typical(least) - MIN_ERROR_GAIN):
             best, least = length, error
     return best, least
 
 
 def _typical(error: Array) -> float:
     """Mean distance; values above five times the median count as that, because they may be outliers."""
-    return float(np.minimum(error, OUTLIER * np.median(error)).mean())
+    return float(np.minimum(error, MAX_RESIDUAL * np.median(error)).mean())
 
 
 def _hold_out(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Floats:
@@ -132,9 +131,9 @@ def _hold_out(source: Array, residual: Array, bins: _Bins, smoothing: float) -> 
 
 
 def _folds(bins: _Bins) -> list[Bools]:
-    """FOLDS masks (n,) bool of the matches that are held out in turn, in whole bins."""
-    fold = np.random.default_rng(0).permutation(bins.number.max(initial=-1) + 1)[bins.number] % FOLDS
-    return [fold == k for k in range(FOLDS)]
+    """N_FOLDS masks (n,) bool of the matches that are held out in turn, in whole bins."""
+    fold = np.random.default_rng(0).permutation(bins.number.max(initial=-1) + 1)[bins.number] % N_FOLDS
+    return [fold == k for k in range(N_FOLDS)]
 
 
 def _fixes_a_map(source: Array, bins: _Bins, chosen: Bools) -> bool:

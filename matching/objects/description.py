@@ -15,8 +15,8 @@ from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
 from matching.objects.transforms import fit_transform, transform_errors
 
-LONGEST = 0.45  # longest side of a triangle inside an outline, in sizes of the object
-COVERED = 0.9  # share of the matches of an object that stands for all: so many lie inside an outline
+MAX_TRIANGLE_SIDE = 0.45  # of a triangle inside an outline, in sizes of the object; no record of a choice
+MIN_SHARE_INSIDE = 0.9  # of an object's matches that its outline must contain; no record of a choice
 
 
 def _no_points() -> Floats:
@@ -150,7 +150,7 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     """
     triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tobytes())))
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
-    small = triangles[side <= LONGEST]
+    small = triangles[side <= MAX_TRIANGLE_SIDE]
     pieces = [_merge_triangles(xy, small) for xy in (xy0, xy1) if len(small)]
     if pieces and all(_holds(piece, xy) for piece, xy in zip(pieces, (xy0, xy1), strict=True)):
         return _simplify(pieces[0], _size(xy0)), _simplify(pieces[1], _size(xy1))
@@ -201,7 +201,7 @@ def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
 
 def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:
     shapely.prepare(polygon)
-    return bool(shapely.intersects_xy(polygon, *xy.T).mean() >= COVERED)
+    return bool(shapely.intersects_xy(polygon, *xy.T).mean() >= MIN_SHARE_INSIDE)
 
 
 def _simplify(polygon: shapely.Polygon, size: float) -> Floats:

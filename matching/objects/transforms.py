@@ -18,7 +18,9 @@ from matching._common import opencv
 from matching._common.types import Array, Floats
 from matching.objects.robust import minimize_cauchy
 
-PRIOR = 0.05  # standard deviation of the deviation, relative to the scale, and of g
+# Standard deviation of the deviation from a similarity, relative to the scale, and of g. Frames of objects of
+# 16 matches on shelf photographs have a mean IoU of 0.949, and of 0.860 without this prior.
+PRIOR_DEVIATION = 0.05
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
@@ -94,11 +96,12 @@ def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
         own = by[:-4].reshape(2, -1, 8).transpose(0, 2, 1)
         np.multiply(design, share, out=own[:, :6])
         np.multiply(-x.T, (mapped * share)[:, None], out=own[:, 6:])
-        by[[-4, -3], deviant] = 1 / (PRIOR * scale)
-        by[-4:-2, similar] = -np.outer(unknown[deviant], unknown[similar]) / (PRIOR * scale**3)
-        by[[-2, -1], [6, 7]] = 1 / PRIOR
+        by[[-4, -3], deviant] = 1 / (PRIOR_DEVIATION * scale)
+        by[-4:-2, similar] = -np.outer(unknown[deviant], unknown[similar]) / (PRIOR_DEVIATION * scale**3)
+        by[[-2, -1], [6, 7]] = 1 / PRIOR_DEVIATION
         off = (mapped - y.T) / spread
-        return np.concatenate([*off, unknown[deviant] / (PRIOR * scale), unknown[6:] / PRIOR]), by
+        priors = unknown[deviant] / (PRIOR_DEVIATION * scale), unknown[6:] / PRIOR_DEVIATION
+        return np.concatenate([*off, *priors]), by
 
     start = np.array([*np.array([p + s, r - q, p - s, q + r]) / 2, *first[:2, 2], *first[2, :2]])
     return as_matrix(minimize_cauchy(residuals, start))

@@ -26,10 +26,9 @@ from matching._common.threads import default_threads
 from matching._common.types import Array, Bools, Floats
 from matching.config import MatchConfig, check_config
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import NEIGHBORS
 from matching.errors import InputError
 from matching.grouping import GIVEN, Groups, group
-from matching.grouping.objects import need_fewer
+from matching.grouping.objects import FEW_MATCHES, need_fewer
 from matching.grouping.rejections import all_of_stage, mark_dropped, name_stages
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import Thing, find_things_of_pair
@@ -45,11 +44,14 @@ from matching.pipelines.given_planes import split_into_planes
 from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_back
 from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult
-from matching.settings import MAX_MATCHES, cut
+from matching.settings import cut
 from matching.stages import Stage, Stages, insert_before
 
-SPACING = 28.0  # working pixels from a match to its 8th neighbour: the settings were chosen for this
-LISTED = MAX_MATCHES.default  # number of matches that this program lists: the settings were chosen for this
+# Working pixels from a match to its 8th neighbour, and number of matches, in this program's own candidates:
+# the default settings assume them.
+USUAL_SPACING = 28.0
+USUAL_N_MATCHES = 3000
+MAX_DESCRIBED = 3000  # matches from which an object is described: limits the work
 
 
 def group_matches(
@@ -189,10 +191,10 @@ def leave_out_stray(state: GivenState, context: GivenContext) -> GivenState | No
 
 
 def find_local_maps(state: GivenState, context: GivenContext) -> GivenState | None:
-    """The map around each match; None if there are fewer than NEIGHBORS matches to look at."""
+    """The map around each match; None if there are fewer than FEW_MATCHES matches to look at."""
     n, config = len(state.matches.xy0), context.config
     sample = np.sort(np.random.default_rng(0).permutation(n)[: config.candidates.max_matches])
-    if len(sample) < NEIGHBORS:
+    if len(sample) < FEW_MATCHES:
         return None
     slope = config.graph.slope * config.graph.coarseness
     matches, local = choose_local_maps(state.matches, sample, slope, context.mirrored)
@@ -281,14 +283,14 @@ def _to_local(context: GivenContext) -> tuple[Floats, Floats]:
 
 
 def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
-    """The groups with at most LISTED matches each, for speed; independent of the order of the rows."""
+    """The groups with at most MAX_DESCRIBED matches each, for speed; independent of the order of the rows."""
     labels = groups.labels.copy()
     for k in range(len(groups.scores)):
         own = np.flatnonzero(labels == k)
-        if len(own) > LISTED:
+        if len(own) > MAX_DESCRIBED:
             own = own[np.lexsort(np.hstack([xy0[own], xy1[own]]).T)]
             labels[own] = -1
-            labels[np.random.default_rng(0).permutation(own)[:LISTED]] = k
+            labels[np.random.default_rng(0).permutation(own)[:MAX_DESCRIBED]] = k
     return replace(groups, labels=labels)
 
 
@@ -319,7 +321,7 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
     small and merge at larger affinities, by the law given in `ClusteringConfig`; chance agreements of a given
     size are also rarer.
     """
-    rise, reach = (LISTED / n) ** 1.5, spacing / SPACING
+    rise, reach = (USUAL_N_MATCHES / n) ** 1.5, spacing / USUAL_SPACING
     smooth_map, objects = config.smooth_map, config.objects
     return replace(
         config,

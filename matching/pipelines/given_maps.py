@@ -15,15 +15,18 @@ from matching._common.threads import default_threads
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import find_nearest_among
-from matching.correspondences.points import NEIGHBORS
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
-from matching.grouping.refinement.smooth_map import SmoothMapConfig
-from matching.grouping.significance import APART, grow_objects
-from matching.pipelines.given_units import FINE
+from matching.grouping.significance import MIN_MATCH_GAP, grow_objects
+from matching.pipelines.given_units import UNIT
 
-SEEDS = 128  # matches from which objects are grown to measure the accuracy of points
-NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # standard deviations of points to try, in units of FINE
-ACCURATE = SmoothMapConfig().tolerance  # standard deviations of points in a working pixel: no error is larger
+N_VOTERS = 8  # nearest matches that vote for the map around a match
+MIN_GAIN = 8  # matches by which more must agree for a picture to be flipped
+# Matches from which objects are grown to measure the accuracy of points. It limits the work; tests of the
+# accuracy and of the spacing fail at 100 and at 300.
+MAX_SEEDS = 128
+NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # standard deviations of points to try, in units of UNIT
+DEVIATIONS_PER_PIXEL = 4.0  # standard deviations of points in a working pixel
+SPACING_RANK = 8  # the spacing of matches is the distance to the neighbour of this rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,7 @@ def choose_local_maps(
     explains most of its neighbours, and if the same holds for most of these neighbours.
     """
     places = np.hstack([matches.xy0, matches.xy1])
-    n_voters = min(NEIGHBORS, len(sample) - 1)
+    n_voters = min(N_VOTERS, len(sample) - 1)
     near = find_nearest_among(places, sample, n_voters, default_threads())
     over = np.array([-1.0, 1.0])
     turned = replace(
@@ -73,7 +76,7 @@ def choose_local_maps(
         matches = turned if mirrored else matches
         return matches, vote_for_maps(matches.xy0, matches.xy1, near, slope, matches.maps)
     kept, others = (vote_for_maps(m.xy0, m.xy1, near, slope, m.maps) for m in (matches, turned))
-    if np.count_nonzero(others.agreeing) > np.count_nonzero(kept.agreeing) + NEIGHBORS:
+    if np.count_nonzero(others.agreeing) > np.count_nonzero(kept.agreeing) + MIN_GAIN:
         matches, kept, others = turned, others, kept
     better = others.agreeing & ~kept.agreeing
     better &= 2 * better[near].sum(axis=1) > n_voters  # mirrored objects have many such matches together
@@ -106,7 +109,7 @@ def measure_points(
     """
     xy0, xy1 = matches.xy0[sample], matches.xy1[sample]
     local = LocalMaps(local.maps[sample], local.support[sample], np.searchsorted(sample, local.near[sample]))
-    scaled = Correspondences(xy0 / FINE, xy1 / FINE, local.maps)
+    scaled = Correspondences(xy0 / UNIT, xy1 / UNIT, local.maps)
     seeds = _choose_seeds(scaled, local)
     if not len(seeds):
         return None
@@ -117,17 +120,17 @@ def measure_points(
         return None
     members = grown.members[best][grown.members[best] >= 0]
     gap = _longer(*(xy[members, None] - xy[members] for xy in (xy0, xy1)))
-    spacing = np.median(np.sort(gap, axis=1)[:, min(NEIGHBORS, len(members) - 1)])
-    return ACCURATE * FINE * float(np.median(grown.noise[significant])), float(spacing)
+    spacing = np.median(np.sort(gap, axis=1)[:, min(SPACING_RANK, len(members) - 1)])
+    return DEVIATIONS_PER_PIXEL * UNIT * float(np.median(grown.noise[significant])), float(spacing)
 
 
 def _choose_seeds(scaled: Correspondences, local: LocalMaps) -> Ints:
     """(s, 2) the matches whose neighbours agree best, each with that neighbour that its map explains best."""
-    best = np.argsort(-local.support, kind="stable")[:SEEDS]
+    best = np.argsort(-local.support, kind="stable")[:MAX_SEEDS]
     others = local.near[best]
     u, v = (xy[others] - xy[best, None] for xy in (scaled.xy0, scaled.xy1))
     error = np.linalg.norm(v - np.einsum("sab,skb->ska", local.maps[best], u), axis=2) / _longer(u, v)
-    error[np.minimum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2)) < APART] = np.inf
+    error[np.minimum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2)) < MIN_MATCH_GAP] = np.inf
     rows, chosen = np.arange(len(best)), error.argmin(axis=1)
     seeds: Ints = np.column_stack([best, others[rows, chosen]])[np.isfinite(error[rows, chosen])]
     return seeds

@@ -14,9 +14,9 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats
 from matching.objects.description import MatchedObject
 
-FINE = 0.002  # share of the spread: less than a pixel if the points fill a picture
+UNIT = 0.002  # of the spread: less than a pixel if the points fill a picture
 # Spreads from the middle beyond which a point can't be in the picture: there, single precision is too coarse.
-STRAY = float(np.finfo(np.float32).eps) ** -0.5
+MAX_SPREADS = 2896.309375740099
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +29,11 @@ class Unit:
     @property
     def size(self) -> float:
         """The unit of local coordinates: a share of the spread, whatever the unit of the points."""
-        return self.spread * FINE
+        return self.spread * UNIT
 
     def near(self, xy: Floats) -> Bools:
         """Find points that do not lie far from all others: xy (n, 2) -> (n,) bool."""
-        return np.asarray(_distance(xy, self.origin) < STRAY * self.spread)
+        return np.asarray(_distance(xy, self.origin) < MAX_SPREADS * self.spread)
 
     def to_local(self, xy: Floats) -> Floats:
         """Convert points to local coordinates around the origin: xy (n, 2) -> (n, 2)."""
@@ -68,7 +68,7 @@ def _middle(xy: Floats) -> Floats:
     """The geometric median (2,), by Weiszfeld's iteration, without far points, which would make it slow."""
     rough = np.median(xy, axis=0)
     far = _distance(xy, rough)
-    xy = xy[far <= STRAY * np.median(far)] if np.median(far) > 0 else xy
+    xy = xy[far <= MAX_SPREADS * np.median(far)] if np.median(far) > 0 else xy
     middle: Floats = rough + (xy - rough).mean(axis=0)
     for _ in range(50):
         far = _distance(xy, middle)

@@ -16,7 +16,7 @@ from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
 from matching.objects.copies import add_completeness
 from matching.objects.description import MatchedObject, add_things, describe_object
-from matching.objects.frames import SMALL, hull_area
+from matching.objects.frames import MIN_PICTURE_SHARE, hull_area
 from matching.objects.things import find_things_of_pair
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture
@@ -230,10 +230,10 @@ def look_in_negative(state: PairState, context: PairContext) -> PairState:
     for stage in end_with(DEFAULT, "textures"):
         found = stage.run(found, pair)
     shares = [_measure_share(found.candidates[rows], pair) for rows in found.groups.members]
-    kept = np.array([share >= SMALL for share in shares], bool)
+    kept = np.array([share >= MIN_PICTURE_SHARE for share in shares], bool)
     if not kept.any():
         return state
-    groups = found.groups.reject("negative", kept, np.array(shares), np.full(len(kept), SMALL))
+    groups = found.groups.reject("negative", kept, np.array(shares), np.full(len(kept), MIN_PICTURE_SHARE))
     return list_candidates(replace(found, groups=groups), pair)
 
 

@@ -11,13 +11,12 @@ import numpy as np
 
 from matching._common.types import Bools, Floats, Ints
 from matching.config import MatchConfig
-from matching.correspondences.points import NEIGHBORS
-from matching.grouping.refinement.smooth_map import SmoothMapConfig
+from matching.grouping.objects import FEW_MATCHES
 from matching.grouping.repeats import Repeats, is_mostly_amid
 from matching.objects.description import MatchedObject
 from matching.pictures.images import Picture
 from matching.pipelines.description import DescribedPicture, describe_details, is_small
-from matching.pipelines.details import SMALLEST, Located, join_objects
+from matching.pipelines.details import MIN_DETAIL_SIZE, Located, join_objects
 from matching.settings import LARGEST
 
 # Of four photographs with a copied patch of 40 px that is not found at their own size, three are solved; with
@@ -30,11 +29,11 @@ SEARCH = {
     "reserve": 0.0,
     "n_neighbors": 15,
     "min_degree": 0.25,
-    "min_matches": NEIGHBORS,
+    "min_matches": FEW_MATCHES,
 }
 # Pixels, half of the deviation of usual points: the errors of patches were 0.1 to 0.2, those of similar
 # things 0.5 or more.
-EXACT = SmoothMapConfig().accuracy / 2
+EXACT = 0.3
 
 
 def adapt_settings(config: MatchConfig) -> MatchConfig:
@@ -61,7 +60,7 @@ def find_exact(repeats: Repeats, objects: list[MatchedObject], known: Floats, st
         for k, one in enumerate(objects)
         if not repeats.periodic[k]
         and one.transform_error <= EXACT
-        and np.ptp(one.points0, axis=0).max() >= SMALLEST * step
+        and np.ptp(one.points0, axis=0).max() >= MIN_DETAIL_SIZE * step
         and not (len(known) and all(is_mostly_amid(xy, known) for xy in (one.points0, one.points1)))
     ]
 

@@ -19,7 +19,7 @@ from matching.grouping import group
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.copies import Seed, find_copies
 from matching.grouping.graph import build_graph
-from matching.grouping.merging import CREASE, find_landmarks, merge_parts
+from matching.grouping.merging import find_landmarks, merge_parts
 from matching.grouping.placing import Placed, place_objects
 from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
@@ -37,7 +37,10 @@ from matching.pipelines.patches import adapt_settings, add_patches, describe_pat
 from matching.result import MatchResult, add_inputs
 from matching.stages import Stage, Stages
 
-LEAST_BOUND = 0.3  # distance of unit descriptors within which the same print is equal: light and edges differ
+# Distance of unit descriptors within which features are equal, at least, because light and edges differ.
+# Chosen on made pages.
+MIN_BOUND = 0.3
+MAX_CREASE = 1e9  # standard deviations of points: no bound
 
 
 def find_repeats(
@@ -157,7 +160,7 @@ def find_repeats_in_described(
 ) -> MatchResult:
     """Find repeats in a picture already described."""
     # copies that lie far from each other may be shifted almost alike, and count as parts of one object then
-    context = RepeatsContext(described, config.with_settings(merging__crease=CREASE.most), fine)
+    context = RepeatsContext(described, config.with_settings(merging__crease=MAX_CREASE), fine)
     clock, state = clock or Clock(), RepeatsState()
     for stage in STAGES:
         state = stage.run(state, context)
@@ -245,7 +248,7 @@ def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
     seeds = []
     for rows, is_periodic in zip(repeats.groups.members, repeats.periodic, strict=True):
         own = rows[:0] if is_periodic else rows
-        bound = max(float(np.quantile(score[rows], 0.9)), LEAST_BOUND)
+        bound = max(float(np.quantile(score[rows], 0.9)), MIN_BOUND)
         seeds.append(Seed(ends[own, 0], ends[own, 1], bound))
     return seeds
 

@@ -33,7 +33,6 @@ from eval.common.options import exit_status
 from eval.common.tables import format_markdown
 from eval.matching.photographs.shelves import find_owners, read_shelves
 from matching import MatchConfig, group_matches
-from matching.grouping.significance import MAX_LOG_NFA
 from matching.objects.confidence import LIKELY_LOG_NFA, SURE_LOG_NFA, WORDS
 from matching.pictures.images import make_picture
 from matching.pipelines.description import describe_picture
@@ -53,7 +52,7 @@ WAYS = "nearest", "mutual", "ratio 0.9"
 FIELDS = "kind", "pair", "object", "log_nfa", "right"
 ANY = MatchConfig().with_settings(max_log_nfa=8.0)  # also objects that are not significant by default
 # Log10 of false alarms where classes begin: three have the words, the others are no objects by default.
-BEGIN = np.array([-np.inf, SURE_LOG_NFA, LIKELY_LOG_NFA, MAX_LOG_NFA, 0, 2, 4, 8])
+BEGIN = np.array([-np.inf, SURE_LOG_NFA, LIKELY_LOG_NFA, MatchConfig().objects.max_log_nfa, 0, 2, 4, 8])
 CLASSES = *WORDS, "to 1", "to 10^2", "to 10^4", "to 10^8"
 DRAWN = {  # a marker, a colour, and the kinds of each curve
     "products and covers": ("o", "#0072b2", "covers", "shelves"),

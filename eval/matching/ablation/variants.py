@@ -9,7 +9,6 @@ from eval.matching.ablation.clusterings import CLUSTERINGS
 from matching import MatchConfig
 from matching.grouping import DEFAULT as STAGES
 from matching.grouping import replace_clustering
-from matching.grouping.merging import CREASE
 from matching.grouping.rounds import Context, Round
 from matching.settings import DECLARED
 from matching.stages import Stage, Stages, leave_out, replace_stage
@@ -75,7 +74,7 @@ def settings() -> dict[str, MatchConfig]:
         "no nearness": changed("graph", nearness=0.0),
         "no smooth map": changed("smooth_map", tolerance=1e9, reach=0.0),
         "bends between parts as within them": changed("merging", inflation=1.0),
-        "creases at any distance": changed("merging", crease=CREASE.most),
+        "creases at any distance": changed("merging", crease=1e9),
         "half of the landmarks": changed("merging", n_landmarks=12),
         "joining without agreement": changed("smooth_map", agreeing=0.0),
         "no suppression": changed("suppression", share=2.0),

@@ -24,7 +24,7 @@ from matching.collection.reports.export import FOREIGN, read_columns
 from matching.collection.reports.originals import Shot, choose_original
 from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
 from matching.errors import InputError
-from matching.objects.frames import SMALL
+from matching.objects.frames import MIN_PICTURE_SHARE
 from matching.pictures.images import Picture, read_picture
 
 COLUMNS = (
@@ -48,7 +48,7 @@ class Link:
     @property
     def is_strong(self) -> bool:
         """Whether it joins a group: one picture was made from the other, or they share more than a logo."""
-        return self.relation.kind != "same thing" or self.covered >= SMALL
+        return self.relation.kind != "same thing" or self.covered >= MIN_PICTURE_SHARE
 
     def reverse(self) -> Link:
         """Exchange the two pictures."""
@@ -174,7 +174,7 @@ def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, st
         (path0, path1)
         for pair, path0, path1, *numbers in rows
         if (min(path0, path1), max(path0, path1)) in asked
-        and _find_covered(_read_outlines(store, pair), (numbers[:2], numbers[2:])) >= SMALL
+        and _find_covered(_read_outlines(store, pair), (numbers[:2], numbers[2:])) >= MIN_PICTURE_SHARE
     ]
     if not pairs:
         return {}

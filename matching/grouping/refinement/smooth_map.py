@@ -20,11 +20,12 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.correspondences.distances import find_agreeing_shares
-from matching.correspondences.points import CONFIRMED, NearestMembers, is_in_box
+from matching.correspondences.points import NearestMembers, is_in_box
 from matching.grouping import _kernels
 from matching.grouping.graph import GraphConfig
-from matching.grouping.objects import ObjectsConfig
 from matching.settings import check_settings, setting
+
+MIN_MEMBERS = 4  # matches: three fix an affine map, and one more tests it
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class SmoothMapConfig:
         only places were compared, outliers would join.
     """
 
-    n_neighbors: int = setting(ObjectsConfig().min_matches, CONFIRMED, 1000)
+    n_neighbors: int = setting(12, 4, 1000)
     accuracy: float = setting(0.6, 1e-3, 10_000)
     largest_bend: float = setting(0.1, 1e-4, 1000)
     tolerance: float = setting(4.0, 0, 1e9)
@@ -151,7 +152,7 @@ def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
     Without the worst outliers, the map may explain members that these led astray.
     """
     tolerance = maps[0].config.tolerance
-    while len(members) > CONFIRMED:
+    while len(members) > MIN_MEMBERS:
         residual, deviation = np.zeros((2, len(members)))  # the larger of both directions counts
         for way in maps:
             way.set_members(members, members)
@@ -182,7 +183,7 @@ class _Joining:
 
     def find(self, members: Ints, others: Ints) -> Ints:
         """Those of `others` that are within reach and agree with both smooth maps and their neighbours."""
-        if len(members) <= CONFIRMED:
+        if len(members) <= MIN_MEMBERS:
             return others[:0]
         for way in self.maps:
             others = others[is_in_box(way.x[others], way.x[members], self.config.reach)]

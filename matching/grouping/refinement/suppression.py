@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common.types import Array, Bools, Ints
-from matching.correspondences.points import NEIGHBORS, is_within_reach, nearest_points
+from matching.correspondences.points import is_within_reach, nearest_points
 from matching.settings import check_settings, setting
+
+N_NEAREST = 8  # nearest matches that say amid which object a match lies; no record of a choice
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def find_surrounded(xy0: Array, xy1: Array, objects: Sequence[Array]) -> Bools:
     owner = np.repeat(np.arange(len(objects)), [len(members) for members in objects])
     others = np.ones((len(rows), len(objects)), bool)
     for xy in (xy0[rows], xy1[rows]):
-        near = nearest_points(xy, xy, NEIGHBORS, own=np.arange(len(rows)))[0]
+        near = nearest_points(xy, xy, N_NEAREST, own=np.arange(len(rows)))[0]
         of = np.where(near >= 0, owner[near], -1)
         count = (of[:, :, None] == np.arange(len(objects))).sum(axis=1)
         others &= count > count[np.arange(len(rows)), owner][:, None]

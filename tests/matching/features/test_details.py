@@ -39,7 +39,7 @@ def test_small_features_are_those_of_the_picture_and_others_of_the_working_size(
     coarse, config = coarse[np.isin(coarse.kind, [REGIONS.index(r) for r in regions])], FeatureConfig(regions)
     found = describe(picture, coarse, config=config)
     # the faintest key points are left out in tiles, and second directions
-    whole = extract_features(picture, FeatureConfig(sift_contrast=details.FAINTEST, sift_orientations=1))
+    whole = extract_features(picture, FeatureConfig(sift_contrast=details.MIN_CONTRAST, sift_orientations=1))
     whole = whole[np.isin(whole.kind, tiled)]
     coarsest = measure_by_kind(config, "coarsest")
     least = 2 * np.where(np.isin(np.arange(len(REGIONS)), tiled), coarsest[: len(REGIONS)], 0)

@@ -3,16 +3,15 @@ import pytest
 from planting import candidates, geometry, moving, similarity, strangers, together
 
 from matching import MatchConfig
-from matching.correspondences.points import CONFIRMED
 from matching.grouping import Correspondences, group, replace_clustering
-from matching.grouping.evidence import find_mutual, find_supported
+from matching.grouping.evidence import MIN_SUPPORTED, find_mutual, find_supported
 from matching.grouping.graph import GraphConfig
 
 DEGREE = 0.0575  # as the settings have it
 
 
 def has_evidence(*given, **options):
-    return len(find_supported(*given, **options)) >= CONFIRMED
+    return len(find_supported(*given, **options)) >= MIN_SUPPORTED
 
 
 def evidence(c, **options):

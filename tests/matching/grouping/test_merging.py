@@ -10,8 +10,7 @@ from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.grouping._kernels import fit_random_field
 from matching.grouping.merging import (
-    CREASE,
-    LEAST,
+    MIN_LANDMARKS,
     MergingConfig,
     _find_evidence,
     _gap,
@@ -87,8 +86,8 @@ def test_roughness_tells_what_bends():
 
 
 def test_few_landmarks_count_as_rigid():
-    c = moving(np.random.default_rng(3), LEAST - 1, np.eye(2))
-    found = measure_roughness(geometry(c), np.arange(LEAST - 1), ACCURACY)
+    c = moving(np.random.default_rng(3), MIN_LANDMARKS - 1, np.eye(2))
+    found = measure_roughness(geometry(c), np.arange(MIN_LANDMARKS - 1), ACCURACY)
     assert found.accuracy == ACCURACY and 0 < found.bend < 1e-3 * ACCURACY
 
 
@@ -133,8 +132,8 @@ def test_rigid_parts_are_one_object_only_as_long_as_they_move_as_one(turn, n):
     [
         (9, False, 1.0, 2),
         (9, True, 1.0, 1),
-        (11, False, CREASE.most, 2),
-        (11, True, CREASE.most, 1),
+        (11, False, 1e9, 2),
+        (11, True, 1e9, 1),
         (11, True, 1.0, 2),  # the gap is too wide for a crease
     ],
 )
@@ -203,7 +202,7 @@ def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
     assert evidence(4.0, far=100.0) == pytest.approx(once)
     wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=3.0), 1400.0, 4.5)
     assert wide == pytest.approx(expected)
-    wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=CREASE.most), 1400.0, 4.5)
+    wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=1e9), 1400.0, 4.5)
     assert wide == pytest.approx(twice)
 
 

@@ -36,7 +36,7 @@ def defined(c, seed, second, noise, bend, limit):
     def covariance(a, b):
         a, b = c.xy0[a] - c.xy0[seed], c.xy0[b] - c.xy0[seed]
         along = np.linalg.norm(a) + np.linalg.norm(b) - np.linalg.norm(a - b)
-        return noise**2 + (significance.STRAIN * growth) ** 2 * (a @ b) + (bend * growth) ** 2 * along / 2
+        return noise**2 + (significance.MAP_STRAIN * growth) ** 2 * (a @ b) + (bend * growth) ** 2 * along / 2
 
     accepted, left = [seed, second], [i for i in range(len(c)) if i not in (seed, second)]
     total = largest = 0.0
@@ -44,9 +44,9 @@ def defined(c, seed, second, noise, bend, limit):
     while left and len(accepted) < limit:
         gaps = [min(np.linalg.norm(c.xy0[i] - c.xy0[j]) for j in accepted) for i in left]
         i = left.pop(int(np.argmin(gaps)))
-        apart1 = significance.APART * max(growth, 1)
+        apart1 = significance.MIN_MATCH_GAP * max(growth, 1)
         if any(
-            np.linalg.norm(c.xy0[i] - c.xy0[j]) < significance.APART
+            np.linalg.norm(c.xy0[i] - c.xy0[j]) < significance.MIN_MATCH_GAP
             or np.linalg.norm(c.xy1[i] - c.xy1[j]) < apart1
             for j in accepted
         ):
@@ -78,9 +78,9 @@ def test_growing_is_its_definition(seed):
     c = planted(25, 60, seed, similarity(0.4, 1.5))
     pairs = np.array([[0, 1], [2, 5], [7, 30]])
     found = grow_objects(c, pairs, (1.0,), np.zeros(3, bool), by_maps=False)
-    tests = len(c) * significance.NEAREST * len(significance.BENDS)
+    tests = len(c) * significance.N_NEAREST * len(significance.BENDS)
     for pair, log_nfa in zip(pairs, found.log_nfa, strict=True):
-        ratio = max(defined(c, *pair, 1.0, bend, significance.LIMIT) for bend in significance.BENDS)
+        ratio = max(defined(c, *pair, 1.0, bend, significance.MAX_MEMBERS) for bend in significance.BENDS)
         assert log_nfa == pytest.approx((math.log(tests) - ratio) / math.log(10), abs=1e-6)
 
 
@@ -115,11 +115,11 @@ def test_shuffled_ends_in_clumps_give_as_few_as_the_number_says():
         xy0, xy1 = rng.uniform(0, 300, (400, 2)), clumps[rng.integers(0, 4, 400)] + rng.normal(0, 8, (400, 2))
         i = rng.integers(0, 400, 100)
         gap0, gap1 = (np.linalg.norm(xy[i, None] - xy, axis=2) for xy in (xy0, xy1))
-        gap0[(gap0 < significance.ELSEWHERE) | (gap1 < significance.APART)] = np.inf
+        gap0[(gap0 < significance.MIN_SEED_LENGTH) | (gap1 < significance.MIN_MATCH_GAP)] = np.inf
         pairs = np.column_stack([i, gap0.argmin(axis=1)])
         c = Correspondences(xy0, xy1, np.tile(np.eye(2), (400, 1, 1)))
         grown = grow_objects(c, pairs, significance.NOISES, np.zeros(100, bool), by_maps=False)
-        n_tests = 400 * significance.NEAREST * len(significance.NOISES) * len(significance.BENDS)
+        n_tests = 400 * significance.N_NEAREST * len(significance.NOISES) * len(significance.BENDS)
         ratios.append(np.log10(n_tests) - grown.log_nfa)
     exceeding = [(np.concatenate(ratios) >= np.log10(4 / p)).mean() for p in (0.1, 0.01, 0.001)]
     assert (np.array(exceeding) <= (0.1, 0.01, 0.001)).all()
@@ -178,13 +178,13 @@ def test_matches_denser_than_pixels_are_read_as_far_as_sparse_ones(by_maps):
     c = planted(10_000, 10_000)
     c.xy0[10_000:] = np.random.default_rng(1).uniform(200, 400, (10_000, 2))
     found = measure_significance(c, [np.arange(0, 10_000, 3)], by_maps)[0]
-    assert found <= significance.CERTAIN
+    assert found <= significance.CERTAIN_LOG_NFA
 
 
 def test_an_object_is_measured_as_far_as_the_bound_asks_for():
     c = planted(90, 100)
     default, strict = (measure_significance(c, [np.arange(90)], max_log_nfa=most)[0] for most in (-2, -30))
-    assert strict < -30 < -20 < default <= significance.CERTAIN
+    assert strict < -30 < -20 < default <= significance.CERTAIN_LOG_NFA
 
 
 def test_mirrored_objects_are_measured():

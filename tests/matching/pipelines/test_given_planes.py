@@ -5,7 +5,7 @@ from matching import group_matches
 from matching.grouping.objects import Groups
 from matching.objects.transforms import apply_transform
 from matching.pipelines.given_planes import (
-    OUTLIER,
+    OUTLIER_COST,
     _assign,
     _choose,
     _find_near,
@@ -177,7 +177,7 @@ def test_planes_are_merged_where_that_costs_less(bend):
             own = apart[labels[k]]
             for p, plane in enumerate((own, one)):
                 error = squared_error(plane, xy0[[k]], xy1[[k]])[0]
-                costs[p] += min(error / (2 * variance), OUTLIER)
+                costs[p] += min(error / (2 * variance), OUTLIER_COST)
             count = np.bincount(labels[near[k]], minlength=2) + 0.5
             costs[0] -= np.log(count[labels[k]] / count.sum())  # of telling which of the two it is on
         assert len(_merge(xy0, xy1, apart, near, labels, variance)[0]) == (2 if costs[0] < costs[1] else 1)

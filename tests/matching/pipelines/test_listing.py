@@ -1,6 +1,6 @@
 import numpy as np
 
-from matching.correspondences.points import NEIGHBORS
+from matching.grouping.objects import FEW_MATCHES
 from matching.pipelines.listing import choose_rows
 
 
@@ -21,4 +21,4 @@ def test_an_object_keeps_as_many_matches_as_the_smallest_object_has():
     labels = np.repeat([0, 1, -1], [40, 10, 30])
     for most in (1, 3, 15):
         rows = choose_rows(labels, np.zeros(80), np.zeros(80, bool), most)
-        assert np.bincount(labels[rows] + 1).tolist() == [0, NEIGHBORS, NEIGHBORS]
+        assert np.bincount(labels[rows] + 1).tolist() == [0, FEW_MATCHES, FEW_MATCHES]

@@ -7,9 +7,8 @@ from PIL import Image
 from planting import crops, object_pair, strangers, true_shift
 
 from matching import InputError, MatchConfig, MatchedObject, MatchResult, match
-from matching.correspondences.points import NEIGHBORS
 from matching.grouping import Groups
-from matching.grouping.objects import ObjectsConfig
+from matching.grouping.objects import FEW_MATCHES, ObjectsConfig
 from matching.objects.transforms import apply_transform
 from matching.output.words import describe_result
 from matching.pictures.images import make_picture_of_array
@@ -186,7 +185,7 @@ def test_a_handful_of_candidates(pair, found, most, n_objects):
         assert np.array_equal(np.sort(result.score), np.sort(found.score)[:most])  # the best there are
     assert (np.linalg.norm(true_shift(result.xy0) - result.xy1, axis=1) < 1).all()
     assert (result.cluster < 0).sum() == most - sum(o.n_matches for o in result.objects)
-    assert all(o.n_matches >= NEIGHBORS for o in result.objects)  # small pictures are looked at enlarged
+    assert all(o.n_matches >= FEW_MATCHES for o in result.objects)  # small pictures are looked at enlarged
     assert len(result.objects) == n_objects
 
 
@@ -400,7 +399,7 @@ def test_a_picture_in_negative_is_told(pair, found):
 
 def test_an_object_of_a_negative_that_is_small_is_none(pair, monkeypatch):
     """A logo is seen in negative by chance more easily than a picture."""
-    monkeypatch.setattr(pipeline, "SMALL", 0.9)
+    monkeypatch.setattr(pipeline, "MIN_PICTURE_SHARE", 0.9)
     result = match(pair[0], 255 - pair[1])
     assert not result.objects
     assert not result.negative

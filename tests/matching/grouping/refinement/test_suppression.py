@@ -1,9 +1,13 @@
 import numpy as np
 import pytest
 
-from matching.correspondences.points import NEIGHBORS
 from matching.errors import InputError
-from matching.grouping.refinement.suppression import SuppressionConfig, find_surrounded, find_uncontained
+from matching.grouping.refinement.suppression import (
+    N_NEAREST,
+    SuppressionConfig,
+    find_surrounded,
+    find_uncontained,
+)
 
 RADIUS = 3.0  # pixels
 
@@ -117,7 +121,7 @@ def literally_surrounded(xy0, xy1, objects):
         for xy in (xy0, xy1):
             gap = np.linalg.norm(xy - xy[i], axis=1)
             gap[(label < 0) | (np.arange(len(xy)) == i)] = np.inf
-            near = [j for j in np.argsort(gap, kind="stable")[:NEIGHBORS] if np.isfinite(gap[j])]
+            near = [j for j in np.argsort(gap, kind="stable")[:N_NEAREST] if np.isfinite(gap[j])]
             counts.append(np.bincount(label[near], minlength=len(objects)))
         ahead = [count > count[label[i]] for count in counts]
         found[i] = (ahead[0] & ahead[1]).any()
