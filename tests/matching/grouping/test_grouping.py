@@ -329,7 +329,9 @@ def test_matches_of_one_place_are_no_object():
 
 
 def test_the_least_settings_are_allowed():
-    ObjectsConfig(min_matches=4, min_width=0.0, rounds=1, reach=0.0, gap=0.0, evidence=0.0)
+    least = {"min_matches": 4, "min_width": 0.0, "rounds": 1, "reach": 0.0, "gap": 0.0, "evidence": 0.0}
+    config = ObjectsConfig(**least)
+    assert {name: getattr(config, name) for name in least} == least
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,15 @@ def test_the_last_stage_counts_and_what_is_listed_says_the_same():
     assert name_stages(stages).tolist() == expected
 
 
+def test_match_of_two_groups_gets_stage_of_larger_one():
+    trace = Trace(12)
+    trace.drop_group("clusters", np.arange(7, 12), 5, 12)
+    trace.drop_group("suppression", np.arange(9))
+    groups, stages = trace.close(np.full(12, -1))
+    assert [item.stage for item in groups] == ["suppression", "clusters"]
+    assert name_stages(stages).tolist() == ["suppression"] * 9 + ["clusters"] * 3
+
+
 def test_of_several_sizes_each_group_is_listed_once():
     square = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
     groups = [Rejection("clusters", 4, 12, square + shift, square + shift) for shift in (0, 0.5, 100, 200)]

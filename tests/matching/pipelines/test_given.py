@@ -6,6 +6,7 @@ import pytest
 
 import matching.output.words
 from matching import InputError, MatchConfig, group_matches
+from matching.grouping.objects import Groups
 from matching.grouping.rejections import name_stages
 from matching.output.files import summarise
 from matching.pipelines import given, given_maps
@@ -157,6 +158,18 @@ def test_objects_of_very_many_matches_are_described_by_some_of_them():
     np.testing.assert_allclose(other.outline0, found.outline0, rtol=0, atol=1e-9)
 
 
+def test_an_object_is_described_by_at_most_3000_matches():
+    rng = np.random.default_rng(0)
+    xy0, xy1 = rng.uniform(0, 400, (2, 3600, 2))
+    labels = np.repeat([0, 1, -1], [3100, 400, 100])
+    found = given._sample(xy0, xy1, Groups(labels, np.ones(2))).labels
+    assert np.bincount(found + 1).tolist() == [200, 3000, 400]
+    assert (found[labels == 1] == 1).all()
+    order = rng.permutation(3600)
+    shuffled = given._sample(xy0[order], xy1[order], Groups(labels[order], np.ones(2))).labels
+    assert np.array_equal(shuffled, found[order])
+
+
 def mirrored_scene(seed=0):
     """`scene` with its second object mirrored."""
     xy0, xy1, truth = scene(seed)
@@ -306,12 +319,6 @@ def test_few_at_a_time_are_too_few_for_a_map():
     assert group_matches(xy, xy + 9, config=MatchConfig().with_settings(max_matches=1)).objects == ()
 
 
-@pytest.mark.parametrize("settings", [{"min_affinity": 0.01}, {"gap": 1e6}, {"smooth_map__reach": 1e6}])
-def test_adapted_settings_are_cut_to_their_bounds(settings):
-    xy = np.random.default_rng(0).uniform(0, 300, (30, 2))
-    group_matches(xy, xy + 9, config=MatchConfig().with_settings(**settings))
-
-
 @pytest.mark.parametrize(("least", "n_objects"), [(4, 1), (12, 1), (14, 1), (15, 0), (100, 0)])
 def test_another_least_number_of_matches_is_kept(least, n_objects):
     xy = np.random.default_rng(0).uniform(0, 300, (14, 2))
@@ -373,6 +380,19 @@ def captured(monkeypatch, n, **settings):
     xy0 = grid(60, 10.0)[:n]
     group_matches(xy0, xy0 + 5, config=MatchConfig().with_settings(**settings))
     return taken[0]
+
+
+@pytest.mark.parametrize(
+    ("stage", "name", "value", "bound"),
+    [
+        ("clustering", "min_affinity", 0.01, 1.0),
+        ("objects", "gap", 1e6, 1e6),
+        ("smooth_map", "reach", 1e6, 1e6),
+    ],
+)
+def test_adapted_settings_are_cut_to_their_bounds(monkeypatch, stage, name, value, bound):
+    adapted = captured(monkeypatch, 100, **{f"{stage}__{name}": value})
+    assert getattr(getattr(adapted, stage), name) == bound
 
 
 def test_distances_follow_how_dense_an_object_is(monkeypatch):
