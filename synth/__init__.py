@@ -8,7 +8,6 @@
 * `synth.rooms`: rooms of textured planes with boxes that may move, seen by any camera.
 * `synth.surfaces`: matches on surfaces that move and bend, and outliers.
 * `synth.pages`: single pictures that show things several times, and the box of each copy.
-* `synth.patches`: photographs with a patch that is copied to another place.
 * `synth.textures`: fine textures that repeat or carry no information.
 * `synth.toys`: point sets of clusters that differ in density, size and shape.
 

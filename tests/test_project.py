@@ -59,7 +59,6 @@ LAYERS = {  # a folder or module imports from those before it
         "details given_maps given_planes",
         "view_synthesis pair_state",
         "pair",
-        "patches",
         "repeats given searching",
     ),
     "matching/grouping": (

@@ -172,7 +172,7 @@ def _separate(
         things = _split_things(correspondences, item, config)
         for part in things if is_row else [item.members]:
             places = _get_places(correspondences, part)
-            if textures and all(is_mostly_amid(place, np.concatenate(textures)) for place in places):
+            if textures and all(_is_mostly_amid(place, np.concatenate(textures)) for place in places):
                 continue  # this is another shift of the same texture
             if not is_even and not _overlap(correspondences, part, config):
                 yield replace(item, members=part)
@@ -183,7 +183,7 @@ def _separate(
                 textures += places
 
 
-def is_mostly_amid(place: Array, others: Array) -> bool:
+def _is_mostly_amid(place: Array, others: Array) -> bool:
     """Whether half of the points of a place, or more, lie amid others."""
     return bool(2 * np.count_nonzero(is_amid(place, others)) >= len(place))
 

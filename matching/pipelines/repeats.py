@@ -33,7 +33,6 @@ from matching.pipelines.clock import Clock
 from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.details import locate
 from matching.pipelines.pair import describe_objects
-from matching.pipelines.patches import adapt_settings, add_patches, describe_patches, find_exact
 from matching.result import MatchResult, add_inputs
 from matching.stages import Stage, Stages
 
@@ -103,9 +102,8 @@ def find_repeats_in_picture(
     clock = clock or Clock()
     clear = config.with_settings(sift_fill=0)  # faint texture, such as grass, looks alike everywhere
     described = describe_picture(picture, clear, default_threads())
-    fine = describe_patches(picture, described, config, default_threads())
     clock.lap("features")
-    return find_repeats_in_described(described, config, clock=clock, fine=fine)
+    return find_repeats_in_described(described, config, clock=clock)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +112,6 @@ class RepeatsContext:
 
     described: DescribedPicture
     config: MatchConfig
-    fine: DescribedPicture | None = None  # for patches; None: no search for patches
 
     def measure_score(self, matches: Correspondences) -> float:
         """Measure how well matches agree with each other."""
@@ -156,11 +153,10 @@ def find_repeats_in_described(
     config: MatchConfig = MatchConfig(),
     *,
     clock: Clock | None = None,
-    fine: DescribedPicture | None = None,
 ) -> MatchResult:
     """Find repeats in a picture already described."""
     # copies that lie far from each other may be shifted almost alike, and count as parts of one object then
-    context = RepeatsContext(described, config.with_settings(merging__crease=MAX_CREASE), fine)
+    context = RepeatsContext(described, config.with_settings(merging__crease=MAX_CREASE))
     clock, state = clock or Clock(), RepeatsState()
     for stage in STAGES:
         state = stage.run(state, context)
@@ -260,32 +256,6 @@ def list_candidates(state: RepeatsState, context: RepeatsContext) -> RepeatsStat
     return replace(state, located=found)
 
 
-def find_patches(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
-    """The objects with the small patches that the enlarged picture shows twice."""
-    if context.fine is None:
-        return state
-    found, own = RepeatsState(), RepeatsContext(context.fine, adapt_settings(context.config))
-    for run in (match_within_picture, group_both_ways, find_pairs, list_candidates):
-        found = run(found, own)
-    placed, known, box = state.placed, state.located, context.described.box
-    tolerance = context.config.graph.scale * found.located.steps[:, 1]
-    objects = describe_objects(found.located.xy0, found.located.xy1, found.located, tolerance, (box, box))
-    shown = to_picture(context.described.features.xy, context.described.step)
-    rows = [rows for places in placed.things for rows in places]
-    ends = [xy[known.labels >= 0] for xy in (known.xy0, known.xy1)]
-    known_points = np.concatenate([*ends, *(shown[own] for own in rows)])
-    step = float(context.fine.step.max())
-    kept = find_exact(found.placed.repeats, objects, known_points, step)
-    if not kept:
-        return state
-    most = max(state.n_listed, context.config.candidates.max_matches)
-    located, periodic, joins = add_patches(
-        known, placed.repeats.periodic, placed.joins, found.located, kept, most
-    )
-    repeats = replace(placed.repeats, periodic=periodic)
-    return replace(state, located=located, placed=replace(placed, repeats=repeats, joins=joins))
-
-
 def describe_repeats(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
     """The objects, each with the frame of its first place, and the things that they show."""
     described, found = context.described, state.located
@@ -314,7 +284,6 @@ STAGES: Stages = (
     Stage("grouping", group_both_ways),
     Stage("places", find_places),
     Stage("listing", list_candidates),
-    Stage("patches", find_patches),
     Stage("objects", describe_repeats),
 )
 NAMES = ("read", "features", *(stage.name for stage in STAGES))
