@@ -1,19 +1,32 @@
-"""Every setting is declared with its bounds, and the program runs at them."""
+"""Every setting is declared with its bounds, the program runs at them, and each setting changes something."""
 
 import json
 import re
 from argparse import ArgumentTypeError
 from dataclasses import asdict, fields, is_dataclass, replace
+from functools import cache
 
 import numpy as np
 import pytest
-from planting import object_pair
+from planting import bent, geometry, moving, object_pair, similarity, strangers, together
 
-from matching import InputError, MatchConfig, group_matches, match
+from matching import InputError, MatchConfig, group_matches
 from matching.cli.arguments import make_config, make_parser
+from matching.correspondences.candidates import match_with_reserve
+from matching.correspondences.view_candidates import match_views
+from matching.features.extraction import extract_features
+from matching.grouping import group
+from matching.grouping.refinement.planes import find_planes
+from matching.grouping.rejections import Trace
+from matching.grouping.rounds import Context, Round, run_stages
+from matching.grouping.stages import DEFAULT
+from matching.pictures.images import make_picture
+from matching.pipelines.description import describe_picture
 from matching.settings import DECLARED
+from matching.stages import end_with
 
 UNDECLARED = {"features__regions"}  # several words
+IN_SEAMS = {"merging__seam", "merging__decisive"}  # tests/matching/grouping/test_seams.py
 
 
 def settings():
@@ -39,16 +52,77 @@ def test_every_setting_is_declared():
     assert len(numbers()) > 35
 
 
+@cache
+def described_pair():
+    return tuple(describe_picture(make_picture(picture)).features for picture in object_pair(80))
+
+
+@cache
+def scene():
+    """A bent thing in two parts, two things that move alike, one of few matches, and strangers."""
+    rng = np.random.default_rng(0)
+    flag = bent(rng, 260, size=300.0, waves=12.0)
+    parts = [
+        flag[abs(flag.xy0[:, 0] - 150) > 25],
+        moving(rng, 60, np.eye(2), start=(350.0, 0.0), shift=(700.0, 10.0), noise=0.5),
+        moving(rng, 60, similarity(0.06), start=(420.0, 60.0), shift=(775.0, 75.0), noise=0.5),
+        moving(rng, 9, similarity(0.5), start=(100.0, 100.0), shift=(800.0, 500.0), size=60.0),
+        strangers(rng, 150),
+    ]
+    joined = geometry(together(*parts)[0])
+    return joined[np.random.default_rng(1).permutation(len(joined))]
+
+
+def run_stage(stage, config):
+    """What the stage that reads a setting makes of small data: a list of arrays."""
+    if stage == "features":
+        found = extract_features(object_pair(80)[0].mean(axis=2).astype(np.uint8), config.features)
+        return [found.xy, found.frames, found.descriptors]
+    if stage == "candidates":
+        config = config.with_settings(max_matches=min(config.candidates.max_matches, 100))
+        return [part.score for part in match_with_reserve(*described_pair(), config.candidates)]
+    if stage == "view_candidates":
+        config = config.with_settings(max_matches=20)
+        found, n_listed = match_views(*described_pair(), config.candidates, config.view_candidates)
+        return [found.score, np.array(n_listed)]
+    if stage == "":
+        return [describe_picture(make_picture(object_pair(80)[0]), config).features.xy]
+    if stage == "clustering" and config.clustering.bandwidth != MatchConfig().clustering.bandwidth:
+        paper = MatchConfig.paper()  # nothing else reads it
+        config = replace(paper, clustering=replace(paper.clustering, bandwidth=config.clustering.bandwidth))
+    found = group(scene(), 330, config, stages=config.way.stages)
+    if stage == "clustering" and config.grouping == "default":  # later stages hide some changes
+        context = Context(scene(), 330, config, Trace(len(scene())))
+        clusters = run_stages(Round([]), context, end_with(DEFAULT, "clusters"))
+        return [found.labels, found.scores, *([] if clusters is None else [clusters.tree.affinities])]
+    if stage == "planes":
+        found = find_planes(scene(), found, config.planes, config.graph.scale, config.suppression.share)
+    return [found.labels, found.scores, found.told_stages]
+
+
+@cache
+def run_by_default(stage):
+    return run_stage(stage, MatchConfig())
+
+
+def differs(one, other):
+    return len(one) != len(other) or not all(map(np.array_equal, one, other))
+
+
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors")
 @pytest.mark.parametrize("name", [name for name, _ in numbers()])
-def test_the_program_runs_at_the_bounds_and_tells_what_lies_beyond(name):
-    declared = dict(settings())[name]
-    pair = object_pair(80)
-    for value in (declared.least, declared.most):
-        result = match(*pair, **{name: value})
-        assert len(result.cluster) == len(result.xy0)
-        assert all(np.isfinite(o.transform).all() for o in result.objects)
-    own = name.rsplit("__", 1)[-1]
+def test_setting_changes_results_at_one_of_its_bounds(name):
+    declared, stage = dict(settings())[name], name.rpartition("__")[0]
+    bounds = declared.least, declared.most
+    found = [run_stage(stage, MatchConfig().with_settings(**{name: value})) for value in bounds]
+    assert all(np.isfinite(array).all() for arrays in found for array in arrays)
+    if name not in IN_SEAMS:
+        assert any(differs(arrays, run_by_default(stage)) for arrays in found)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in numbers()])
+def test_values_beyond_bounds_are_refused(name):
+    declared, own = dict(settings())[name], name.rsplit("__", 1)[-1]
     beyond = [(declared.most * 2 + 1, "at most"), (declared.least - 1, "at least"), (-1e300, ""), (1e300, "")]
     for value, rule in [*beyond, (float("nan"), ""), (float("inf"), ""), ("1", ""), (True, ""), ([1], "")]:
         whole = int(value) if rule and (declared.kind or type(declared.default)) is int else value
@@ -98,8 +172,3 @@ def test_a_sample_of_given_matches_is_as_large_as_told():
     all_of_them, sampled = (group_matches(xy0, xy1, config=c).objects for c in (MatchConfig(), few))
     assert len(all_of_them) == len(sampled) == 1
     assert sampled[0].score != all_of_them[0].score  # maps of neighbours farther away
-
-
-def test_the_help_says_that_merging_may_end_before_the_number_of_clusters():
-    text = " ".join(make_parser().format_help().split())
-    assert "at which merging stops, n_T; it ends earlier if no two clusters have the minimum affinity" in text

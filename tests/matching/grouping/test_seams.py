@@ -15,7 +15,7 @@ from matching.grouping.seams import cut_seams
 N = 40  # matches of each of three branches
 
 
-def prepare(turns, affinities, decisive=80.0):
+def prepare(turns, affinities, **settings):
     """Three branches beside each other, turned by radians, merged 0 with 1, and with 2 -> state, context."""
     rng = np.random.default_rng(0)
     xy0 = rng.uniform(0, 150, (3, N, 2)) + np.array([200.0, 0]) * np.arange(3)[:, None, None]
@@ -24,7 +24,7 @@ def prepare(turns, affinities, decisive=80.0):
     own = np.repeat(np.arange(3), N)
     c = Correspondences(xy0.reshape(-1, 2), xy1.reshape(-1, 2), maps[own])
     base = MatchConfig()
-    config = replace(base, merging=replace(base.merging, decisive=decisive))
+    config = replace(base, merging=replace(base.merging, **settings))
     indices = np.array([[i // N * N + (i + k) % N for k in range(1, 6)] for i in range(3 * N)])
     indices.sort(axis=1)
     knn = KnnGraph(indices, np.ones(indices.shape))
@@ -60,8 +60,9 @@ def test_branches_are_cut_where_two_maps_explain_them(turns, affinities, n_piece
     assert n_pieces != 2 or found[0] == found[1]
 
 
-def test_evidence_must_be_decisive():
-    assert len(set(cut((0, 0, 0.5), (WEAK, WEAK), decisive=1e9))) == 1
+@pytest.mark.parametrize("settings", [{"decisive": 1e9}, {"seam": WEAK / 2}])
+def test_evidence_must_be_decisive_and_seam_weak(settings):
+    assert len(set(cut((0, 0, 0.5), (WEAK, WEAK), **settings))) == 1
 
 
 def test_only_members_count_and_others_stay_outside():
