@@ -155,10 +155,3 @@ METHODS: dict[str, Method] = {
 }
 PAPER = ("k-medoids", "link", "g-link", "ncuts", "njw", "dgsc", "stsc", "zell", "gdl-u", "agdl")
 OURS = ("gdl-u", "agdl", "gdl-mcs", "gdl-mcs-10")
-
-
-def check_names(names: tuple[str, ...]) -> None:
-    """Raise ValueError for a name that no method has."""
-    for name in names:
-        if name not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {name}")

@@ -1,21 +1,34 @@
-"""Real pairs of photographs with labelled points: the objects that moved, and which of them are found.
+"""AGDL and its rivals on real pairs with labelled points: which of the objects that moved are found.
+
+Writes pairs.csv. The folder of the data holds a folder for each pair, with two images and gt.npz with x1, x2
+(n, 2) in pixels and label (n,): 0 for an outlier, 1, 2, ... for an object.
 
 Notation: a pair has labelled points (x1, x2) with a label, 0 for an outlier and 1, 2, ... for an object. A
 reported match takes the label of the nearest labelled inlier, if that is near in both images, else 0: not
 known.
 """
 
+import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
+from tqdm import tqdm
 
-from eval.common.tables import read_arrays
+from eval.common.options import add_options
+from eval.common.tables import format_markdown, read_arrays, write_csv
 from eval.matching.baselines.ransac import sift_ransac
-from eval.matching.synthetic.methods import SIFT_RANSAC, Labelling, label_candidates
+from eval.matching.synthetic.methods import (
+    NAMES,
+    SIFT_RANSAC,
+    Labelling,
+    add_methods_option,
+    label_candidates,
+)
 from eval.matching.synthetic.trials import find_candidates, read_working_images
 from matching import MatchConfig
 from matching.correspondences.candidates import join_candidates
@@ -27,17 +40,36 @@ MIN_LABELLED = 3  # matches near labelled points that a cluster must have to be 
 PURITY = 0.8  # share of these on one object that makes a cluster this object's
 
 COLUMNS = (
-    "pair",
-    "method",
-    "objects",
-    "found",
-    "clusters",
-    "mixed",
-    "spurious",
-    "matches",
-    "purity",
-    "seconds",
+    *("pair", "method", "objects", "found", "clusters", "mixed", "spurious"),
+    *("matches", "purity", "seconds"),
 )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    data = {"default": None, "required": True, "help": "folder of the pairs"}
+    add_options(parser, "jobs", "quiet", data=data, out="pairs")
+    add_methods_option(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    names = tuple(name for name in NAMES if name in args.methods)
+    data = [read_pair(folder) for folder in find_pairs(args.data)]
+    results = Parallel(n_jobs=args.jobs, return_as="generator")(delayed(measure)(p, names) for p in data)
+    rows = [row for of in tqdm(results, total=len(data), desc="pairs", disable=args.quiet) for row in of]
+    write_csv(args.out / "pairs.csv", COLUMNS, rows)
+    print(summary(rows, names))
+
+
+def summary(rows: list[dict], names: tuple[str, ...]) -> str:
+    """One line per method: sums over all pairs, and the means of the purity and of the seconds."""
+    sums = ("objects", "found", "clusters", "mixed", "spurious", "matches")
+    lines = []
+    for name in names:
+        own = [row for row in rows if row["method"] == name]
+        purity, seconds = (np.nanmean([row[column] for row in own]) for column in ("purity", "seconds"))
+        total = (str(sum(row[column] for row in own)) for column in sums)
+        lines.append([name, *total, f"{purity:.3f}", f"{seconds:.2f}"])
+    return format_markdown(["method", *sums, "purity", "s"], lines)
 
 
 @dataclass(frozen=True, eq=False)

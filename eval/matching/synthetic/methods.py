@@ -1,5 +1,6 @@
 """Every method of the matching benchmark by name, run on one list of candidates and the pool behind it."""
 
+import argparse
 import json
 import time
 from collections.abc import Callable
@@ -106,11 +107,16 @@ def parameters(name: str) -> str:
     return json.dumps(asdict(record), separators=(",", ":"))
 
 
-def check_names(names: tuple[str, ...]) -> None:
-    """Raise ValueError for a name that no method has."""
-    for name in names:
-        if name not in NAMES:
-            raise ValueError(f"method must be one of {', '.join(NAMES)}, got {name}")
+def add_methods_option(parser: argparse.ArgumentParser) -> None:
+    """Add --methods: some of NAMES."""
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        choices=NAMES,
+        default=list(NAMES),
+        metavar="NAME",
+        help=f"some of {', '.join(NAMES)} (default: all)",
+    )
 
 
 def _time(function: Callable[[], NDArray[np.int64]]) -> Labelling:

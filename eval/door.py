@@ -1,0 +1,71 @@
+"""The one door to the experiments: `python -m eval` lists them, `python -m eval NAME` runs one.
+
+An experiment is a module with two functions: `add_arguments(parser)` declares its options, and `run(args)`
+measures, writes and prints, and returns an exit status, or None for 0. Its docstring is the text of --help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+EXPERIMENTS = {  # name: (module of `eval`, what it measures)
+    "sweep": ("matching.synthetic.command", "AGDL and its rivals on composite pairs with exact truth"),
+    "ablation": ("matching.ablation.command", "what the clustering and each stage contribute"),
+    "pairs": ("matching.photographs.pairs", "AGDL and its rivals on real pairs with labelled points"),
+    "images": ("images.command", "GDL and its rivals on image sets with known classes"),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses bad options with ValueError, for one line without the usage."""
+
+    def error(self, message: str):
+        raise ValueError(message)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the experiment that the first argument names, and return its exit status; list all without one."""
+    name, *options = [*(sys.argv[1:] if argv is None else argv)] or ["--help"]
+    if name in ("-h", "--help"):
+        print("usage: python -m eval NAME [--help] ...\n")
+        width = max(map(len, EXPERIMENTS))
+        print("\n".join(f"{known:{width}}  {line}" for known, (_, line) in EXPERIMENTS.items()))
+        return 0
+    return exit_status(name, lambda: run_experiment(name, options))
+
+
+def run_experiment(name: str, options: Sequence[str]) -> int | None:
+    """Parse the options of an experiment and run it. Raises ValueError for bad ones, or an unknown name."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"NAME must be one of {', '.join(EXPERIMENTS)}, got {name}")
+    experiment = importlib.import_module(f"eval.{EXPERIMENTS[name][0]}")
+    parser = Parser(
+        prog=f"python -m eval {name}",
+        description=experiment.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    experiment.add_arguments(parser)
+    return experiment.run(parser.parse_args(options))
+
+
+def exit_status(name: str, work: Callable[[], int | None]) -> int:
+    """What the work returns, or 0; 2 after one line on bad input; 130 after one line if the user stops it;
+    3 after the traceback of any other error.
+
+    Python itself would end with 1, which some experiments use for a result.
+    """
+    try:
+        return work() or 0
+    except (ValueError, OSError) as error:
+        print(f"eval {name}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"eval {name}: stopped", file=sys.stderr)
+        return 130
+    except Exception:
+        traceback.print_exc()
+        return 3
