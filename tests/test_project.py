@@ -5,7 +5,6 @@ import importlib
 import importlib.util
 import re
 import subprocess
-import sys
 import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -102,8 +101,15 @@ LAYERS = {  # a folder or module imports from those before it
         "watching",
         "reports",
     ),
-    "eval": ("common", "images matching", "clustering"),
-    "eval/matching": ("metrics", "baselines", "synthetic", "photographs", "ablation", "given", "command"),
+    "eval": ("common", "images matching", "clustering collections drawing maintain", "door", "__main__"),
+    "eval/matching": (
+        "metrics",
+        "baselines",
+        "synthetic",
+        "photographs",
+        "ablation",
+        "given speed stage_results command",
+    ),
 }
 SIBLINGS = {*MAY_IMPORT, "scripts", "tests"}
 
@@ -253,18 +259,6 @@ def test_the_lowest_versions_are_tried_on_tests_that_exist():
         assert name in (ROOT / file).read_text(encoding="utf-8"), path
 
 
-def test_mutants_are_tried_on_modules_and_tests_that_exist(monkeypatch):
-    source = ROOT / "scripts" / "maintain" / "mutate.py"
-    script = importlib.util.module_from_spec(importlib.util.spec_from_file_location("mutate", source))
-    monkeypatch.setitem(sys.modules, "mutate", script)  # where dataclasses look
-    script.__loader__.exec_module(script)
-    for part in script.PARTS.values():
-        for path in (*part.modules, *part.tests, *part.deselected):
-            file, _, name = path.partition("::")
-            assert (ROOT / file).exists(), path
-            assert not name or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), path
-
-
 PATH = re.compile(r"(?<![\w/$.-])(?:gdl_core|matching|synth|eval|scripts|tests|docs|\.ci)/[\w./-]*\w")
 
 
@@ -342,6 +336,8 @@ def test_public_names_have_docstrings(package):
             continue
         for node in tree.body:
             public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            if package == "eval" and public and node.name in ("add_arguments", "run"):
+                continue  # eval.door says what they do
             if public and ast.get_docstring(node) is None:
                 bare.append(f"{path.relative_to(ROOT)}: {node.name}")
     assert not bare

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.clustering.measuring import Clock, images, nmi
+from eval.clustering.measuring import images, nmi
+from eval.common.measuring import Clock
 from gdl_core import GraphDegreeLinkage, knn_graph
 
 CHOSEN = 1_000  # samples that recall is measured on

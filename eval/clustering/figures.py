@@ -1,4 +1,4 @@
-"""The figures of the clusterer's benchmarks: seconds against the number of samples, NMI against K."""
+"""The figure of the clusterer's benchmarks: seconds against the number of samples."""
 
 from pathlib import Path
 
@@ -7,10 +7,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from numpy.typing import NDArray
 
 from eval.clustering.rivals import MERGING, METHODS, PAPER, WHOLE, curves
-from eval.clustering.settings import NEIGHBOURS, SETS, SMALLEST
 
 # Okabe and Ito's palette; our methods in the strongest colours
 _STYLE = {
@@ -82,21 +80,6 @@ def _draw_slopes(ax):
         ax.annotate(
             label, (n[-1], seconds[-1]), (n[-1] * 1.1, seconds[-1]), color="#555555", fontsize=9, va="center"
         )
-
-
-def draw_quality(scores: NDArray[np.float64], path: Path) -> None:
-    """NMI against K, with and without counting small clusters."""
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    colours = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7")
-    for name, row, colour in zip(SETS, scores, colours, strict=True):
-        axes.plot(NEIGHBOURS, row[:, SMALLEST.index(5)], "-o", color=colour, label=name)
-        axes.plot(NEIGHBOURS, row[:, 0], ":o", color=colour, markerfacecolor="white")
-    axes.plot([], [], "-ok", label="min_cluster_size=5")
-    axes.plot([], [], ":ok", markerfacecolor="white", label="min_cluster_size=1 (the paper)")
-    axes.set(xlabel="neighbours K", ylabel="NMI (geometric mean)", ylim=(0, 1), xticks=NEIGHBOURS)
-    axes.grid(alpha=0.3)
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-    _save(figure, path)
 
 
 def _save(figure, path):

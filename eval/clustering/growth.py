@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.clustering.measuring import N_BLOBS, Clock, blobs, nmi, peak_gigabytes
+from eval.clustering.measuring import N_BLOBS, blobs, nmi
+from eval.common.measuring import Clock, peak_megabytes
 from gdl_core import GraphDegreeLinkage, knn_graph
 
 NEIGHBOURS = 20
@@ -62,10 +63,10 @@ def _fit(x: Any, y: NDArray, metric: str, jobs: int) -> Fit:
     model = _TimedFit(
         N_BLOBS, "gdl-u", n_neighbors=NEIGHBOURS, min_cluster_size=1, metric=metric, n_jobs=jobs
     )
-    before, clock = peak_gigabytes(), Clock()
+    before, clock = peak_megabytes() / 2**10, Clock()
     model.fit(x)
     wall, cpu = clock.seconds()
-    peak = peak_gigabytes()  # before the scores, which take memory too
+    peak = peak_megabytes() / 2**10  # before the scores, which take memory too
     seconds = model.neighbours_seconds_, model.merging_seconds_
     return Fit(len(y), *seconds, cpu, wall, before, peak, nmi(y, model.labels_))
 
@@ -83,7 +84,7 @@ def write_graph(n: int, folder: Path, jobs: int) -> tuple[float, float]:
         with beside.open("wb") as file:
             np.save(file, array)
         beside.replace(folder / name)
-    return cpu, peak_gigabytes()
+    return cpu, peak_megabytes() / 2**10
 
 
 def has_graph(n: int, folder: Path) -> bool:

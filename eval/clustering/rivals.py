@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.clustering.measuring import N_BLOBS, Clock, blobs, nmi, run_apart
+from eval.clustering.measuring import N_BLOBS, blobs, nmi
+from eval.common.measuring import Clock, run_apart
 from gdl_core import (
     AffinityGraph,
     GraphDegreeLinkage,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.clustering.measuring import Clock
+from eval.common.measuring import Clock
 from gdl_core import GraphDegreeLinkage
 
 NEIGHBOURS = 20  # of spectral clustering

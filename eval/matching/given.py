@@ -1,5 +1,10 @@
-"""Grouping of given matches, on AdelaideRMF's correspondences and on the matches of OpenCV's features on
-composites, compared with the usual alternatives.
+"""Matches from elsewhere, grouped by `matching.group_matches` and by the usual alternatives.
+
+Writes groups_scenes.csv (AdelaideRMF: misclassification error in per cent, for five random orders of each
+scene), groups_features.csv (matches of OpenCV's SIFT, AKAZE and ORB on composites and copies), with --growth
+groups_growth.csv (time and memory on synthetic surfaces), with --planes groups_planes.csv (rooms of planes,
+with exact labels), and groups.md with all tables. The folder of the data holds a folder for each scene, with
+two images and gt.npz with x1, x2 (n, 2) and label (n,), 0 for an outlier.
 
 Notation: truth (n,) int is the object of each match, 0, 1, ..., -1 for outliers; found (n,) its group, -1 for
 none.
@@ -7,7 +12,7 @@ none.
 
 from __future__ import annotations
 
-import resource
+import argparse
 import time
 from collections.abc import Callable, Iterator
 
@@ -15,12 +20,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from tqdm import tqdm
 
-from eval.common.options import peak_megabytes
+from eval.common.measuring import Clock, peak_megabytes, run_apart
+from eval.common.options import add_options, at_least, choose_photographs
+from eval.common.tables import format_markdown, write_csv, write_text
 from eval.matching.ablation.clusterings import components, hdbscan
 from eval.matching.baselines.ransac import ORDINARY, RansacParams, sequential_ransac, usac_settings
 from eval.matching.metrics import count_objects, score_matches
-from eval.matching.photographs.pairs import LabelledPair
+from eval.matching.photographs.pairs import LabelledPair, find_pairs, read_pair
 from matching import group_matches
 from matching.grouping import GIVEN, replace_clustering
 from matching.pipelines.given import DEFAULT, GivenContext, group_with, run_stages
@@ -47,6 +55,50 @@ FEATURE_COLUMNS = (
     *("features", "ratio_test", "copies", "method", "seed", "matches", "true", "f"),
     *("objects", "found", "clusters", "mixed", "seconds"),
 )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    data = {"default": None, "required": False, "help": "folder of the scenes; not needed for --planes alone"}
+    pairs = {"type": at_least(0), "default": 8, "help": "composite pairs, with one copy and with two each"}
+    add_options(parser, "models", "tiles", "quiet", data=data, pairs=pairs, out="groups")
+    parser.add_argument(
+        "--planes",
+        type=at_least(0),
+        default=0,
+        metavar="N",
+        help="also split the matches of N rooms into planes",
+    )
+    parser.add_argument(
+        "--growth", type=at_least(1), nargs="+", default=[], metavar="N", help="also time this many matches"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    if args.data is None and not args.planes:
+        raise ValueError("give --data DIR, --planes N, or both")
+    scenes = [read_pair(folder) for folder in find_pairs(args.data)] if args.data else []
+    n_pairs = args.pairs if args.data else 0
+    photographs = choose_photographs(args) if n_pairs else None
+    measured = {
+        "planes": (range(args.planes), measure_room, ROOM_COLUMNS, format_rooms),
+        "scenes": (scenes, measure_scene, SCENE_COLUMNS, format_scenes),
+        "features": (
+            [(photographs, number, copies) for copies in (1, 2) for number in range(n_pairs)],
+            lambda case: measure_features(*case),
+            FEATURE_COLUMNS,
+            format_features,
+        ),
+        "growth": (args.growth, lambda n: [run_apart(measure_growth, n)], GROWTH_COLUMNS, format_growth),
+    }
+    tables = []
+    for name, (cases, measure, columns, form) in measured.items():
+        if cases:
+            rows = [row for case in tqdm(cases, desc=name, disable=args.quiet) for row in measure(case)]
+            write_csv(args.out / f"groups_{name}.csv", columns, rows)
+            tables.append(format_markdown(*form(rows)))
+    text = "\n\n".join(tables) + "\n"
+    write_text(args.out / "groups.md", text)
+    print(text, end="")
 
 
 def misclassified_share(truth: Labels, found: Labels) -> float:
@@ -292,15 +344,15 @@ def measure_growth(n: int) -> dict:
     group_matches(*np.random.default_rng(0).uniform(0, 600, (2, 100, 2)))  # loads what is compiled
     given = moving_surfaces(FIRST_SEED, n_objects=6, matches=(n // 4, n // 2))  # some hide others
     xy0, xy1, truth = given.xy0[:n], given.xy1[:n], given.label[:n]
-    start = time.process_time()
+    clock = Clock()
     found = group_matches(xy0, xy1).cluster
     return {
         "matches": len(found),
         "objects": int(truth.max()) + 1,
         "groups": int(found.max(initial=-1)) + 1,
         "error": 100 * misclassified_share(truth, found),
-        "cpu_seconds": time.process_time() - start,
-        "megabytes": peak_megabytes(resource.getrusage(resource.RUSAGE_SELF)),
+        "cpu_seconds": clock.seconds().cpu,
+        "megabytes": peak_megabytes(),
     }
 
 

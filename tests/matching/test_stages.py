@@ -1,15 +1,12 @@
 """Results of a stage change only with its number: by it, collections are told from others."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from eval import door
+from eval.maintain import record_stages
 from eval.matching import stage_results
 from matching.output.provenance import STAGES
-
-SCRIPT = Path(__file__).parents[2] / "scripts" / "maintain" / "record_stages.py"
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +16,7 @@ def known():
 
 def test_results_of_a_stage_change_only_with_its_number(known):
     numbers = {stage: int(known[f"number/{stage}"]) for stage in STAGES}
-    assert numbers == STAGES, "python scripts/maintain/record_stages.py"
+    assert numbers == STAGES, "python -m eval record-stages"
     assert stage_results.find_changes(known) == [], "raise their numbers in matching/output/provenance.py"
 
 
@@ -50,14 +47,10 @@ def test_changed_code_is_noticed_and_rounding_is_not(known, monkeypatch):
 
 
 def test_the_script_writes_only_the_file_of_out(known, tmp_path, capsys):
-    main = runpy.run_path(str(SCRIPT))["main"]
     before = stage_results.RECORD.read_bytes()
-    for options, status in ((["--help"], 0), (["--out", str(tmp_path / "stages")], 2)):
-        with pytest.raises(SystemExit) as ended:
-            main(options)
-        assert ended.value.code == status
-    assert main(["--out", str(tmp_path / "stages.npz")]) == 0
-    assert "tests/matching/stages.npz" in capsys.readouterr().out
+    assert door.main(["record-stages", "--out", str(tmp_path / "stages")]) == 2
+    assert door.main(["record-stages", "--out", str(tmp_path / "stages.npz")]) == 0
+    assert f"{tmp_path}/stages.npz: " in capsys.readouterr().out
     with np.load(tmp_path / "stages.npz") as written:
         assert set(written) == set(known)
     assert stage_results.RECORD.read_bytes() == before
@@ -67,8 +60,7 @@ def test_the_script_writes_only_the_file_of_out(known, tmp_path, capsys):
 def test_the_script_writes_nothing_if_a_stage_has_changed_and_its_number_has_not(
     monkeypatch, tmp_path, capsys
 ):
-    main = runpy.run_path(str(SCRIPT))["main"]
-    monkeypatch.setitem(main.__globals__, "find_changes", lambda known: ["objects"])
-    assert main(["--out", str(tmp_path / "stages.npz")]) == 1
+    monkeypatch.setattr(record_stages, "find_changes", lambda known: ["objects"])
+    assert door.main(["record-stages", "--out", str(tmp_path / "stages.npz")]) == 1
     assert "raise its number" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())

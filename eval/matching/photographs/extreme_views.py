@@ -1,25 +1,30 @@
 """Surfaces seen from very different directions: plain matching, simulated views, and OpenCV's ASIFT.
 
-Three kinds of pairs with known homographies: photographs in the layout of EVD (folders with img1, img2,
-H1to2.txt), a sequence in Oxford's layout (`homography.sequence`), and pictures tilted by a known amount.
+Three kinds of pairs with known homographies, all in the folder of the data: photographs of EVD (pairs/evd_*
+with img1, img2, H1to2.txt), Oxford's graffiti (pairs/graf with img1, img2, ..., H1to2p.txt, ...), and
+pictures of tiles/, foreshortened by factors of 1 to 8. Writes views.csv; prints the pairs that each method
+solves, and CPU times.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
-from eval.common.tables import format_markdown
-from eval.matching.photographs.homography import sequence
+from eval.common.options import add_options, at_least
+from eval.common.tables import format_markdown, write_csv
 from matching import MatchConfig, match
 from matching.objects.transforms import apply_transform
-from synth.photographs import read_folder, read_picture
+from synth.photographs import SUFFIXES, read_folder, read_picture
 
 TILTS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 NEAR = 8.0  # largest error of a right match, in pixels of either image
@@ -27,6 +32,25 @@ LEAST_RIGHT, LEAST_SHARE = 10, 0.6  # right matches of a solved pair, and their 
 NOISE = 3.0  # standard deviation of the grey levels of a tilted picture
 RATIO, ASIFT_TOLERANCE, LEAST_ASIFT = 0.75, 4.0, 12  # the rival's ratio test, MAGSAC, inliers
 METHODS = ("plain", "views", "ASIFT")
+COLUMNS = ("data", "pair", "method", "solved", "matches", "seconds")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_options(parser, "data", out="views")
+    parser.add_argument("--pictures", type=at_least(1), default=10, help="pictures of tiles (default: 10)")
+
+
+def run(args: argparse.Namespace) -> None:
+    pairs = chain(
+        read_photographed(args.data / "pairs"),
+        read_sequence(args.data / "pairs" / "graf"),
+        make_tilted(args.data / "tiles", args.pictures),
+    )
+    rows = []
+    for row in tqdm(measure(pairs), desc="pairs and methods"):
+        rows.append(row)
+        write_csv(args.out / "views.csv", COLUMNS, rows)  # after each pair and method, because all take long
+    print(format_table(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +74,21 @@ def read_photographed(folder: Path) -> Iterator[PlanePair]:
         yield PlanePair("EVD", path.parent.name, *pictures, np.loadtxt(path))
 
 
-def oxford(folder: Path) -> Iterator[PlanePair]:
-    """The pairs of a sequence."""
-    for number, path0, path1, truth in sequence(folder):
-        yield PlanePair(folder.name, f"1-{number}", read_picture(path0), read_picture(path1), truth)
+def read_sequence(folder: Path) -> Iterator[PlanePair]:
+    """The pairs of a sequence in Oxford's layout. Raises ValueError if there is none."""
+    found = sorted((int(path.stem[4:-1]), path) for path in folder.glob("H1to*p.txt"))
+    if not found:
+        raise ValueError(f"{folder} must hold H1to2p.txt, H1to3p.txt, ... (homographies), found none")
+    for number, path in found:
+        pictures = (_read_numbered(folder, k) for k in (1, number))
+        yield PlanePair(folder.name, f"1-{number}", *pictures, np.loadtxt(path))
+
+
+def _read_numbered(folder, number):
+    found = sorted(p for p in folder.glob(f"img{number}.*") if p.suffix.lower() in SUFFIXES)
+    if not found:
+        raise ValueError(f"{folder} must hold img{number} as a picture, found none")
+    return read_picture(found[0])
 
 
 def make_tilted(folder: Path, n_pictures: int, seed: int = 0) -> Iterator[PlanePair]:

@@ -1,4 +1,8 @@
-"""How many labels of `gdl-match label` a person has to correct.
+"""How many labels of `gdl-match label` does a person have to correct, on shelf photographs and on covers?
+
+The parts are "shelves": all products, with pictures of their fronts as references; "other shelves": all
+products, with one labelled place in another photograph as the reference of each; "covers": phone photographs
+of 50 covers.
 
 A correction is a label that has to be dropped, because the thing is not there or is labelled already, or one
 that has to be drawn, because the thing was missed.
@@ -6,13 +10,18 @@ that has to be drawn, because the thing was missed.
 
 from __future__ import annotations
 
+import argparse
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
+from eval.common.options import add_options
 from eval.matching.photographs.shelves import Instance, find_standing, read_scenes, read_uncertain
 from matching import MatchConfig
 from matching.collection import FeatureCache
@@ -21,6 +30,21 @@ from matching.labels.record import LabelledPicture
 
 CACHE = 10**9  # bytes
 Show = Callable[..., Iterable[Any]]  # like tqdm
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_options(parser, "data", "quiet")
+    parser.add_argument("--only", choices=PARTS, help="only this part")
+
+
+def run(args: argparse.Namespace) -> None:
+    for name in [args.only] if args.only else PARTS:
+        with tempfile.TemporaryDirectory() as out:
+            found = PARTS[name](args.data, Path(out), partial(tqdm, disable=args.quiet))
+        for own in found:
+            if own.to_drop or own.to_draw:
+                print(f"{own.picture}: {own.to_draw} to draw, {own.to_drop} to drop", flush=True)
+        print(f"{name}: {format_corrections(found)}", flush=True)
 
 
 @dataclass(frozen=True)
@@ -109,12 +133,17 @@ def correct_scenes(
 
 def measure_covers(data: Path, out: Path, show: Show) -> list[Corrections]:
     """Find covers in phone photographs, one in each; the places of the labels are not judged."""
-    references = [Reference(path.stem, str(path)) for path in sorted((data / "gallery").glob("*.jpg"))]
+    references = [
+        Reference(path.stem, str(path)) for path in sorted((data / "retrieval" / "gallery").glob("*.jpg"))
+    ]
     found = []
-    for picture in label(references, data / "queries", out, show):
+    for picture in label(references, data / "retrieval" / "queries", out, show):
         right = any(place.name == picture.name.split("_")[0] for place in picture.places)
         found.append(Corrections(picture.name, 1, int(right), len(picture.places) - right, 1 - right))
     return found
+
+
+PARTS = {"shelves": measure_shelves, "other shelves": measure_other_shelves, "covers": measure_covers}
 
 
 def format_corrections(found: Sequence[Corrections]) -> str:

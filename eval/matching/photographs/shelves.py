@@ -1,4 +1,7 @@
-"""Products on shelf photographs: which ones are found, where, and how often.
+"""Are products found on shelf photographs that show them, and rejected on others?
+
+With --scenes, the photographs are matched with each other instead, which writes shelves_scenes.csv. The
+folder of the data holds scenes/labels.json and the pictures that it names.
 
 Notation: a scene is a photograph of a shelf, a model a picture of one product's front. An instance is a place
 where a scene shows the model: (4, 2) corners in pixels of the scene, with alternatives if the edge of the
@@ -8,40 +11,61 @@ printed artwork is not the edge of the box. Models are matched with scenes (`mea
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 from skimage.measure import points_in_poly
+from tqdm import tqdm
 
-from eval.common.tables import format_markdown
-from matching import MatchConfig, MatchResult
+from eval.common.options import add_options
+from eval.common.tables import format_markdown, write_csv
+from matching import MatchResult
 from matching._common.threads import default_threads
-from matching.objects.copies import count_copies
 from matching.pictures.images import read_picture
-from matching.pipelines.description import describe_picture
+from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.pair import match_described
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
 LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray matches
 SAME = 0.5  # least intersection over union of a frame and the instance that it shows
-ASIDE = 0.25  # sizes of a product by which the places of neighbours may differ between scenes
-COVERED = 0.5  # share of an instance inside an outline that makes it covered
 SCENE_COLUMNS = (
-    *("pair", "objects", "spanning", "side_by_side", "labelled", "same_product", "other_product"),
-    *("instance_pairs", "found", "over_unmatched", "seconds"),
+    *("pair", "objects", "spanning", "labelled", "same_product", "other_product"),
+    *("instance_pairs", "found", "seconds"),
 )
-COUNTED = ("spanning", "side_by_side", "same_product", "other_product", "over_unmatched")
-
 NEGATIVES = {"clean": "clean negatives rejected", "hard": "hard negatives rejected"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_options(parser, "data", "quiet", out="shelves")
+    parser.add_argument(
+        "--scenes", action="store_true", help="match scenes with scenes instead of models with scenes"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    if args.scenes:
+        scenes = read_scenes(args.data)
+        steps, total = measure_scenes(scenes), len(scenes) * (len(scenes) - 1) // 2
+        rows = list(tqdm(steps, total=total, desc="pairs", disable=args.quiet))
+        write_csv(args.out / "shelves_scenes.csv", SCENE_COLUMNS, rows)
+        print(scenes_summary(rows))
+        return
+    pairs = read_shelves(args.data)
+    rows = list(tqdm(measure(pairs), total=len(pairs), desc="pairs", disable=args.quiet))
+    for row in rows:
+        if row["found"] < row["instances"] or row["objects"] > row["found"]:
+            print(f"{row['pair']}: {row['found']} of {row['instances']}, {row['objects']} objects")
+    print(format_table(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,62 +179,23 @@ def _within(points, quads):
     return np.any([points_in_poly(points, quad) for quad in quads], axis=0)
 
 
-def measure(pairs: list[ShelfPair], variants: dict[str, MatchConfig]) -> Iterator[dict]:
-    """A row for each variant and pair: objects, instances, and how many of these have their own object."""
-
-    @cache
-    def described(path, features):
-        config = next(c for c in variants.values() if c.features == features)
-        return describe_picture(read_picture(path), config, default_threads())
-
+def measure(pairs: list[ShelfPair]) -> Iterator[dict]:
+    """A row for each pair: objects, instances, and how many of these have their own object."""
     for pair in pairs:
-        for name, config in variants.items():
-            both = (described(path, config.features) for path in (pair.model, pair.scene))
-            result = match_described(*both, config)
-            own = set(find_owners(pair, result.xy1, result.cluster)) - {-1}
-            yield {
-                "variant": name,
-                "kind": pair.kind,
-                "pair": f"{pair.model.stem} in {pair.scene.stem}",
-                "objects": len(result.objects),
-                "instances": len(pair.instances),
-                "found": len(own),
-            }
-
-
-def measure_counts(data: Path, config: MatchConfig) -> Iterator[dict]:
-    """A row for each product and scene: copies counted, and how many are right by the labels.
-
-    exact : copies of the exact print in the scene, all of which are to be counted
-    promo : copies with another print, each of which may be counted or not
-    counted, strangers : copies counted, and how many of these are at places without such a copy
-    Products whose presence in a scene could not be decided are left out.
-    """
-    scenes = _from_labels(data, lambda labels: dict(_scenes(labels)))
-    models = sorted({i["model"] for entry in scenes.values() for i in entry["instances"]})
-    pictures = {name: read_picture(data / name) for name in (*models, *scenes)}
-    described = {
-        name: describe_picture(picture, config, default_threads()) for name, picture in pictures.items()
-    }
-    for (scene, entry), model in product(scenes.items(), models):
-        if model in entry["uncertain"]:
-            continue
-        both = pictures[model], pictures[scene]
-        objects = match_described(described[model], described[scene], config, pictures=both).objects
-        own = [Instance(model, i["variant"], _quads(i)) for i in entry["instances"] if i["model"] == model]
-        frames = [objects[ids[0]].frame1 for ids in count_copies(objects).copies]
-        at = [find_standing(frame, own) for frame in frames]
-        n_exact = sum(instance.variant == "exact" for instance in own)
-        found = sum(own[k].variant == "exact" for k in set(at) - {-1})
+        result = match_described(_describe(pair.model), _describe(pair.scene))
+        own = set(find_owners(pair, result.xy1, result.cluster)) - {-1}
         yield {
-            "pair": f"{Path(model).stem} in {Path(scene).stem}",
-            "exact": n_exact,
-            "promo": len(own) - n_exact,
-            "counted": len(frames),
-            "missed": n_exact - found,
-            "strangers": at.count(-1),
-            "twice": len(at) - at.count(-1) - len(set(at) - {-1}),
+            "kind": pair.kind,
+            "pair": f"{pair.model.stem} in {pair.scene.stem}",
+            "objects": len(result.objects),
+            "instances": len(pair.instances),
+            "found": len(own),
         }
+
+
+@cache
+def _describe(path: Path) -> DescribedPicture:
+    return describe_picture(read_picture(path), n_threads=default_threads())
 
 
 def find_standing(frame: NDArray, instances: list[Instance]) -> int:
@@ -227,62 +212,19 @@ def find_standing(frame: NDArray, instances: list[Instance]) -> int:
     return best if overlaps and overlaps[best] >= SAME else -1
 
 
-def format_counts(rows: Iterable[dict]) -> str:
-    """Sums over all pairs, in words."""
-    rows = list(rows)
-    wrong = [row for row in rows if row["missed"] or row["strangers"] or row["twice"]]
-    under, over = (
-        sum(any(row[name] for name in names) for row in wrong)
-        for names in (("missed",), ("strangers", "twice"))
-    )
-    total = {name: sum(row[name] for row in rows) for name in ("exact", "missed", "strangers", "twice")}
-    return (
-        f"{len(rows) - len(wrong)} of {len(rows)} counts right, {under} under and {over} over;\n"
-        "{exact} copies: {missed} missed, {twice} counted twice, {strangers} others counted".format(**total)
-    )
-
-
-def measure_ranking(data: Path, config: MatchConfig) -> Iterator[dict]:
-    """A row for each scene with products that are surely there: how absent products rank against these.
-
-    Every picture of a product is matched with the scene. A pair of a product that is surely in the scene and
-    one that is not is right if the first ranks higher; by_score counts the right pairs by the objects'
-    scores, by_rank by `MatchedObject.rank`.
-    """
-    scenes = _from_labels(data, lambda labels: dict(_scenes(labels)))
-    models = sorted({i["model"] for entry in scenes.values() for i in entry["instances"]})
-    described = {
-        name: describe_picture(read_picture(data / name), config, default_threads())
-        for name in (*models, *scenes)
-    }
-    for scene, entry in scenes.items():
-        there = {i["model"] for i in entry["instances"]}
-        certain = {pair.model for pair in _shown(data, scene, entry)}
-        found = {name: match_described(described[name], described[scene], config).objects for name in models}
-        row = {"scene": Path(scene).stem, "comparisons": 0, "by_score": 0, "by_rank": 0}
-        for a, b in product(models, models):
-            if data / a in certain and b not in there:
-                row["comparisons"] += 1
-                for column, value in (("by_score", "score"), ("by_rank", "rank")):
-                    best = [max((getattr(o, value) for o in found[name]), default=0.0) for name in (a, b)]
-                    row[column] += best[0] > best[1]
-        yield row
-
-
 def format_table(rows: list[dict]) -> str:
-    """A line for each variant; negative pairs that give no object are rejected."""
-    negatives = [kind for kind in NEGATIVES if any(row["kind"] == kind for row in rows)]
-    head = ("", "pairs found", "instances with an object of their own", *map(NEGATIVES.get, negatives))
-    lines = []
-    for name in dict.fromkeys(row["variant"] for row in rows):
-        own = [row for row in rows if row["variant"] == name]
-        shown = [row for row in own if row["kind"] == "shown"]
-        hit = sum(row["found"] > 0 for row in shown)
-        found, instances = (sum(row[column] for row in shown) for column in ("found", "instances"))
-        objects = [[row["objects"] for row in own if row["kind"] == kind] for kind in negatives]
-        rejected = [f"{n.count(0)} of {len(n)}" for n in objects]
-        lines.append([name, f"{hit} of {len(shown)}", f"{found} of {instances}", *rejected])
-    return format_markdown(head, lines)
+    """Sums over the pairs; negative pairs that give no object are rejected."""
+    shown = [row for row in rows if row["kind"] == "shown"]
+    hit = sum(row["found"] > 0 for row in shown)
+    found, instances = (sum(row[column] for row in shown) for column in ("found", "instances"))
+    cells = {
+        "pairs found": f"{hit} of {len(shown)}",
+        "instances with an object of their own": f"{found} of {instances}",
+    }
+    for kind, title in NEGATIVES.items():
+        objects = [row["objects"] for row in rows if row["kind"] == kind]
+        cells[title] = f"{objects.count(0)} of {len(objects)}"
+    return format_markdown(cells, [cells.values()])
 
 
 def find_instances(xy: NDArray, instances: list[Instance]) -> NDArray[np.int64]:
@@ -303,33 +245,24 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
     dict
         objects : found in all
         spanning : with `LEAST` matches in each of several instances, in either scene
-        side_by_side : of these, those whose instances have the same arrangement in both scenes, so that
-            they move as one (`stand_alike`)
         labelled : with matches that lie in an instance in both scenes
         same_product : of these, those in which most such matches join instances of one product
         other_product : the others of these
         instance_pairs : pairs of instances of the same print, one in each scene
         found : of these, those joined by at least `LEAST` matches of one object
-        over_unmatched : objects whose outline covers an instance in which they have no match, in either scene
     """
     at = [find_instances(xy, own) for xy, own in zip((result.xy0, result.xy1), scenes, strict=True)]
     counts: Counter = Counter()
     found: set = set()
-    for k, item in enumerate(result.objects):
+    for k in range(len(result.objects)):
         ends = [a[result.cluster == k] for a in at]
-        spans = any(np.sum(np.bincount(end[end >= 0]) >= LEAST) > 1 for end in ends)
+        counts["spanning"] += any(np.sum(np.bincount(end[end >= 0]) >= LEAST) > 1 for end in ends)
         joined = Counter(zip(*(end.tolist() for end in ends), strict=True))
         joined = {pair: n for pair, n in joined.items() if min(pair) >= 0}
-        strong = {pair: n for pair, n in joined.items() if n >= LEAST}
-        counts["spanning"] += spans
-        counts["side_by_side"] += spans and stand_alike(strong, scenes)
-        found |= strong.keys()
+        found |= {pair for pair, n in joined.items() if n >= LEAST}
         if joined:
             same = sum(n for (i, j), n in joined.items() if scenes[0][i].model == scenes[1][j].model)
             counts["same_product" if 2 * same > sum(joined.values()) else "other_product"] += 1
-        counts["over_unmatched"] += any(
-            covers_unmatched(*side) for side in zip((item.outline0, item.outline1), ends, scenes, strict=True)
-        )
     alike = {
         (i, j)
         for i, a in enumerate(scenes[0])
@@ -338,68 +271,19 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
     }
     return {
         "objects": len(result.objects),
-        **{name: counts[name] for name in COUNTED},
+        **{name: counts[name] for name in ("spanning", "same_product", "other_product")},
         "labelled": counts["same_product"] + counts["other_product"],
         "instance_pairs": len(alike),
         "found": len(found & alike),
     }
 
 
-def stand_alike(joined: dict[tuple[int, int], int], scenes: tuple[list[Instance], list[Instance]]) -> bool:
-    """Whether several instances have the same arrangement in one scene as their partners in the other.
-
-    joined : pairs of instances, one of each scene, and the number of matches that join them, at least `LEAST`
-    Partners are two instances that have most of their matches with each other. The displacements from each to
-    the nearest one, in sizes of an instance, must differ by at most `ASIDE`.
-    """
-    best = [
-        {
-            max((p for p in joined if p[k] == end), key=lambda p: (joined[p], p))
-            for end in {p[k] for p in joined}
-        }
-        for k in (0, 1)
-    ]
-    partners = sorted(best[0] & best[1])
-    if len(partners) < 2:
-        return False
-    corners = [np.array([own[p[k]].quads[0] for p in partners]) for k, own in enumerate(scenes)]
-    centres = [quads.mean(axis=1) for quads in corners]
-    between = np.linalg.norm(centres[0][:, None] - centres[0], axis=2) + np.diag([np.inf] * len(partners))
-    nearest = between.argmin(axis=1)
-    sizes = [np.linalg.norm(np.ptp(quads, axis=1), axis=1)[:, None] for quads in corners]
-    ways = [(c[nearest] - c) / size for c, size in zip(centres, sizes, strict=True)]
-    return bool(np.abs(ways[0] - ways[1]).max() <= ASIDE)
-
-
-def covers_unmatched(outline: NDArray, at: NDArray[np.int64], instances: list[Instance]) -> bool:
-    """Whether an outline covers half an instance or more in which none of the object's matches lies.
-
-    outline (k, 2); at (m,): the instance of each match of the object, -1 for none.
-    """
-    return any(
-        k not in at and points_in_poly(_spread(instance.quads[0]), outline).mean() >= COVERED
-        for k, instance in enumerate(instances)
-    )
-
-
-def _spread(quad, n=20):
-    """(n * n, 2) points spread over a quad."""
-    u, v = (np.indices((n, n)).reshape(2, -1, 1) + 0.5) / n
-    top, bottom = quad[0] + u * (quad[1] - quad[0]), quad[3] + u * (quad[2] - quad[3])
-    return top + v * (bottom - top)
-
-
-def measure_scenes(scenes: dict[Path, list[Instance]], config: MatchConfig) -> Iterator[dict]:
+def measure_scenes(scenes: dict[Path, list[Instance]]) -> Iterator[dict]:
     """A row (SCENE_COLUMNS) for each pair of scenes."""
-
-    @cache
-    def described(path):
-        return describe_picture(read_picture(path), config, default_threads())
-
     for a, b in combinations(scenes, 2):
-        both = described(a), described(b)
+        both = _describe(a), _describe(b)
         start = time.perf_counter()
-        result = match_described(*both, config)
+        result = match_described(*both)
         seconds = round(time.perf_counter() - start, 2)
         row = compare_scenes(result, (scenes[a], scenes[b]))
         yield {"pair": f"{a.stem} {b.stem}", **row, "seconds": seconds}
@@ -410,8 +294,7 @@ def scenes_summary(rows: Iterable[dict]) -> str:
     rows = list(rows)
     total = {name: sum(row[name] for row in rows) for name in SCENE_COLUMNS[1:-1]}
     return (
-        "{objects} objects in {pairs} pairs, {spanning} span several products, {side_by_side} of these "
-        "with the same arrangement in both;\n{over_unmatched} lie over a product without a match in it;\n"
+        "{objects} objects in {pairs} pairs, {spanning} span several products;\n"
         "of {labelled} with labelled matches {same_product} join the same product, {other_product} different "
         "ones;\n{found} of {instance_pairs} pairs of instances found"
     ).format(pairs=len(rows), **total)

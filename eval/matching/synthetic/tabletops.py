@@ -1,5 +1,6 @@
-"""How far things must move relative to each other to be told apart, and how far one thing may bend and stay
-whole.
+"""How far must things move to be told apart, and how far may one thing bend and still be found whole?
+
+Writes tabletops.csv and tabletops.png.
 
 Scenes of `synth.tabletop` on a plain table: two rigid prints, one of which moves away or turns, a print that
 moves on a larger one, and one print with a blank band across it that bends.
@@ -7,13 +8,16 @@ moves on a larger one, and one print with a blank band across it that bends.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
 import cv2
 import numpy as np
+from tqdm import tqdm
 
-from eval.common.tables import format_markdown
+from eval.common.options import add_options, choose_photographs
+from eval.common.tables import format_markdown, write_csv
 from matching import match
 from matching.result import MatchResult
 from synth.photographs import Photographs, Picture
@@ -35,6 +39,28 @@ BAND = 80  # px across a print that bends
 OWN = 0.8  # share of an object's matches on its own thing
 EACH_SIDE = 8  # matches of a whole print on either side of the band
 COLUMNS = ("kind", "amount", "seed", "right", "objects")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_options(parser, "models", "tiles", "seed", "quiet", out="tabletops", pairs=4)
+    parser.add_argument(
+        "--kinds",
+        nargs="+",
+        choices=AMOUNTS,
+        default=list(AMOUNTS),
+        metavar="KIND",
+        help=f"some of {', '.join(AMOUNTS)} (default: all)",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    photographs = choose_photographs(args)
+    seeds = range(args.seed, args.seed + args.pairs)
+    planned = [(kind, amount, seed) for kind in args.kinds for amount in AMOUNTS[kind] for seed in seeds]
+    rows = [measure(photographs, *one) for one in tqdm(planned, desc="pairs", disable=args.quiet)]
+    write_csv(args.out / "tabletops.csv", COLUMNS, rows)
+    draw(rows, args.out / "tabletops.png")
+    print(summary(rows))
 
 
 def make_scene(photographs: Photographs, kind: str, amount: float, seed: int) -> Tabletop:

@@ -6,13 +6,33 @@ import pytest
 import skimage.data
 import skimage.io
 
-from eval.common.options import add_photograph_options, choose_photographs, exit_status, peak_megabytes
+from eval.common.measuring import peak_megabytes
+from eval.common.options import add_options, choose_photographs
 
 
-def options(*words):
-    parser = argparse.ArgumentParser()
-    add_photograph_options(parser)
+def options(*words, names=("models", "tiles"), **changed):
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_options(parser, *names, **changed)
     return parser.parse_args([str(w) for w in words])
+
+
+def test_defaults_and_other_properties_of_shared_options():
+    assert options(names=["seed"], pairs=3, jobs={"type": str}).__dict__ == {
+        "seed": 0,
+        "pairs": 3,
+        "jobs": -1,
+    }
+    assert options("--jobs", "-2", names=["jobs"]).jobs == -2
+    assert options("--jobs", "x", names=(), jobs={"type": str}).jobs == "x"
+
+
+def test_data_are_those_of_the_variable(monkeypatch, capsys):
+    monkeypatch.setenv("GDL_DATA", "here")
+    assert str(options(names=["data"]).data) == "here"
+    monkeypatch.delenv("GDL_DATA")
+    with pytest.raises(SystemExit):
+        options(names=["data"])
+    assert "required: --data" in capsys.readouterr().err
 
 
 def test_photographs_of_folders_or_the_shipped_ones(tmp_path):
@@ -32,25 +52,3 @@ def test_one_folder_alone_is_refused(option, tmp_path):
 def test_peak_memory_in_the_units_of_the_system(platform, told, monkeypatch):
     monkeypatch.setattr(sys, "platform", platform)
     assert peak_megabytes(SimpleNamespace(ru_maxrss=told)) == 3
-
-
-def test_exit_status(capsys):
-    def refuse():
-        raise ValueError("x must be 1, got 2")
-
-    def stop():
-        raise KeyboardInterrupt
-
-    assert exit_status(lambda: print("done")) == 0
-    assert exit_status(lambda: 1) == 1
-    assert exit_status(refuse) == 2
-    assert exit_status(stop, "stopped here") == 130
-    told = [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()]
-    assert told == ["x must be 1, got 2", "stopped here"]
-
-
-def test_errors_of_the_program_keep_their_traceback(capsys):
-    assert exit_status(lambda: print(1 / 0)) == 3
-    told = capsys.readouterr().err
-    assert told.startswith("Traceback")
-    assert told.endswith("ZeroDivisionError: division by zero\n")

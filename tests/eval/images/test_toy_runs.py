@@ -1,11 +1,10 @@
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from eval import door
 from eval.common.tables import read_csv
 from eval.images import figures as image_figures
+from eval.images import paper_figures
 from eval.images.toy_runs import Degrees, degree_rows, degrees, label_toy, measure_toys
 from eval.images.workers import OK
 from gdl_core import affinity_graph, knn_graph
@@ -45,10 +44,9 @@ def test_toy_rows_tell_what_is_perfect():
 
 @pytest.fixture
 def figures(monkeypatch):
-    script = runpy.run_path(str(Path(__file__).parents[3] / "scripts/draw/figures.py"))
-    monkeypatch.setitem(script["main"].__globals__, "EIGHT", ("single", "gdl-u"))
-    monkeypatch.setitem(script["main"].__globals__, "ALSO", ())
-    return script["main"]
+    monkeypatch.setattr(paper_figures, "EIGHT", ("single", "gdl-u"))
+    monkeypatch.setattr(paper_figures, "ALSO", ())
+    return lambda options: door.main(["paper-figures", *options])
 
 
 def test_the_command_measures_once_and_draws_from_what_it_saved(figures, tmp_path, capsys):
@@ -83,7 +81,7 @@ def test_other_seeds_or_gaps_are_measured_again(figures, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--seeds", "0"], "--seeds must be at least 1, got 0"),
+        (["--seeds", "0"], "--seeds: must be at least 1, got 0"),
         (["--gaps", "0.2", "-1"], "gap must be above 0 and finite, got -1"),
         (["--results", "none"], "a CSV file is needed"),
     ],

@@ -1,11 +1,10 @@
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
+from eval import door
 from eval.common.tables import read_csv
 from eval.matching.ablation import runs as ablation
 from eval.matching.ablation.variants import DEFAULT as CONFIG
@@ -16,7 +15,6 @@ from matching.grouping import DEFAULT
 from matching.pictures.images import make_picture_of_array
 from synth.photographs import read_shipped
 
-ROOT = Path(__file__).parents[4]
 REQUIRED = {"default", "one-cluster", "components", "hdbscan", "k-means", "average-linkage"}
 
 
@@ -111,9 +109,10 @@ def test_mostly_false_clusters_are_mixed_or_spurious():
 def test_command(tabletop, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(ablation, "SETTINGS", {"composites": ((1, 5),)})
     monkeypatch.setattr(ablation, "SIZES", (500, 1000))
-    main = runpy.run_path(str(ROOT / "scripts/ablation.py"))["main"]
     options = ["--pairs", "1", "--jobs", "1", "--quiet", "--variants", "default", "one-cluster"]
-    assert main(["--data", str(tabletop.parent), "--out", str(tmp_path / "o"), *options]) == 0
+    assert (
+        door.main(["ablation", "--data", str(tabletop.parent), "--out", str(tmp_path / "o"), *options]) == 0
+    )
     rows = read_csv(tmp_path / "o/ablation.csv")
     assert tuple(rows[0]) == ablation.COLUMNS
     assert [(row["data"], row["variant"], row["pairs"]) for row in rows] == [

@@ -1,18 +1,17 @@
 import os
 import re
-import runpy
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
+from eval import door
 from eval.common.tables import read_csv
 from eval.matching.photographs.pairs import LabelledPair, find_pairs, nearest_label, read_pair, score_pair
 from synth.composite import composite_pair
 from synth.photographs import read_shipped
 
-ROOT = Path(__file__).parents[4]
 EMPTY = np.zeros((4, 4, 3), np.uint8)
 
 
@@ -80,9 +79,7 @@ def data(tmp_path):
 
 
 def run(*options):
-    return runpy.run_path(str(ROOT / "scripts/evaluate_pairs.py"))["main"](
-        [*options, "--jobs", "1", "--quiet"]
-    )
+    return door.main(["pairs", *options, "--jobs", "1", "--quiet"])
 
 
 def test_command(data, tmp_path, capsys):

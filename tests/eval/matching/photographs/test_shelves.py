@@ -7,25 +7,21 @@ import skimage.data
 import skimage.io
 from skimage.transform import rescale
 
+from eval.matching.photographs.counts import format_counts, measure_shelves
 from eval.matching.photographs.shelves import (
     SCENE_COLUMNS,
     Instance,
     ShelfPair,
     compare_scenes,
-    covers_unmatched,
     find_instances,
     find_owners,
     find_standing,
-    format_counts,
     format_table,
     measure,
-    measure_counts,
     read_scenes,
     read_shelves,
     scenes_summary,
-    stand_alike,
 )
-from matching import MatchConfig
 
 SQUARE = np.array([[0, 0], [100, 0], [100, 100], [0, 100]], float)
 
@@ -87,23 +83,21 @@ def test_a_shelf(shelves):
         ("cat", "shown", 1),
         ("rocket", "clean", 0),
     ]
-    rows = list(measure(pairs, {"default": MatchConfig()}))
+    rows = list(measure(pairs))
     assert [(row["objects"], row["found"]) for row in rows] == [(1, 1), (0, 0)]
-    assert format_table(rows).splitlines()[-1] == "| default | 1 of 1 | 1 of 1 | 1 of 1 |"
+    assert format_table(rows).splitlines()[-1] == "| 1 of 1 | 1 of 1 | 1 of 1 | 0 of 0 |"
 
 
 def product(model, x, variant="exact"):
     return Instance(model, variant, (SQUARE + np.array([x, 0]),))
 
 
-def found(matches, objects):
-    """A result of matches (object, x in the first scene, x in the second), and outlines of the objects."""
+def found(matches):
+    """A result of matches (object, x in the first scene, x in the second)."""
     cluster, x0, x1 = np.array(matches, float).T
-    outlines = [SimpleNamespace(outline0=SQUARE + a, outline1=SQUARE * [w, 1] + b) for a, b, w in objects]
-    xy = (np.column_stack([x, np.full(len(x), 50.0)]) for x in (x0, x1))
-    return SimpleNamespace(
-        **dict(zip(("xy0", "xy1"), xy, strict=True)), cluster=cluster.astype(int), objects=outlines
-    )
+    xy0, xy1 = (np.column_stack([x, np.full(len(x), 50.0)]) for x in (x0, x1))
+    objects = range(int(cluster.max()) + 1)
+    return SimpleNamespace(xy0=xy0, xy1=xy1, cluster=cluster.astype(int), objects=objects)
 
 
 def test_the_instance_of_a_point():
@@ -125,41 +119,19 @@ def test_scenes_compared():
         *[(3, 700, 750)] * 9,  # where nothing is labelled
         *[(-1, 250, 50)] * 9,
     ]
-    wide = [(0, [200, 0], 1), (0, [400, 0], 1), (0, [200, 0], 1), ([700, 0], [150, 0], 8)]
-    row = compare_scenes(found(matches, wide), (first, second))
+    row = compare_scenes(found(matches), (first, second))
     assert row == {
         "objects": 4,
         "spanning": 1,
-        "side_by_side": 0,  # a is left of b in one, right of it in the other
         "labelled": 3,
         "same_product": 2,
         "other_product": 1,
         "instance_pairs": 3,  # b and b, a and its two copies; the other print of c is none
         "found": 3,
-        "over_unmatched": 2,  # the outline of the third over a, that of the fourth over a and a
     }
     twice = scenes_summary([{"pair": "x y", "seconds": 1.0, **row}] * 2)
-    assert twice.startswith("8 objects in 2 pairs, 2 span several products, 0 of these")
+    assert twice.startswith("8 objects in 2 pairs, 2 span several products;")
     assert set(row) | {"pair", "seconds"} == set(SCENE_COLUMNS)
-
-
-def test_products_that_stand_alike_in_both_scenes():
-    first = [product("a", 0), product("b", 150), product("c", 1000)]
-    same = [product("c", 50), product("a", 500), product("b", 660)]
-    joined = {(0, 1): 9, (1, 2): 8, (1, 1): 4}  # a few stray ones from b to a
-    assert stand_alike(joined, (first, same))
-    assert not stand_alike({(0, 1): 9}, (first, same))  # one is beside no other
-    assert not stand_alike({**joined, (2, 0): 5}, (first, same))  # c was far away
-    swapped = [product("c", 50), product("a", 660), product("b", 500)]
-    assert not stand_alike(joined, (first, swapped))
-
-
-def test_covered_is_half_of_an_instance():
-    instances = [product("a", 0)]
-    for share, covered in ((0.4, False), (0.6, True)):
-        outline = SQUARE * [share, 1]
-        assert covers_unmatched(outline, np.array([-1]), instances) == covered
-        assert not covers_unmatched(outline, np.array([-1, 0]), instances)
 
 
 def test_scenes_read(shelves):
@@ -192,7 +164,7 @@ def test_a_frame_is_of_the_instance_that_it_covers():
 
 
 def test_copies_are_counted_against_the_labels(shelves):
-    rows = {row["pair"]: row for row in measure_counts(shelves, MatchConfig())}
+    rows = {row["pair"]: row for row in measure_shelves(shelves)}
     cat = next(row for pair, row in rows.items() if pair.startswith("cat"))
     assert (cat["exact"], cat["counted"], cat["missed"], cat["strangers"], cat["twice"]) == (1, 1, 0, 0, 0)
     wrong = {**cat, "missed": 1, "strangers": 2}

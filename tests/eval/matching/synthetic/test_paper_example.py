@@ -1,16 +1,13 @@
 """The paper's own example, small: composites of the shipped photographs."""
 
-import runpy
-from pathlib import Path
-
 import pytest
 
+from eval import door
 from eval.common.tables import read_csv
 from eval.matching.metrics import f_score
 from eval.matching.synthetic.paper_example import COLUMNS, format_table, measure, methods
 from synth.photographs import read_shipped
 
-SCRIPT = Path(__file__).parents[4] / "scripts" / "measure" / "paper_example.py"
 pytestmark = pytest.mark.filterwarnings("ignore:n_initial_neighbors")
 
 
@@ -49,16 +46,6 @@ def test_the_table_ends_with_means():
 
 def test_the_script(tmp_path, capsys):
     options = ["--pairs", "1", "--side", "96", "--outliers", "100", "--out", str(tmp_path)]
-    assert runpy.run_path(str(SCRIPT))["main"](options) == 0
+    assert door.main(["paper-example", *options]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2 + 2 * len(methods())
     assert [row["seed"] for row in read_csv(tmp_path / "paper_example.csv", COLUMNS)] == [0] * len(methods())
-
-
-@pytest.mark.parametrize(
-    ("option", "message"), [("--pairs", "pairs must be at least 1"), ("--side", "side must")]
-)
-def test_bad_options(option, message, capsys):
-    assert runpy.run_path(str(SCRIPT))["main"]([option, "0"]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1
-    assert message in told[0]

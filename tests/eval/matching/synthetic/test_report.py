@@ -2,10 +2,7 @@ import numpy as np
 import pytest
 
 from eval.common.tables import read_csv, write_csv
-from eval.matching.baselines.registry import PARAMS, PARAMS_WITH_STAGES
 from eval.matching.synthetic import methods, report
-from eval.matching.synthetic.sweep import SWEEPS
-from eval.matching.synthetic.tuning import RANGES, TRIALS, draw
 
 
 def row(method, f, seed=0, sweep="sigma", n_outliers=400, sigma=5.0, n_common=3):
@@ -79,19 +76,3 @@ def test_no_rows(tmp_path):
     (tmp_path / "empty.csv").write_text("a,b\n")
     with pytest.raises(ValueError, match="must hold at least one row"):
         read_csv(tmp_path / "empty.csv")
-
-
-def test_every_rival_has_ranges_of_its_own_parameters():
-    assert RANGES.keys() == PARAMS.keys() == PARAMS_WITH_STAGES.keys()
-    assert {name: type(params) for name, params in PARAMS_WITH_STAGES.items()} == PARAMS
-    rng = np.random.default_rng(0)
-    for name, ranges in RANGES.items():
-        params = PARAMS[name](**draw(ranges, rng))
-        for key, values in ranges.items():
-            value = getattr(params, key)
-            assert value in values if isinstance(values[0], str) else values[0] <= value <= values[1]
-            assert type(value) is type(getattr(PARAMS[name](), key))
-
-
-def test_tuning_trials_cover_the_sweeps():
-    assert len(TRIALS) >= 8 and len(SWEEPS) == 3

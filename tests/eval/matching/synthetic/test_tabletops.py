@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from eval import door
 from eval.common.tables import read_csv
 from eval.matching.synthetic import tabletops
-from scripts.measure import evaluate_tabletops
 from synth.photographs import Photographs
 
 PICTURES = tuple(np.random.default_rng(k).integers(0, 256, (300, 400, 3), np.uint8) for k in range(3))
@@ -58,9 +58,9 @@ def test_the_script_writes_the_table_and_the_diagram(tmp_path, monkeypatch, caps
         return {"kind": kind, "amount": amount, "seed": seed, "right": right, "objects": 2}
 
     monkeypatch.setattr(tabletops, "measure", measure)
-    monkeypatch.setattr(evaluate_tabletops, "choose_photographs", lambda _: PHOTOGRAPHS)
+    monkeypatch.setattr(tabletops, "choose_photographs", lambda _: PHOTOGRAPHS)
     given = ["--kinds", "turn", "bend", "--pairs", "2", "--seed", "5", "--out", str(tmp_path), "--quiet"]
-    assert evaluate_tabletops.main(given) == 0
+    assert door.main(["tabletops", *given]) == 0
     rows = read_csv(tmp_path / "tabletops.csv", tabletops.COLUMNS)
     assert len(rows) == 20
     assert tabletops.shares(rows)["turn"] == {2: 0.5, 4: 0.5, 8: 0.5, 16: 1.0, 32: 1.0}

@@ -1,0 +1,1 @@
+"""Figures and pictures of the documents."""

@@ -1,0 +1,79 @@
+"""How often do unrelated pictures give an object?
+
+A random picture of the first folder is paired with a random one of the second (all must show different
+things). This prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and
+the lowest number of false alarms of any group (`matching.grouping.significance`), as a decimal logarithm.
+With --view-synthesis, features of simulated views are also matched, and objects must be significant there.
+Pairs without an object are also matched in negative, as by `match`.
+"""
+
+import argparse
+from dataclasses import replace
+from functools import cache, partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from eval.common.options import add_options
+from matching import MatchConfig
+from matching._common.threads import default_threads
+from matching.collection.plan import list_pictures
+from matching.objects.confidence import WORDS
+from matching.pictures.images import read_picture
+from matching.pipelines.description import describe_picture, prepare_views
+from matching.pipelines.pair import choose_stages, match_described
+
+VIEWS = MatchConfig(view_synthesis=True)
+FREE = replace(MatchConfig(), objects=replace(MatchConfig().objects, max_log_nfa=1000.0))
+
+
+def find_best_object(described, views, config):
+    """Significance, matches and confidence of the best object of two DescribedPictures; None without one."""
+    objects = match_described(*described, config, views=views, stages=choose_stages(config)).objects
+    best = min(objects, key=lambda found: found.log_nfa, default=None)
+    return None if best is None else (best.log_nfa, best.n_matches, best.confidence)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folders", nargs=2, type=Path, metavar="FOLDER", help="folders of pictures")
+    add_options(parser, "seed", pairs=200)
+    parser.add_argument("--view-synthesis", action="store_true", help="also match simulated views")
+
+
+def run(options: argparse.Namespace) -> None:
+    pictures = [[Path(path) for path in list_pictures(folder)] for folder in options.folders]
+    possible = sorted({tuple(sorted((a, b))) for a in pictures[0] for b in pictures[1] if a != b})
+    if not possible:
+        raise ValueError(f"{options.folders[0]} and {options.folders[1]} must hold two different pictures")
+    order = np.random.default_rng(options.seed).permutation(len(possible))[: options.pairs]
+    pairs = [possible[i] for i in order]
+    config = VIEWS if options.view_synthesis else FREE
+    described = {
+        path: describe_picture(read_picture(path), config, default_threads())
+        for path in tqdm(sorted(set(chain(*pairs))), desc="pictures")
+    }
+
+    @cache
+    def views_of(path):
+        """Read a picture again only if its views are used; it keeps their features once they are computed."""
+        return prepare_views(read_picture(path), config)
+
+    best = [
+        find_best_object(
+            [described[path] for path in pair], [partial(views_of, path) for path in pair], config
+        )
+        for pair in tqdm(pairs, desc="pairs")
+    ]
+    log_nfa = np.array([np.inf if found is None else found[0] for found in best])
+    words = []
+    for k in np.flatnonzero(log_nfa <= MatchConfig().objects.max_log_nfa):
+        measured, n_matches, word = best[k]
+        words.append(word)
+        print(f"{pairs[k][0].name} and {pairs[k][1].name}: 10^{measured:.1f}, {n_matches} matches, {word}")
+    with_group = np.isfinite(log_nfa)
+    print(f"{len(pairs)} unrelated pairs, {len(words)} with an object")
+    print("of these " + ", ".join(f"{words.count(word)} {word}" for word in WORDS))
+    least = f", fewest false alarms 10^{log_nfa.min():.1f}" if with_group.any() else ""
+    print(f"a group of matches, significant or not, in {np.count_nonzero(with_group)}{least}")
