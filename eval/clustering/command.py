@@ -7,6 +7,7 @@ growth      whole fits of 10^4, 10^5 and 10^6 samples, each in a process of its 
 given       ten million samples merged from a graph in files, which are made if --graph has none
 rivals      seconds against n, and how fast they grow: ours, the paper's, and others if installed
 neighbours  approximate neighbours, compared with faiss and pynndescent if installed
+quality     NMI over K and min_cluster_size
 suite       ARI on a public suite of labelled sets, compared with other methods; numbers of clusters found
 changed     ARI on changed copies of these sets, jittered, thinned, turned and stretched
 
@@ -19,18 +20,19 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.clustering import approximate, changed, growth, rivals, suite
+from eval.clustering import approximate, changed, growth, rivals, settings, suite
 from eval.clustering.measuring import images, nmi
 from eval.common.measuring import median_time, run_apart
 from eval.common.options import add_options, at_least
 from eval.common.tables import format_markdown, read_csv, write_csv
 
 NEEDED = {
-    "merging": "mnist_test",
-    "neighbours": "mnist_test",
-    "suite": "suite/other_iris",
-    "changed": "suite/other_iris",
-}  # a set that a part needs
+    "merging": ("mnist_test",),
+    "neighbours": ("mnist_test",),
+    "quality": tuple(settings.SETS),
+    "suite": ("suite/other_iris",),
+    "changed": ("suite/other_iris",),
+}  # sets by part
 SIZES = [10_000, 100_000, 1_000_000]
 TEN_MILLION = 10_000_000
 
@@ -71,11 +73,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 def check_data(data: Path | None, part: str) -> None:
-    """Raise ValueError if the folder lacks the set that the part needs."""
-    name = NEEDED.get(part)
-    if name and (data is None or not (Path(data) / "clustering" / f"{name}.npz").is_file()):
-        needed = f"with clustering/{name}.npz, got {data}"
-        raise ValueError(f"{part}: --data or GDL_DATA must name a folder {needed}")
+    """Raise ValueError if the folder lacks a set that the part needs."""
+    for name in NEEDED.get(part, ()):
+        if data is None or not (Path(data) / "clustering" / f"{name}.npz").is_file():
+            needed = f"with clustering/{name}.npz, got {data}"
+            raise ValueError(f"{part}: --data or GDL_DATA must name a folder {needed}")
 
 
 def print_table(title: str, head: Iterable[str], rows: Iterable[list[str]]) -> None:
@@ -152,6 +154,12 @@ def measure_neighbours(options: argparse.Namespace) -> None:
     print_table("Approximate neighbours", approximate.HEAD, rows)
 
 
+def measure_quality(options: argparse.Namespace) -> None:
+    """Print the tables of part quality."""
+    rows = settings.quality_rows(options.data, options.jobs)
+    print_table("NMI against min_cluster_size: gdl-u, K0=1, a=1", settings.HEAD, rows)
+
+
 def measure_suite(options: argparse.Namespace) -> None:
     """Print the tables of part suite."""
     scores, seconds = suite.score_methods(Path(options.data))
@@ -172,6 +180,7 @@ PARTS = {
     "given": measure_given,
     "rivals": measure_rivals,
     "neighbours": measure_neighbours,
+    "quality": measure_quality,
     "suite": measure_suite,
     "changed": measure_changed,
 }

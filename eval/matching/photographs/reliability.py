@@ -269,7 +269,8 @@ def draw(rows, path):
             axes.annotate(str(n), (place, high), (0, 5), textcoords="offset points", ha="center", fontsize=7)
     axes.set_xticks(np.arange(len(CLASSES)), [name_class(k) for k in range(len(CLASSES))])
     axes.set(xlabel="number of false alarms", ylabel="share that is right", ylim=(-0.1, 1.12))
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+    if axes.get_legend_handles_labels()[1]:
+        figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     figure.savefig(path, dpi=110)
 
 
