@@ -1,8 +1,8 @@
 """Find the objects that two pictures both show: python scripts/match.py IMAGE0 IMAGE1"""
 
-from matching.cli.start import tell_interrupts
+from matching.cli.start import report_interrupts
 
-tell_interrupts()
+report_interrupts()
 
 from eval.matching.command import main  # noqa: E402
 from matching.cli.exits import run_as_process  # noqa: E402

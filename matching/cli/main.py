@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -19,24 +18,22 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, FindClusters] | None = None) -> int:
     """Run the command, or the subcommand that the first argument names."""
-    return exit_status("gdl-match", lambda: _run(argv, rivals or {}), owns_process=argv is None)
-
-
-def _run(argv: Sequence[str] | None, rivals: Mapping[str, FindClusters]) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in SUBCOMMANDS:
-        return _run_subcommand(words[0], words[1:], owns_process=argv is None)
+        return exit_status(f"gdl-match {words[0]}", lambda: _run_subcommand(*words))
+    return exit_status("gdl-match", lambda: _run(words, rivals or {}))
+
+
+def _run_subcommand(name: str, *words: str) -> int:
+    with end_on_interrupt(f"gdl-match {name}"):
+        run: Callable[[Sequence[str]], int] = import_module(SUBCOMMANDS[name][0]).main
+    return run(words)
+
+
+def _run(words: Sequence[str], rivals: Mapping[str, FindClusters]) -> int:
     if words and (meant := find_meant(words[0])) and not exists(words[0]):
         raise InputError(f"{words[0]}: no such file or subcommand (did you mean {meant}?)")
-    with end_on_interrupt("gdl-match") if argv is None else nullcontext():
+    with end_on_interrupt("gdl-match"):
         from matching.cli.commands.match import match_pair
 
-    return match_pair(words, rivals, owns_process=argv is None)
-
-
-def _run_subcommand(name: str, words: list[str], owns_process: bool) -> int:
-    run: Callable[..., int] = import_module(SUBCOMMANDS[name][0]).main
-    if not owns_process:
-        return run(words)
-    sys.argv = [f"{sys.argv[0]} {name}", *words]
-    return run()
+    return match_pair(words, rivals)

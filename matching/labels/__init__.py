@@ -1,5 +1,6 @@
 """Label once, find everywhere: the things in reference pictures are labelled in all pictures of a folder."""
 
-import lazy_loader
+from matching.labels.references import Reference, read_references
+from matching.labels.run import label_pictures
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = ["Reference", "label_pictures", "read_references"]

@@ -15,8 +15,8 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Floats
-from matching.collection.plan import find_picture_suffixes, find_pictures
 from matching.errors import InputError
+from matching.pictures.folders import find_picture_suffixes, find_pictures
 from matching.pictures.images import Picture, add_mask, read_picture
 from matching.pictures.names import is_file, is_folder
 

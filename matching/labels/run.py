@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from matching._common.threads import default_threads, limit_threads
-from matching.collection.backends import Lost, Progress, local_backend
+from matching._common.threads import limit_threads
+from matching.collection.backends import Lost, Progress, start_workers
 from matching.collection.cache import FeatureCache
-from matching.collection.plan import find_pictures
-from matching.collection.work import KEPT_IN_MEMORY, Settings, Source, explain_failure, get_described
+from matching.collection.work import Settings, Source, explain_failure, open_source
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.labels import formats
@@ -25,13 +24,13 @@ from matching.output.commit import compute_digest
 from matching.output.files import make_folder
 from matching.output.folders import write_whole
 from matching.output.provenance import STAGES, as_text
-from matching.pictures.images import Picture, read_picture
+from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_video, make_absolute
-from matching.pipelines.description import DescribedPicture, describe_picture
-from matching.pipelines.pair import match_described
+from matching.pipelines.searching import ImageSource, search_collection
 from matching.settings import EVERY, LABEL_FORMATS
 
 SINGLE = ("coco", "csv")  # formats with a single file
+KEPT_REFERENCES = 128  # described references per process
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def label_pictures(
     tracks: bool = False,
     every: float = EVERY.default,
     jobs: int | None = None,
-    progress: Progress = lambda records, **_: records,
+    progress: Progress | None = None,
 ) -> Labels:
     """Find things in all pictures of a folder, or in frames of a video, and write their labels.
 
@@ -146,7 +145,7 @@ def label_pictures(
     if tracks:
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
-    looked_for = [(r.name, r.polygon, _describe_reference(r, config).digest.hex()) for r in references]
+    looked_for = [(r.name, r.polygon, _open_reference(r, config).described.digest.hex()) for r in references]
     head = {"references": looked_for, "settings": asdict(config), "results": as_text(STAGES)}
     record = open_record(make_folder(out), head)
     todo = [
@@ -154,10 +153,12 @@ def label_pictures(
         for number, (path, name) in enumerate(zip(paths, names, strict=True))
         if name not in record.pictures or record.pictures[name].content != compute_digest(path)
     ]
-    with local_backend(jobs or default_threads()) as run:
-        for found in progress(run(_label_file, todo), total=len(todo), desc="pictures"):
-            if isinstance(found, Lost):
-                found = LabelledPicture(found.id, names[found.id], None, error=found.error)
+
+    def lost(task: Lost) -> LabelledPicture:
+        return LabelledPicture(task.id, names[task.id], None, error=task.error)
+
+    with start_workers(config, cache, jobs, progress=progress) as workers:
+        for found in workers.records(_label_file, todo, lost, len(todo), "pictures"):
             record.add_picture(found)
     classes = tuple(dict.fromkeys(reference.name for reference in references))
     labels = Labels(folder, out, record, tuple(names), classes, tracks)
@@ -168,32 +169,29 @@ def label_pictures(
 def _label_file(
     number: int, path: str, name: str, references: tuple[Reference, ...], settings: Settings
 ) -> LabelledPicture:
+    settings.register()
     content = compute_digest(path)
     try:
         with limit_threads(1):
-            entry = get_described(Source(path, content), settings)
-            width, height = map(int, entry.size)
+            scene = open_source(Source(path, content), settings)
+            width, height = map(int, scene.described.size)
             places, picture = list[Place](), None
             for reference in references:
-                thing = _describe_reference(reference, settings.config)
-                objects = match_described(thing, entry, settings.config).objects
+                thing = _open_reference(reference, settings.config)
+                objects = search_collection(thing, scene).objects
                 if objects:
-                    picture = read_picture(path) if picture is None else picture
-                    objects = add_completeness(objects, _read_reference(reference), picture)
-                places += find_places(reference.name, objects, reference.polygon, thing.box, (width, height))
+                    picture = scene.picture if picture is None else picture
+                    objects = add_completeness(objects, thing.picture, picture)
+                box = thing.described.box
+                places += find_places(reference.name, objects, reference.polygon, box, (width, height))
     except Exception as error:
         return LabelledPicture(number, name, content, error=explain_failure(error))
     return LabelledPicture(number, name, content, width, height, tuple(choose_places(places)))
 
 
-@lru_cache(maxsize=KEPT_IN_MEMORY)
-def _read_reference(reference: Reference) -> Picture:
-    return reference.read()
-
-
-@lru_cache
-def _describe_reference(reference: Reference, config: MatchConfig) -> DescribedPicture:
-    described: DescribedPicture = describe_picture(_read_reference(reference), config)
-    if not len(described.features):
+@lru_cache(maxsize=KEPT_REFERENCES)
+def _open_reference(reference: Reference, config: MatchConfig) -> ImageSource:
+    thing = ImageSource(reference.read(), config)
+    if not len(thing.described.features):
         raise InputError(f"{reference.path}: {reference.name} has no features, so it can't be found")
-    return described
+    return thing

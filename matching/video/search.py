@@ -14,7 +14,7 @@ from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
 from matching.output.figures.sheet import WIDTH
 from matching.pictures.images import add_mask, make_picture
-from matching.pipelines.searching import Search
+from matching.pipelines.searching import ImageSource, search
 from matching.settings import EVERY
 from matching.video.reading import open_video
 
@@ -176,13 +176,13 @@ def find_in_video(
     config = config.with_settings(**settings)
     every = EVERY.check("every", every)
     picture = add_mask(make_picture(thing, "thing"), mask, "mask")
-    search = Search(picture, config)
+    sought = ImageSource(picture, config)
     gathered, n_looked_at, n_seen = _Gathered(), 0, 0
     with open_video(video) as opened:
         reader = opened.reader
         length = reader.n_frames / reader.rate if reader.rate else 0.0
         for frame in opened.frames(every):
-            result = search.match(make_picture(frame.rgb))
+            result = search(sought, ImageSource(make_picture(frame.rgb), config))
             n_looked_at += 1
             if result.objects:
                 n_seen += 1
@@ -195,7 +195,7 @@ def find_in_video(
         raise InputError(f"{Path(video)}: damaged video: no frame of it can be decoded")
     return VideoResult(
         gathered.finish(), (picture.width, picture.height), (reader.width, reader.height),
-        len(search.described.features), opened.n_frames, opened.seconds, n_looked_at, every,
+        len(sought.described.features), opened.n_frames, opened.seconds, n_looked_at, every,
         opened.ends_early, config,
     )  # fmt: skip
 

@@ -1,7 +1,5 @@
 """`gdl-match collection`: many pictures are matched, with the results in one database."""
 
-from __future__ import annotations
-
 import argparse
 import atexit
 import shutil
@@ -9,28 +7,38 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from platformdirs import user_cache_path
+from tqdm import tqdm
 
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, STOPPED, end_on_interrupt, exit_status
-from matching.collection.addresses import is_address
+from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, STOPPED, exit_status
+from matching.collection.backends import is_address
+from matching.collection.cache import FeatureCache
+from matching.collection.database.connection import WAIT
+from matching.collection.database.store import JOINED, open_store
+from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
+from matching.collection.reports.export import check_tables_replaceable, export, require_parquet
+from matching.collection.reports.export_sfm import check_sfm_replaceable, export_for_sfm
+from matching.collection.reports.groups import check_groups_replaceable, format_groups_csv, read_groups
+from matching.collection.reports.html_groups import format_groups, write_groups_report
+from matching.collection.reports.html_report import write_collection_report
+from matching.collection.run import Summary, match_collection
 from matching.errors import InputError
+from matching.output.exchange import check_name
+from matching.output.files import make_folder
+from matching.output.folders import check_folder, is_own_page, write_whole
 from matching.output.words import count
-from matching.pictures.names import is_folder
+from matching.pictures.names import is_folder, make_relative
 from matching.settings import Setting
-
-if TYPE_CHECKING:
-    from matching.collection.cache import FeatureCache
-    from matching.collection.plan import Plan
-    from matching.collection.run import Summary
 
 COMMAND = "gdl-match collection"
 SHOWN = 10  # pairs printed
-WAIT = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
+WAIT_OPTION = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
 TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 
@@ -47,8 +55,7 @@ database."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    is_process = argv is None
-    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv), is_process), STOPPED, is_process)
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED)
 
 
 def make_parser() -> options.LineParser:
@@ -81,7 +88,7 @@ def make_parser() -> options.LineParser:
     options.add_setting(where, "html_pairs", options.count_setting(100, text))
     running = parser.add_argument_group("how it runs")
     add_cluster_options(running, "one per processor")
-    options.add_setting(running, "wait", WAIT)
+    options.add_setting(running, "wait", WAIT_OPTION)
     options.add_flag(running, "retry", "retry what failed in an earlier run")
     options.add_flag(running, "restart", "start a new database; the results in the old one are lost")
     options.add_quiet(running)
@@ -110,17 +117,7 @@ def _parse_address(text: str) -> str:
     return text
 
 
-def waiting(arguments: argparse.Namespace, command: str) -> AbstractContextManager[None]:
-    """Wait for databases as long as the option ``--wait`` says, and report it on standard error."""
-    from matching.collection.database.connection import wait_for_databases
-
-    return wait_for_databases(
-        arguments.wait, lambda text: print(f"{command}: {make_printable(text)}", file=sys.stderr, flush=True)
-    )
-
-
-def _run(arguments: argparse.Namespace, is_process: bool) -> int:
-    """Run the command; `is_process` says whether an interrupt may end the process."""
+def _run(arguments: argparse.Namespace) -> int:
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     named = sum(source is not None for source in sources)
     outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
@@ -138,33 +135,29 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
     if arguments.restart and not named:
         raise InputError("--restart requires --pairs, --all, or --query and --gallery")
     check_cluster_options(arguments)
-    with end_on_interrupt(COMMAND, STOPPED) if is_process else nullcontext():
-        import matching.collection.run  # noqa: F401 - all that is slow to load
     _check_outputs(arguments)
-    with waiting(arguments, COMMAND):
-        summary = _match(arguments) if named else None
-        _write(arguments)
-        if summary is not None and summary.internal_errors:
-            return INTERNAL_ERROR
-        return show_groups(arguments.db) if arguments.groups else _show(arguments.db)
+    set_wait(arguments)
+    summary = _match(arguments) if named else None
+    _write(arguments)
+    if summary is not None and summary.internal_errors:
+        return INTERNAL_ERROR
+    return show_groups(arguments.db) if arguments.groups else _show(arguments.db)
+
+
+def set_wait(arguments: argparse.Namespace) -> None:
+    """Set the longest wait for a locked database to that of the option ``--wait``."""
+    WAIT.set(arguments.wait)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Check that the results can be written: now, rather than after hours."""
-    from matching.collection.reports.export import check_tables_replaceable, require_parquet
-    from matching.output.folders import check_folder, is_own_page
-
     if arguments.parquet is not None:
         require_parquet()
     for kind, folder in _folders(arguments, TABLES):
         check_tables_replaceable(check_folder(folder), kind)
     for kind, folder in _folders(arguments, SFM_NAMES):
-        from matching.collection.reports.export_sfm import check_sfm_replaceable
-
         check_sfm_replaceable(check_folder(folder), kind)
     if arguments.groups and arguments.csv is not None:
-        from matching.collection.reports.groups import check_groups_replaceable
-
         check_groups_replaceable(arguments.csv)
     if arguments.html is not None:
         check_folder(arguments.html.parent)
@@ -194,8 +187,6 @@ def cluster_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of functions that work on many pictures."""
-    from tqdm import tqdm
-
     return {
         "config": options.make_config(arguments),
         "cache": open_cache(arguments),
@@ -205,8 +196,6 @@ def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _match(arguments: argparse.Namespace) -> Summary:
-    from matching.collection.run import match_collection
-
     with warnings.catch_warnings():
         # ignore warnings about odd pictures: what matters is recorded
         warnings.simplefilter("ignore")
@@ -219,10 +208,6 @@ def _match(arguments: argparse.Namespace) -> Summary:
         print(*_read_failures(arguments.db), describe_summary(summary), sep="\n", file=sys.stderr)
     if summary.other_programs:
         print(f"{COMMAND}: {summary.other_programs}", file=sys.stderr)
-    if len(summary.machines) > 1:
-        n, names = len(summary.machines), "; ".join(summary.machines)
-        kinds = f"{n} kinds of processors or builds of OpenCV, whose features differ"
-        print(f"{COMMAND}: the results come from {kinds}: {names}", file=sys.stderr)
     if (n := summary.internal_errors) > 0:
         where = "the tracebacks are in the column `error` of the tables `images` and `pairs`"
         message = f"{n} of the pictures or pairs failed because of an error in the program"
@@ -231,8 +216,6 @@ def _match(arguments: argparse.Namespace) -> Summary:
 
 
 def _make_plan(arguments: argparse.Namespace) -> Plan:
-    from matching.collection.plan import plan_folder, plan_gallery, plan_list
-
     if arguments.pairs is not None:
         return plan_list(arguments.pairs)
     if arguments.all is not None:
@@ -242,28 +225,18 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
 
 def _check_names(plan: Plan) -> None:
     """Check that hloc's files can hold the names of the pictures: now, rather than after hours."""
-    from matching.output.exchange import check_name
-    from matching.pictures.names import make_relative
-
     for name in make_relative(plan.paths):
         check_name(name, ["hloc"])
 
 
 def open_cache(arguments: argparse.Namespace) -> FeatureCache:
     """Open the cache of the options ``--cache`` and ``--cache-size``."""
-    from matching.collection.cache import FeatureCache
-    from matching.output.files import make_folder
-
     folder = make_folder(arguments.cache) if arguments.cache else _find_cache_folder()
     return FeatureCache(folder.resolve(), arguments.cache_size * 10**6)
 
 
 def _find_cache_folder() -> Path:
     """The user's folder for features; if there is none, a folder that is removed when the process ends."""
-    from platformdirs import user_cache_path
-
-    from matching.output.files import make_folder
-
     try:
         return make_folder(user_cache_path("gdl-match", appauthor=False) / "features")
     except (InputError, RuntimeError):  # the user has no home folder, or one that can't be written
@@ -277,42 +250,28 @@ def _find_cache_folder() -> Path:
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    from matching.collection.reports.export import export
-    from matching.output.files import make_folder
-    from matching.output.folders import write_whole
-
     tell, db = make_teller(arguments), arguments.db
     for kind, folder in _folders(arguments, TABLES):
         export(db, folder, kind)
         tell(f"tables written to {folder}")
     for kind, folder in _folders(arguments, SFM_NAMES):
-        from matching.collection.reports.export_sfm import export_for_sfm
-
         export_for_sfm(db, folder, kind, arguments.static)
         tell(f"matches for {SFM_NAMES[kind]} written to {folder}")
     if arguments.groups and arguments.csv is not None:
-        from matching.collection.reports.groups import format_groups_csv, read_groups
-
         groups = arguments.csv / "groups.csv"
         write_whole(groups, format_groups_csv(read_groups(db)))
         tell(f"groups written to {groups}")
     if arguments.html is not None:
         make_folder(arguments.html.parent)
         if arguments.groups:
-            from matching.collection.reports.html_groups import write_groups_report
-
             write_groups_report(db, arguments.html)
         else:
-            from matching.collection.reports.html_report import write_collection_report
-
-            write_collection_report(db, arguments.html, arguments.html_pairs, open_cache(arguments))
+            write_collection_report(db, arguments.html, arguments.html_pairs)
         tell(f"report written to {arguments.html}")
 
 
 def _read_failures(db: Path) -> Iterator[str]:
     """A line for each picture that failed, and for each pair that failed though its pictures did not."""
-    from matching.collection.database.store import JOINED, open_store
-
     with open_store(db) as store:
         pictures = store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id")
         pairs = store.rows(
@@ -338,17 +297,12 @@ def describe_summary(summary: Summary) -> str:
 
 def show_groups(db: Path) -> int:
     """Print the groups of a database, and return the exit status."""
-    from matching.collection.reports.groups import read_groups
-    from matching.collection.reports.html_groups import format_groups
-
     groups = read_groups(db)
     print("\n".join(make_printable(line) for line in format_groups(groups).splitlines()))
     return FOUND if groups else NONE_FOUND
 
 
 def _show(db: Path) -> int:
-    from matching.collection.database.store import open_store
-
     with open_store(db) as store:
         rows = store.rows(
             "SELECT rank, score, n_objects, n_matches, path0, path1 FROM results WHERE n_objects > 0"

@@ -1,18 +1,17 @@
 """`gdl-match group FILE`: the matches that another program found, grouped into objects."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tqdm import tqdm
+
+from matching._common.types import Floats, Ints
 from matching.cli import arguments as options
 from matching.cli.console import (
     make_printable,
@@ -22,19 +21,22 @@ from matching.cli.console import (
     read_pictures,
 )
 from matching.cli.destination import check_not_over, choose_destination
-from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
+from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt, exit_status
+from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.grouping.rejections import FURTHER, MORE
+from matching.interchange.files import MatchFile, match_file
+from matching.interchange.masks import check_masks_folder, write_masks
+from matching.interchange.orientation import turn_to_displayed
+from matching.interchange.records import PairMatches
+from matching.interchange.results import summarise_pair, write_pair, write_pairs
+from matching.output.words import format_table, hint_at_rejected
+from matching.pictures.images import Picture
 from matching.pictures.names import make_absolute
+from matching.result import MatchResult
 from matching.settings import MAX_NFA
 
-if TYPE_CHECKING:
-    from matching._common.types import Floats, Ints
-    from matching.config import MatchConfig
-    from matching.interchange.files import MatchFile
-    from matching.interchange.records import PairMatches
-    from matching.pictures.images import Picture
-    from matching.result import MatchResult
-
+COMMAND = "gdl-match group"
 DESCRIPTION = """\
 Group the matches that another program found between two pictures into the objects that both show.
 
@@ -58,7 +60,7 @@ LONGEST_NAME = 100  # characters of a folder's name
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return exit_status("gdl-match group", lambda: _run(argv), owns_process=argv is None)
+    return exit_status(COMMAND, lambda: _run(argv))
 
 
 def make_parser() -> options.LineParser:
@@ -101,24 +103,17 @@ class Job:
     folder: Path  # of the results
     config: MatchConfig
     arguments: argparse.Namespace
-    guard: Guard  # makes a context in which Ctrl-C ends the process at once, and leaves nothing behind
 
 
 def _run(argv: Sequence[str] | None) -> int:
     arguments = make_parser().parse_args(argv)
-    guard: Guard = partial(end_on_interrupt, "gdl-match group") if argv is None else nullcontext
-    with guard():
-        job = _job(arguments, guard)
-        import matching.pipelines.given  # noqa: F401 - all that is slow to load
+    with end_on_interrupt(COMMAND):
+        job = _job(arguments)
     is_one = not job.file.holds_many or arguments.image0 is not None
     return _group_one(job) if is_one else _group_many(job)
 
 
-def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
-    from matching.config import MatchConfig
-    from matching.interchange.files import match_file
-    from matching.interchange.masks import check_masks_folder
-
+def _job(arguments: argparse.Namespace) -> Job:
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
@@ -140,7 +135,7 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)
     names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
     check_not_over(folder, map(Path, inputs), names)
-    return Job(file, inputs, folder, config, arguments, guard)
+    return Job(file, inputs, folder, config, arguments)
 
 
 def _image_options(arguments: argparse.Namespace) -> tuple[Path | None, Path | None, Path | None]:
@@ -161,11 +156,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 def _group_one(job: Job) -> int:
     """Group one pair: the only one, or that of the given pictures."""
-    from matching.interchange.results import write_pair
-    from matching.output.words import format_table, hint_at_rejected
-
     paths = (job.arguments.image0, job.arguments.image1)
-    with job.guard():
+    with end_on_interrupt(COMMAND):
         pictures = None if paths[0] is None else read_pictures(paths)
         key, pair, is_swapped = job.file.pair_of(paths)
         shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
@@ -187,24 +179,17 @@ def _group_one(job: Job) -> int:
 
 def reword_hint(hint: str) -> str:
     """Rephrase hints at pictures and options that the command does not have."""
-    from matching.grouping.rejections import FURTHER, MORE
-
     return {MORE: "give more matches", FURTHER: "try max_matches=6000 in Python"}.get(hint, hint)
 
 
 def _group_many(job: Job) -> int:
-    from tqdm import tqdm
-
-    from matching.interchange.masks import write_masks
-    from matching.interchange.results import summarise_pair, write_pair, write_pairs
-
     labels: dict[Any, tuple[PairMatches, Ints]] = {}
     summaries: list[dict[str, Any]] = []
     taken: set[str] = set()
     quiet = True if job.arguments.quiet else None
     for key, pair in tqdm(job.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
         assert pair.names is not None  # files of many pairs have them
-        with job.guard():
+        with end_on_interrupt(COMMAND):
             pictures = _find_pictures(job.arguments.images, pair.names)
             shown, result = _group(job, pair, pictures)
         name = _choose_folder_name(pair.names, taken)
@@ -228,8 +213,6 @@ def _group_many(job: Job) -> int:
 
 def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple[PairMatches, MatchResult]:
     """Group the matches of a pair; return the matches, in pixels as displayed, and the result."""
-    from matching.interchange.orientation import turn_to_displayed
-
     shown = pair if pictures is None else turn_to_displayed(pair, pictures)
     source = f"{job.file.path}: "
     if job.file.holds_many and pair.names is not None:

@@ -1,32 +1,40 @@
 """The command line of a kept index: `gdl-match index add | query | groups | watch`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
 import warnings
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matching.cli import arguments as options
 from matching.cli.commands.collection import (
-    WAIT,
+    WAIT_OPTION,
     add_cluster_options,
     check_cluster_options,
     cluster_options,
-    waiting,
+    set_wait,
+    show_groups,
 )
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_status
+from matching.collection.kept_index._index import Added, add_pictures, find_candidates
+from matching.collection.kept_index._store import open_index
+from matching.collection.plan import list_pictures
+from matching.collection.reports.query_results import (
+    collect_results,
+    summarise_object,
+    verify_candidates,
+    verify_for_groups,
+)
+from matching.collection.watching import watch_folder
 from matching.errors import InputError
+from matching.interchange.hloc import retrieval_list
+from matching.objects.description import MatchedObject
+from matching.output.folders import write_whole
 from matching.output.words import UNKNOWN, count, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
-
-if TYPE_CHECKING:
-    from matching.collection.kept_index._index import Added
-    from matching.objects.description import MatchedObject
 
 COMMAND = "gdl-match index"
 DESCRIPTION = "Keep an index of pictures on disk, and find those that share objects with a picture."
@@ -38,7 +46,7 @@ changed."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, argv is None)
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED)
 
 
 def make_parser() -> options.LineParser:
@@ -50,7 +58,6 @@ def make_parser() -> options.LineParser:
         "pictures", type=options.parse_path, nargs="+", metavar="DIR", help="pictures, or folders of them"
     )
     options.add_flag(add, "recursive", "include subfolders")
-    options.add_flag(add, "check", "read the whole index, and repair damaged parts")
     text = "Find the pictures of an index that share an object with a picture."
     query = commands.add_parser("query", help="find pictures that share objects", description=text)
     text = "pictures, or folders of them"
@@ -75,7 +82,7 @@ def make_parser() -> options.LineParser:
         options.add_path(each, "index", "FOLDER", "folder of the index", required=True)
         running = each.add_argument_group("how it runs")
         add_cluster_options(running, jobs)
-        options.add_setting(running, "wait", WAIT)
+        options.add_setting(running, "wait", WAIT_OPTION)
         options.add_quiet(running)
         options.add_settings(each.add_argument_group("matching, as for gdl-match"))
     return parser
@@ -83,23 +90,19 @@ def make_parser() -> options.LineParser:
 
 def _run(arguments: argparse.Namespace) -> int:
     check_cluster_options(arguments)
+    set_wait(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
-        with waiting(arguments, COMMAND):
-            return {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command](
-                arguments
-            )
+        return {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command](
+            arguments
+        )
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from matching.collection.kept_index._index import add_pictures
-
     # pictures of a folder that is empty now may still have to be dropped from the index
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
-    added = add_pictures(
-        arguments.index, paths, inside=inside, check=arguments.check, **cluster_options(arguments)
-    )
+    added = add_pictures(arguments.index, paths, inside=inside, **cluster_options(arguments))
     _tell_errors(added.errors)
     print(_describe_added(added))
     if added.failed and not added.counts.indexed:
@@ -115,17 +118,13 @@ def _tell_errors(errors: Sequence[str]) -> None:
 def _describe_added(added: Added) -> str:
     counts = added.counts
     size = f", {counts.bytes / counts.indexed / 1000:.1f} kB a picture" if counts.indexed else ""
-    mended = f", {added.mended} from damaged parts added again" if added.mended else ""
     return (
-        f"{count(added.indexed, 'picture')} added ({added.failed} failed), {added.removed} dropped{mended};"
+        f"{count(added.indexed, 'picture')} added ({added.failed} failed), {added.removed} dropped;"
         f" the index has {count(counts.indexed, 'picture')} and takes {counts.bytes / 1e6:.1f} MB{size}"
     )
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    from matching.collection.reports.query_results import summarise_object
-    from matching.collection.watching import watch_folder
-
     tell = make_teller(arguments)
     running = {**cluster_options(arguments), "jobs": arguments.jobs or 1}
     where = arguments.index, arguments.folder
@@ -154,9 +153,6 @@ def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
 
 
 def _query(arguments: argparse.Namespace) -> int:
-    from matching.collection.kept_index._index import find_candidates
-    from matching.collection.reports.query_results import collect_results, verify_candidates
-
     running = {**cluster_options(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
@@ -178,9 +174,6 @@ def _query(arguments: argparse.Namespace) -> int:
 
 
 def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> int:
-    from matching.interchange.hloc import retrieval_list
-    from matching.output.folders import write_whole
-
     write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
     found = make_printable(str(arguments.hloc_pairs))
     make_teller(arguments)(f"{count(len(pairs), 'pair')} written to {found}")
@@ -188,11 +181,6 @@ def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]
 
 
 def _groups(arguments: argparse.Namespace) -> int:
-    from matching.cli.commands.collection import show_groups
-    from matching.collection.kept_index._index import find_candidates
-    from matching.collection.kept_index._store import open_index
-    from matching.collection.reports.query_results import verify_for_groups
-
     running = cluster_options(arguments)
     with open_index(arguments.index, running["config"]) as index:
         pictures = [path for path in index.found() if exists(path)]
@@ -217,8 +205,6 @@ def _show(results: Sequence[dict[str, Any]]) -> None:
 
 
 def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list[str]:
-    from matching.collection.plan import list_pictures
-
     paths: list[str] = []
     for path in arguments.pictures:
         if not exists(path):

@@ -1,25 +1,24 @@
 """`gdl-match label`: label once, find everywhere."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import warnings
+import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, run_options
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_status
 from matching.errors import InputError
+from matching.labels.references import read_references
+from matching.labels.review import Review
+from matching.labels.run import Labels, label_pictures
 from matching.output.words import align_columns, count
+from matching.pictures.names import is_video
 from matching.settings import EVERY, LABEL_FORMATS
-
-if TYPE_CHECKING:
-    from matching.labels.run import Labels
 
 COMMAND = "gdl-match label"
 DESCRIPTION = """\
@@ -33,7 +32,7 @@ it was stopped."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, argv is None)
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED)
 
 
 def make_parser() -> options.LineParser:
@@ -64,10 +63,6 @@ def make_parser() -> options.LineParser:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from matching.labels.references import read_references
-    from matching.labels.run import label_pictures
-    from matching.pictures.names import is_video
-
     if arguments.every is not None and not is_video(arguments.folder):
         raise InputError("--every requires a video")
     with warnings.catch_warnings():
@@ -88,10 +83,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _review(labels: Labels, form: str) -> int:
     """Let the user accept or drop proposals on a page until Ctrl-C; then write the labels again."""
-    import webbrowser
-
-    from matching.labels.review import Review
-
     with Review(labels, form) as review:
         print(f"{review.address}  (Ctrl-C writes the labels and ends it)", flush=True)
         webbrowser.open(review.address)

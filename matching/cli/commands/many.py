@@ -1,13 +1,12 @@
 """`gdl-match BOX SCENE SCENE ...`: finds one thing in many pictures."""
 
-from __future__ import annotations
-
 import argparse
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from matching.cli.arguments import make_config, refuse
@@ -20,18 +19,21 @@ from matching.cli.console import (
     read_pictures,
 )
 from matching.cli.destination import check_output, name_pair_folder, output_options
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, end_on_interrupt
 from matching.errors import InputError
-from matching.output.folders import MANIFEST, check_folder, choose_folder, is_own_page
+from matching.objects.copies import count_copies
+from matching.objects.description import MatchedObject
+from matching.output.exchange import check_formats
+from matching.output.files import write_results
+from matching.output.folders import MANIFEST, check_folder, choose_folder, is_own_page, write_whole
+from matching.output.html.overview import Shot, make_shot, overview_page
+from matching.output.json_text import json_text
 from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_place
+from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
-
-if TYPE_CHECKING:
-    from matching.objects.description import MatchedObject
-    from matching.output.html.overview import Shot
-    from matching.pictures.images import Picture
-    from matching.pipelines.pair import FindClusters
-    from matching.result import MatchResult
+from matching.pipelines.pair import FindClusters, label_by
+from matching.pipelines.searching import ImageSource, search
+from matching.result import MatchResult
 
 HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
 COLUMNS = dict(zip(HEADER, (6, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # columns and their widths
@@ -48,9 +50,9 @@ class Outcome:
     shot: Shot | None = None  # its entry in the overview
 
 
-def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
+def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> int:
     """Match the first picture with each other one that can be used, and print a line when each is done."""
-    with guard():
+    with end_on_interrupt("gdl-match"):
         refuse(arguments, ("mask1",), "is only for two pictures, not for many")
         refuse(arguments, ("explain",), "is only for one or two pictures, not for many")
         thing, *others = arguments.images
@@ -60,7 +62,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
         overview = base / f"{thing.stem}-overview.html" if arguments.html or arguments.open else None
         if overview is not None and overview.exists() and not is_own_page(overview):
             raise InputError(f"{overview}: was not written by gdl-match; choose another --out, or remove it")
-        search = _Search(arguments, rivals, thing, base, guard)
+        source = _read_thing(arguments)
     explained: set[str] = set()
     names = dict(zip(paths, map(_format_name, make_relative(paths)), strict=True))
     outcomes, width = [], max(len("picture"), *map(len, names.values()))
@@ -70,7 +72,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     if not arguments.json:
         print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
-        outcome = search.match(path)
+        outcome = _match(arguments, source, path, base, rivals.get(arguments.method))
         outcomes.append(outcome)
         if outcome.error is not None:
             print(f"gdl-match: error: {outcome.error}", file=sys.stderr)
@@ -96,9 +98,6 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
 
 
 def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names: Mapping[Path, str]) -> None:
-    from matching.output.folders import write_whole
-    from matching.output.html.overview import overview_page
-
     shots = [replace(o.shot, name=names[o.path]) for o in outcomes if o.shot is not None]
     failed = [(names[o.path], o.error) for o in outcomes if o.error is not None]
     page = overview_page(_format_name(thing.name), shots, failed)
@@ -114,63 +113,40 @@ def _share(found: MatchedObject) -> float:
     return (found.motion.share or 0.0) if found.motion else 0.0
 
 
-class _Search:
-    """One thing that is described once and matched with many pictures."""
+def _read_thing(arguments: argparse.Namespace) -> ImageSource:
+    """Read the first picture, which is matched with all others."""
+    (picture,) = read_pictures(arguments.images[:1], [arguments.mask0])
+    make_teller(arguments)(f"{arguments.images[0]}: {picture.width} x {picture.height}")
+    return ImageSource(picture, make_config(arguments))
 
-    def __init__(
-        self,
-        arguments: argparse.Namespace,
-        rivals: Mapping[str, FindClusters],
-        thing: Path,
-        base: Path,
-        guard: Guard,
-    ) -> None:
-        self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
-        self.tell = make_teller(arguments)
-        (self.picture,) = read_pictures([thing], [arguments.mask0])
-        self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
-        from matching.pipelines.pair import label_by
-        from matching.pipelines.searching import Search
 
-        config, rival = make_config(arguments), rivals.get(arguments.method)
-        with report_compiling(self.tell):
-            self.search = Search(self.picture, config, None if rival is None else label_by(rival))
-
-    def match(self, path: Path) -> Outcome:
-        """Match one picture and write the results."""
-        from matching.output.files import write_results
-
-        try:
-            with self.guard():
-                inputs = make_absolute(self.thing), make_absolute(path)
-                folder = choose_folder(self.base / name_pair_folder(self.thing, path), inputs)
-                check_output(folder, self.arguments, (self.thing, path))
-                (picture,) = read_pictures([path])
-                with print_short_warnings(), report_compiling(self.tell):
-                    result = self.search.match(picture)
-            options = output_options(self.arguments)
-            if options["exports"]:
-                from matching.output.exchange import check_formats
-
-                check_formats(options["exports"], (self.picture, picture))
-            write_results(folder, (self.picture, picture), result, inputs=inputs, **options)
-        except InputError as error:
-            return Outcome(path, error=str(error))
-        return Outcome(path, folder, result, shot=self._shot(path, folder, picture, result))
-
-    def _shot(self, path: Path, folder: Path, picture: Picture, result: MatchResult) -> Shot | None:
-        if not (self.arguments.html or self.arguments.open):
-            return None
-        from matching.output.html.overview import make_shot
-
-        report = quote((folder.relative_to(self.base) / "matches.html").as_posix())
-        return make_shot(path.name, report, picture, result)
+def _match(
+    arguments: argparse.Namespace, thing: ImageSource, path: Path, base: Path, rival: FindClusters | None
+) -> Outcome:
+    """Match one picture and write the results."""
+    given, options = arguments.images[0], output_options(arguments)
+    try:
+        with end_on_interrupt("gdl-match"):
+            inputs = make_absolute(given), make_absolute(path)
+            folder = choose_folder(base / name_pair_folder(given, path), inputs)
+            check_output(folder, arguments, (given, path))
+            (picture,) = read_pictures([path])
+            with print_short_warnings(), report_compiling(make_teller(arguments)):
+                stages = None if rival is None else label_by(rival)
+                result = search(thing, ImageSource(picture, thing.config), stages)
+        if options["exports"]:
+            check_formats(options["exports"], (thing.picture, picture))
+        write_results(folder, (thing.picture, picture), result, inputs=inputs, **options)
+    except InputError as error:
+        return Outcome(path, error=str(error))
+    if not options["html"]:
+        return Outcome(path, folder, result)
+    report = quote((folder.relative_to(base) / "matches.html").as_posix())
+    return Outcome(path, folder, result, shot=make_shot(path.name, report, picture, result))
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
     """List the given pictures and those in given folders, each once, except the thing itself."""
-    from matching.collection.plan import find_pictures
-
     paths: dict[str, Path] = {}
     for path in given:
         if is_folder(path):
@@ -187,8 +163,6 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
 
 def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
     """The line about one picture: how often it shows the thing, and the columns of its best object."""
-    from matching.objects.copies import count_copies
-
     if outcome.result is None:
         return f"{name:<{width}}  can't be used"
     if not outcome.result.objects:
@@ -222,10 +196,6 @@ def _format_name(path: Path | str) -> str:
 
 def _format_json(outcomes: list[Outcome]) -> str:
     """All results as one document: for each picture its matches.json, or the reason why there is none."""
-    import json
-
-    from matching.output.json_text import json_text
-
     entries: list[dict[str, Any]] = []
     for o in outcomes:
         entries.append({"picture": str(o.path)})

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +19,7 @@ from matching.cli.console import (
     read_pictures,
 )
 from matching.cli.destination import check_output, name_pair_folder, output_options
-from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
+from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.errors import InputError
 from matching.output import words
 from matching.pictures.names import is_folder, is_video, make_absolute
@@ -34,25 +31,22 @@ if TYPE_CHECKING:
     from matching.result import MatchResult
 
 
-def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_process: bool = False) -> int:
+def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters]) -> int:
     """Match the pictures that the arguments name, and write the results."""
-    guard: Guard = partial(end_on_interrupt, "gdl-match") if owns_process else nullcontext
-    with guard():  # argparse does not end cleanly if it is interrupted
+    with end_on_interrupt("gdl-match"):  # argparse does not end cleanly if it is interrupted
         arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
     _check_videos(arguments)
     if len(arguments.images) == 2 and is_video(arguments.images[1]):
         from matching.cli.commands.video import match_video
 
         check_settings(arguments)
-        return match_video(arguments, rivals, guard)
+        return match_video(arguments, rivals)
     _check_usage(arguments, rivals)
     if len(arguments.images) > 2 or (len(arguments.images) == 2 and is_folder(arguments.images[1])):
         from matching.cli.commands.many import match_many
 
-        return match_many(arguments, rivals, guard)
-    if owns_process:
-        gc.disable()  # the process ends before collecting garbage would pay
-    with guard():
+        return match_many(arguments, rivals)
+    with end_on_interrupt("gdl-match"):
         inputs, result = _match(arguments, rivals)
     return _write(arguments, inputs, result)
 

@@ -1,24 +1,23 @@
 """`gdl-match THING VIDEO`: where and when a thing is seen in a video."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from tqdm import tqdm
 
 from matching.cli.arguments import make_config, refuse
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, print_manifest, print_short_warnings
 from matching.cli.destination import check_not_over, choose_destination, name_pair_folder
-from matching.cli.exits import FOUND, NONE_FOUND, Guard
+from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import make_absolute
 from matching.settings import EVERY
-
-if TYPE_CHECKING:
-    from matching.video.search import Appearance, Progress, VideoResult
+from matching.video.files import FILES, write_video_results
+from matching.video.search import Appearance, Progress, VideoResult, find_in_video
+from matching.video.sheet import format_time
 
 HEADER = (
     *("from", "to", "frames", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),
@@ -27,15 +26,12 @@ HEADER = (
 NOT_SEEN = "not seen"
 
 
-def match_video(arguments: argparse.Namespace, rivals: Collection[str], guard: Guard) -> int:
+def match_video(arguments: argparse.Namespace, rivals: Collection[str]) -> int:
     """Look for the first picture in the video that the second argument names, and write the results."""
     thing, video = arguments.images
     _check_usage(arguments, rivals)
     tell = make_teller(arguments)
-    with guard():
-        from matching.video.files import FILES
-        from matching.video.search import find_in_video
-
+    with end_on_interrupt("gdl-match"):
         names = make_absolute(thing), make_absolute(video)
         wanted = arguments.out, name_pair_folder(thing, video), names
         check_not_over(choose_destination(*wanted), (thing, video, arguments.mask0), FILES)
@@ -43,8 +39,6 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str], guard: G
         config = make_config(arguments)
         with print_short_warnings(), report_compiling(tell), _show_progress(arguments) as progress:
             result = find_in_video(thing, video, config, every=every, mask=arguments.mask0, progress=progress)
-    from matching.video.files import write_video_results
-
     folder = choose_destination(*wanted)  # again: another run may have taken the first one
     write_video_results(folder, result, names, sheet=not arguments.no_figure)
     if arguments.json:
@@ -61,8 +55,6 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str], guard: G
 
 def format_appearances(result: VideoResult) -> str:
     """Format the stretches of a video that show the thing as a table, and how much of it was searched."""
-    from matching.video.sheet import format_time
-
     looked = (
         f"{result.n_looked_at} of {count(result.n_frames, 'frame')} searched, one every {result.every:g} s"
     )
@@ -75,8 +67,6 @@ def format_appearances(result: VideoResult) -> str:
 
 
 def _format_appearance(found: Appearance) -> tuple[str, ...]:
-    from matching.video.sheet import format_time
-
     best = max(found.best.objects, key=lambda item: item.score)
     times = format_time(found.begin), format_time(found.end)
     best_of = str(best.n_matches), f"{best.score:.2f}", best.confidence or UNKNOWN
@@ -86,8 +76,6 @@ def _format_appearance(found: Appearance) -> tuple[str, ...]:
 @contextmanager
 def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
     """A progress bar on standard error, whose length is that of the video according to its header."""
-    from tqdm import tqdm
-
     form = "{desc}: {n:.0f} of {total:.0f} s |{bar}| {elapsed}{postfix}"
     with tqdm(disable=True if arguments.quiet else None, file=sys.stderr, bar_format=form) as bar:
 

@@ -3,10 +3,6 @@
 import csv
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import cv2
@@ -198,27 +194,6 @@ def test_a_run_that_was_stopped_goes_on(label, tmp_path, monkeypatch):
     Image.fromarray(np.asarray(Image.open(BOTH))[::-1]).save("photos/cat.png")  # another picture by now
     assert label("astronaut.png", "--out", "labels")[0] == 0
     assert looked == ["both.png", "cat.png", "cat.png"]
-
-
-def test_a_run_that_was_killed_goes_on(label, tmp_path, monkeypatch):
-    for k in range(30):
-        (tmp_path / "photos" / f"cat{k}.png").write_bytes((tmp_path / "photos" / "cat.png").read_bytes())
-    script = "from matching.cli.main import main; main()"
-    words = ["label", "astronaut.png", "--out", "labels", "--in", "photos", "--cache", "cache", "--jobs", "1"]
-    words += ["--quiet", "--max-matches", "800"]  # as the fixture has it
-    record = tmp_path / "labels" / "labels.jsonl"
-    with subprocess.Popen([sys.executable, "-c", script, *words], stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and (not record.exists() or record.read_bytes().count(b"\n") < 3):
-            time.sleep(0.02)
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
-    known = record.read_bytes().count(b"\n") - 1
-    looked, look = [], run._label_file
-    monkeypatch.setattr(run, "_label_file", lambda *told: looked.append(told[1]) or look(*told))
-    assert label("astronaut.png", "--out", "labels")[0] == 0
-    assert len(looked) == 32 - known
-    told = json.loads((tmp_path / "labels" / "annotations.json").read_text())
-    assert (len(told["images"]), len(told["annotations"])) == (32, 1)
 
 
 def test_a_video_is_labelled_frame_by_frame(label, tmp_path):

@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eval.matching import command
 from matching import __version__, group_matches
 from matching.cli import main as cli
 from matching.cli.commands.group import reword_hint
 from matching.cli.subcommands import SUBCOMMANDS
 from matching.grouping import GIVEN
 from matching.grouping.rejections import REASONS
-from matching.interchange.files import KINDS
 from matching.output.exchange import SCHEMA
 from matching.pictures.decoding import TURNS
 from matching.pipelines import given
@@ -390,32 +388,6 @@ def test_settings_reach_the_grouping(gdl_match, monkeypatch):
     how, objects = seen[0]
     assert (how.n_neighbors, how.n_clusters, how.method) == (12, 7, "gdl-u")
     assert objects.max_log_nfa == pytest.approx(-8)
-
-
-def test_the_command_line_of_the_scripts_knows_it_too(gdl_match, capsys):
-    assert command.main(["group", "m.csv", "--quiet", "--no-figure"]) == 0
-    assert capsys.readouterr().out.startswith("object ")
-
-
-def test_help_lists_the_subcommands(gdl_match):
-    _, output, _ = gdl_match("--help")
-    for name in ("group", "collection", "index", "serve"):
-        assert f"gdl-match {name} " in output
-        assert name in SUBCOMMANDS
-
-
-@pytest.mark.parametrize("name", SUBCOMMANDS)
-def test_a_subcommand_has_its_own_help(gdl_match, name):
-    if name in ("index", "serve"):
-        pytest.importorskip(SUBCOMMANDS[name][0])
-    status, output, _ = gdl_match(name, "--help")
-    assert status == 0
-    assert output.startswith("usage: gdl-match")
-    assert "IMAGE0" not in output
-
-
-def test_the_help_of_group_names_all_suffixes(gdl_match):
-    assert {word.strip(",") for word in gdl_match("group", "--help")[1].split()} >= set(KINDS)
 
 
 def test_a_picture_named_as_a_subcommand(gdl_match):

