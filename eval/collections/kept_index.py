@@ -26,7 +26,7 @@ from eval.common.tables import format_markdown
 from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.collection import FeatureCache
-from matching.collection.backends import start_working
+from matching.collection.backends import start_workers
 from matching.collection.kept_index._index import add_pictures
 from matching.collection.kept_index._store import open_index
 from matching.collection.retrieval import _inverted
@@ -193,10 +193,10 @@ class Gallery:
         shards = [replace(shard, n=size) for shard in shards]
         shards += [Shard(str(path), size) for path in sorted(self.folder.glob("drawn-*.seg"))]
         sources = {-1 - k: Source(p, compute_digest(p)) for k, p in enumerate(self.wanted)}
-        with start_working(MatchConfig(), self.cache, jobs=1) as working:
+        with start_workers(MatchConfig(), self.cache, jobs=1) as workers:
             for _ in range(2):  # in the first round, queries are described and files are read
                 before, clock = time.process_time(), time.time()
-                found, _ = rank_pictures([*sources], shards, sources, 2 * COPIES, working)
+                found = rank_pictures([*sources], shards, sources, 2 * COPIES, workers)
                 spent = (time.process_time() - before) / len(sources)
                 waited = (time.time() - clock) / len(sources)
         recall = {}

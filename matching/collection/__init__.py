@@ -1,5 +1,7 @@
 """Matching of many pictures: a cache of features, a database of results, and many processes."""
 
-import lazy_loader
+from matching.collection.cache import FeatureCache
+from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
+from matching.collection.run import Summary, match_collection
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = ["FeatureCache", "Plan", "Summary", "match_collection", "plan_folder", "plan_gallery", "plan_list"]

@@ -1,17 +1,16 @@
 """Described pictures on disk, so that each picture is described once.
 
 The key of an entry is made from the file's content, the settings, the program versions and the kind of
-processor. An entry is written under another name and then renamed. It holds a checksum over its key and
-content, so a damaged or foreign entry counts as missing. Each process adds up the sizes of all entries when
-it adds its first one, and again each time it has added a fiftieth of the limit; if the sum exceeds the limit,
-the least recently used entries are removed.
+processor. An entry is written under another name and then renamed; one that can't be read counts as missing.
+Each process adds up the sizes of all files when it adds its first entry, and again each time it has added a
+fiftieth of the limit; if the sum exceeds the limit, the least recently used files are removed.
 """
 
 import hashlib
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -24,14 +23,12 @@ from matching._common.types import Array
 from matching.config import MatchConfig
 from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import Features
-from matching.output.commit import remove_abandoned
 from matching.output.provenance import as_text, machine, programs
 from matching.pipelines.description import DescribedPicture
 
 SUFFIX = ".npz"
 FULL = 0.9  # share of the limit to which the entries are then reduced
 UNCOUNTED = 0.02  # share of the limit that a process adds between two counts
-ABANDONED = 3600  # seconds after which an unfinished file counts as abandoned
 _left: "dict[FeatureCache, float]" = {}  # bytes that this process may still add before it counts again
 DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -72,7 +69,7 @@ class FeatureCache:
         """Read an entry."""
         path = self._path(key)
         try:
-            entry = _read(path, key)
+            entry = _read(path)
         except OSError:  # missing, or unreadable for now: too many open files, a network disk
             return None
         except DAMAGED:
@@ -86,28 +83,21 @@ class FeatureCache:
     def put(self, key: str, entry: DescribedPicture) -> None:
         """Keep an entry. If the disk is full or can't be written, the entry is not kept, without an error."""
         path = self._path(key)
-        part = self._unfinished / f"{uuid4().hex}.part"
+        part = path.with_name(f"{uuid4().hex}{SUFFIX}")  # counts as an entry if a crash leaves it
         with suppress(OSError):  # the picture is described again when needed
             path.parent.mkdir(exist_ok=True)
-            self._unfinished.mkdir(exist_ok=True)
             try:
                 with part.open("xb") as file:  # other users could not read tempfile's files
-                    arrays = _arrays(entry)
-                    columns: dict[str, Any] = {**arrays, "checksum": _checksum(key, arrays)}
-                    np.savez(file, **columns)
+                    arrays: dict[str, Any] = _arrays(entry)
+                    np.savez(file, **arrays)
                 if (size := part.stat().st_size) > self.limit:
                     return
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
-                remove_abandoned(self._unfinished.glob("*.part"), ABANDONED)
             _left[self] = _left.get(self, 0) - size
             if _left[self] < 0:
                 self._make_room()
-
-    @property
-    def _unfinished(self) -> Path:
-        return self.folder / "unfinished"
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}{SUFFIX}"
@@ -145,21 +135,10 @@ def _arrays(entry: DescribedPicture) -> dict[str, Array]:
     }
 
 
-def _checksum(key: str, arrays: Mapping[str, Array]) -> Array:
-    """(32,) uint8: SHA-256 of a key and of all arrays, with their names, types and shapes."""
-    digest = hashlib.sha256(key.encode())
-    for name, array in sorted(arrays.items()):
-        digest.update(repr((name, array.dtype.str, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return np.frombuffer(digest.digest(), np.uint8)
-
-
-def _read(path: Path, key: str) -> DescribedPicture:
+def _read(path: Path) -> DescribedPicture:
     # opened here, because np.load leaves a damaged file open
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         arrays = {name: data[name] for name in data.files}
-    if not np.array_equal(arrays.pop("checksum"), _checksum(key, arrays)):
-        raise ValueError("the checksum does not match")
     columns = {f.name: arrays[f.name] for f in fields(Features)}
     columns["descriptors"] = columns["descriptors"].astype(np.float32)
     return DescribedPicture(

@@ -6,17 +6,13 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations
 from pathlib import Path
 
-from PIL import Image
-
 from matching.errors import InputError
-from matching.pictures.formats import readable_formats
-from matching.pictures.names import exists, is_file, is_folder, make_absolute
+from matching.pictures.folders import find_pictures
+from matching.pictures.names import exists, is_file, make_absolute
 
-READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # suffixes of files that Pillow does not read
 BLANKS = " \t\r"  # between the names of a list
 BAD_NAME = "\\udc"  # marks bytes that are not UTF-8 in the paths of a plan
 
@@ -140,31 +136,6 @@ def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = Fal
 def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[str]:
     """List the pictures that `find_pictures` finds, by names that a database can hold."""
     return [_absolute(path) for path in find_pictures(folder, recursive, may_be_empty=may_be_empty)]
-
-
-def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[Path]:
-    """Find the files in a folder that have the suffix of a picture; hidden files are ignored."""
-    folder = Path(folder)
-    if is_file(folder):
-        return [folder]
-    try:
-        found = sorted(folder.rglob("*") if recursive else folder.iterdir())
-    except OSError as error:
-        raise InputError(f"{folder}: the folder can't be read ({error.strerror})") from None
-    inside = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]
-    paths = [path for path in inside if path.suffix.lower() in find_picture_suffixes()]
-    paths = [path for path in paths if not is_folder(path)]
-    if not paths and not may_be_empty:
-        raise InputError(f"{folder}: the folder has no pictures")
-    return paths
-
-
-@cache
-def find_picture_suffixes() -> frozenset[str]:
-    """The suffixes of readable pictures, and in any case those of HEIC, so that such files give errors."""
-    kinds = {*readable_formats(), "MPO"}  # Pillow opens MPO as JPEG
-    known = Image.registered_extensions().items()
-    return READ_OTHERWISE.union(suffix for suffix, kind in known if kind in kinds)
 
 
 def _names(line: str) -> list[str]:

@@ -1,15 +1,12 @@
 """Results for one picture and for one pair, which a worker sends, and the database keeps."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from matching._common.types import Array
-from matching.errors import InputError
 from matching.matches import Matches
 from matching.objects.description import MatchedObject
-from matching.output.provenance import Origin, differences, programs
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +19,6 @@ class ImageRecord:
     height: int | None = None
     n_features: int | None = None
     error: str | None = None  # why it failed
-    origin: Origin | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +26,6 @@ class PairRecord:
     """A pair, matched or failed."""
 
     id: int  # in the database
-    contents: tuple[str | None, str | None]  # SHA-256 of the two files
     n_candidates: int = 0
     objects: tuple[MatchedObject, ...] = ()
     # (n,) int64, rows of the kept candidates, ascending
@@ -41,7 +36,6 @@ class PairRecord:
     score: Array = field(default_factory=lambda: np.empty(0))  # (n,)
     timings: dict[str, float] = field(default_factory=dict)  # seconds by stage
     error: str | None = None  # why it failed
-    origin: Origin | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +48,10 @@ class IndexedRecord:
     modified: int | None = None
     entries: Array | None = None  # (n,) ENTRY, the descriptors as an index stores them; None if it failed
     error: str | None = None  # why it failed
-    origin: Origin | None = None
 
 
-def make_pair_record(
-    number: int, contents: tuple[str | None, str | None], result: Matches, origin: Origin | None = None
-) -> PairRecord:
+def make_pair_record(number: int, result: Matches) -> PairRecord:
     """Keep the objects of a result, and the matches in them."""
     kept = np.flatnonzero(result.cluster >= 0)
     matches = kept, result.cluster[kept], result.xy0[kept], result.xy1[kept], result.score[kept]
-    counts = len(result.cluster), result.objects
-    return PairRecord(number, contents, *counts, *matches, result.timings, origin=origin)
-
-
-def check_origin(record: Any) -> None:
-    """Check that a record comes from a process with the same versions: others may give other results."""
-    made_with = {} if record.origin is None else record.origin.programs
-    if made_with != programs():
-        difference = differences(made_with, programs())
-        raise InputError(
-            f"a worker runs other versions than this process: {difference}; its results were discarded."
-            " Install the same versions everywhere and run the same command again"
-        )
+    return PairRecord(number, len(result.cluster), result.objects, *matches, result.timings)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matching.collection.backends import Lost, Progress, Working, start_working
+from matching.collection.backends import Lost, Progress, Workers, start_workers
 from matching.collection.cache import FeatureCache
+from matching.collection.database.settings import describe_other_programs
 from matching.collection.database.store import Store, open_store
-from matching.collection.going_on import compare_programs
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.retrieval._codes import check_indexed
@@ -36,11 +36,9 @@ class Summary:
         Pictures and pairs that this run worked on.
     internal_errors : int
         Pictures and pairs that failed because of an error in the program.
-    machines : tuple of str
-        Processors and builds of OpenCV from which results come; different ones find different features.
     other_programs : str
-        If the database was begun with other versions of libraries, the difference and how the results
-        compare; otherwise empty.
+        If the database was begun with other versions of libraries or on another kind of processor, whose
+        results may differ, the difference; otherwise empty.
     """
 
     images: int
@@ -52,7 +50,6 @@ class Summary:
     described: int
     matched: int
     internal_errors: int
-    machines: tuple[str, ...] = ()
     other_programs: str = ""
 
 
@@ -103,22 +100,20 @@ def match_collection(
     check_config(config)
     if shortlist is not None:
         check_indexed(config.features)
-    backend = start_working(config, cache, jobs, scheduler, progress)
-    with open_store(db, config, restart) as store, backend as working:
+    backend = start_workers(config, cache, jobs, scheduler, progress)
+    with open_store(db, config, restart) as store, backend as workers:
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
-        store.forget_changed(_contents(store, working.progress))
+        store.forget_changed(_contents(store, workers.progress))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
-        changed = compare_programs(store, working.settings, Path(db))
-        n_described = _describe(store, working)
+        n_described = _describe(store, workers)
         if shortlist is not None:
-            _add_shortlist(store, plan, numbers, shortlist, working)
-            changed = changed or compare_programs(store, working.settings, Path(db))
+            _add_shortlist(store, plan, numbers, shortlist, workers)
         store.fail_pairs_of_failed_images()
-        n_matched = _match(store, working)
-        return _summary(store, n_described, n_matched, changed)
+        n_matched = _match(store, workers)
+        return _summary(store, n_described, n_matched)
 
 
 def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
@@ -130,7 +125,7 @@ def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
         return {number: content for (number, _), content in zip(rows, shown, strict=True)}
 
 
-def _describe(store: Store, working: Working) -> int:
+def _describe(store: Store, workers: Workers) -> int:
     rows = store.rows("SELECT id, path FROM images WHERE status = 'pending' ORDER BY id")
     path_of = dict(rows)
 
@@ -138,24 +133,21 @@ def _describe(store: Store, working: Working) -> int:
         path = path_of[task.id]
         return ImageRecord(task.id, compute_digest(path), error=f"{path}: {task.error}")
 
-    tasks = ((number, path, working.settings) for number, path in rows)
-    for record in working.records(describe_file, tasks, lost, len(rows), "pictures"):
+    tasks = ((number, path, workers.settings) for number, path in rows)
+    for record in workers.records(describe_file, tasks, lost, len(rows), "pictures"):
         store.record_image(record)
     return len(rows)
 
 
-def _match(store: Store, working: Working) -> int:
+def _match(store: Store, workers: Workers) -> int:
     sources = _sources(store)  # all pairs share the sources: there may be millions of pairs
-    # if another run has just found that a picture has changed, that run matches its pairs
-    rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
 
     def lost(task: Lost) -> PairRecord:
-        (pair,) = store.rows("SELECT image0, image1 FROM pairs WHERE id = ?", (task.id,))
-        return PairRecord(task.id, (sources[pair[0]].content, sources[pair[1]].content), error=task.error)
+        return PairRecord(task.id, error=task.error)
 
-    tasks = ((number, sources[i], sources[j], working.settings) for number, i, j in rows)
+    tasks = ((number, sources[i], sources[j], workers.settings) for number, i, j in store.pending_pairs())
     n = 0
-    for record in working.records(match_files, tasks, lost, store.n_pending_pairs(), "pairs"):
+    for record in workers.records(match_files, tasks, lost, store.n_pending_pairs(), "pairs"):
         store.record_pair(record)
         n += 1
     return n
@@ -166,19 +158,19 @@ def _sources(store: Store) -> dict[int, Source]:
     return {number: Source(path, content) for number, path, content in rows}
 
 
-def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, working: Working) -> None:
+def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, workers: Workers) -> None:
     sources = _sources(store)
     sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
     asked, searched = ([sources[k].content for k in side] for side in (queries, gallery))
     known_as = fingerprint(n, asked, searched, as_text(STAGES))
     if not store.has_shortlist(known_as):
-        found, lost = choose_pairs(queries, gallery, sources, n, working)
+        found = choose_pairs(queries, gallery, sources, n, workers)
         pairs = dict.fromkeys((min(p), max(p)) for p in found) if plan.is_mutual else found
-        store.add_pairs(pairs, None if lost else known_as)
+        store.add_pairs(pairs, known_as)
 
 
-def _summary(store: Store, described: int, matched: int, other_programs: str) -> Summary:
+def _summary(store: Store, described: int, matched: int) -> Summary:
     counts = store.rows(
         "SELECT count(*), total(status = 'failed') FROM images UNION ALL"
         " SELECT count(*), total(status = 'failed') FROM pairs UNION ALL"
@@ -188,6 +180,6 @@ def _summary(store: Store, described: int, matched: int, other_programs: str) ->
         store.value(f"SELECT count(*) FROM {table} WHERE substr(error, 1, ?) = ?", (len(INTERNAL), INTERNAL))
         for table in ("images", "pairs")
     )
-    numbers: list[int] = [int(n) for row in counts for n in row]
-    values: Any = *numbers, described, matched, internal, store.machines(), other_programs
+    numbers = (int(n) for row in counts for n in row)
+    values: Any = *numbers, described, matched, internal, describe_other_programs(store.settings())
     return Summary(*values)

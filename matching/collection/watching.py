@@ -8,12 +8,13 @@ from typing import Any
 from matching._common.optional import import_optional
 from matching.collection.cache import FeatureCache
 from matching.collection.kept_index._index import Added, add_pictures
-from matching.collection.plan import find_picture_suffixes, list_pictures
+from matching.collection.plan import list_pictures
 from matching.collection.records import PairRecord
 from matching.collection.work import Settings, Source, explain_unreadable, get_described, match_files
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.commit import compute_digest
+from matching.pictures.folders import find_picture_suffixes
 from matching.pictures.names import is_file, is_folder, make_absolute
 
 QUIET = 1600  # milliseconds within which changes are handled together

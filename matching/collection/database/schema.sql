@@ -2,9 +2,8 @@
 -- pictures as displayed (EXIF orientation applied), x to the right, y down, (0, 0) the centre of the top-left pixel.
 
 -- What the results were made with: one row each for schema, version (of gdl-match), config (JSON of MatchConfig),
--- results (JSON, numbers of the stages) and programs (JSON, name: version); programs:... for other versions with which
--- the run was continued, machine:... for each kind of processor and build of OpenCV, and shortlist:... for each
--- shortlist.
+-- results (JSON, numbers of the stages) and programs (JSON, name: version; and the processor); and shortlist:... for
+-- each shortlist that is complete.
 CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -75,15 +74,6 @@ CREATE TABLE timings (
     stage TEXT NOT NULL,
     seconds REAL NOT NULL,
     PRIMARY KEY (pair, stage)
-) WITHOUT ROWID;
-
--- A checksum of each row of settings, images and pairs, of each definition of a table, and of all rows of a pair in
--- objects, matches or timings, as they were when they were written (matching/collection/database/checksums.py).
-CREATE TABLE checksums (
-    part TEXT NOT NULL,                    -- the table, or schema
-    key NOT NULL,                          -- name or id of the row, number of the pair
-    checksum BLOB NOT NULL,
-    PRIMARY KEY (part, key)
 ) WITHOUT ROWID;
 
 -- Pairs with their paths, for a look with the sqlite3 shell.

@@ -1,18 +1,18 @@
-"""The settings that a database was made with: writing, comparing with the current ones, and reading."""
+"""The settings that a database was made with: writing them, and comparing them with the current ones."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from matching._version import __version__
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.provenance import STAGES, as_text, programs
+from matching.output.provenance import STAGES, as_text, differences, machine, programs
 
 SCHEMA = "3"
-KEY_OF_PROGRAMS = "programs:"  # begins the names of other versions, whose results were compared
+OF_SOURCES = "its sources"  # the version numbers of stages stand in for this program's sources
 REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
 
 
@@ -23,8 +23,14 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
         "version": __version__,
         "config": json.dumps(asdict(config), sort_keys=True),
         "results": as_text(STAGES),
-        "programs": as_text(programs()),
+        "programs": as_text(_list_programs()),
     }
+
+
+def _list_programs() -> dict[str, str]:
+    """The versions and the processor on which results depend."""
+    made_by = {**programs(), "processor": machine()}
+    return {name: version for name, version in made_by.items() if name != OF_SOURCES}
 
 
 def check_schema(made_with: Mapping[str, str], path: Path) -> None:
@@ -36,39 +42,36 @@ def check_schema(made_with: Mapping[str, str], path: Path) -> None:
         )
 
 
-def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, path: Path) -> None:
+def check_settings(made_with: Mapping[str, str], config: MatchConfig, path: Path) -> None:
     """Check that a database was made with the same settings and by stages that give the same results."""
-    if config is None:
-        return
-    if not has_same_results(made_with):
+    if made_with["results"] != as_text(STAGES):
         difference = describe_difference(json.loads(made_with["results"]), STAGES)
         raise InputError(
             f"{path}: the database was made by version {made_with['version']}, whose results differ from"
             f" those of {__version__} (stage {difference}); {REMEDY}"
         )
-    if (made_config := read_config(made_with)) != config:
-        name = describe_difference(*(json.loads(json.dumps(asdict(c))) for c in (made_config, config)))
-        raise InputError(f"{path}: the database was made with other settings ({name}); {REMEDY}")
+    default, wanted = (json.loads(json.dumps(asdict(c))) for c in (MatchConfig(), config))
+    made = _complete(json.loads(made_with["config"]), default)
+    if made != wanted:
+        raise InputError(
+            f"{path}: the database was made with other settings ({describe_difference(made, wanted)});"
+            f" {REMEDY}"
+        )
 
 
-def read_config(made_with: Mapping[str, str]) -> MatchConfig:
-    """Read the settings that a database was made with."""
-    config: MatchConfig = _replace_values(MatchConfig(), json.loads(made_with["config"]))
-    return config
-
-
-def _replace_values(record: Any, values: Mapping[str, Any]) -> Any:
-    """Restore a record from JSON: lists become tuples, dictionaries records; unknown names are skipped."""
-    kept = {
-        name: _replace_values(getattr(record, name), value)
-        if isinstance(value, dict)
-        else tuple(value)
-        if isinstance(value, list)
-        else value
-        for name, value in values.items()
-        if hasattr(record, name)
+def _complete(made: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by their present names: those that came later had their defaults."""
+    return {
+        name: _complete(made.get(name, {}), value) if isinstance(value, dict) else made.get(name, value)
+        for name, value in default.items()
     }
-    return replace(record, **kept)
+
+
+def describe_other_programs(made_with: Mapping[str, str]) -> str:
+    """Describe in which libraries and processor this process differs from the one that made a database."""
+    made_by = {k: version for k, version in json.loads(made_with["programs"]).items() if k != OF_SOURCES}
+    difference = differences({**_list_programs(), **made_by}, _list_programs())
+    return f"the database was made with {difference}: results may differ" if difference else ""
 
 
 def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> str:
@@ -80,14 +83,3 @@ def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], pref
                 return describe_difference(a, b, f"{prefix}{name}.")
             return f"{prefix}{name} is {a}, not {b}"
     return "equal"
-
-
-def has_same_results(made_with: Mapping[str, str]) -> bool:
-    """Test whether the stages that made a database give the same results as this program's stages."""
-    return made_with.get("results") == as_text(STAGES)
-
-
-def list_programs(made_with: Mapping[str, str]) -> list[Mapping[str, str]]:
-    """The program versions that a database was made with, beginning with the first."""
-    names = ["programs", *sorted(name for name in made_with if name.startswith(KEY_OF_PROGRAMS))]
-    return [json.loads(made_with[name]) for name in names]

@@ -7,7 +7,6 @@ even if runs were stopped.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,14 +18,12 @@ from typing import Any
 import numpy as np
 
 from matching._common.types import Floats
-from matching.collection.database import checksums
-from matching.collection.database.connection import Connection, connect, transaction
-from matching.collection.database.settings import KEY_OF_PROGRAMS, check_schema, check_settings, make_settings
+from matching.collection.database.connection import connect, make_tables, transaction
+from matching.collection.database.settings import check_schema, check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.objects.description import MatchedObject
-from matching.output.provenance import Origin, as_text
 from matching.pictures.names import is_file
 
 PAGE = 1000  # pairs read at a time
@@ -34,10 +31,9 @@ JOINED = (
     "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"  # pairs and both pictures
 )
 MATCHABLE = f"{JOINED} WHERE pairs.status = 'pending' AND a.status = 'described' AND b.status = 'described'"
-KEY_OF_SHORTLIST, KEY_OF_MACHINE = "shortlist:", "machine:"
-KEYS = {"settings": ["name"], "images": ["id"], "pairs": ["id"]}  # tables with a checksum for each row
-TABLES = (*checksums.RESULTS, *reversed(KEYS), "checksums")  # no table refers to rows of a later one
-OURS = {*TABLES} - {"checksums"}  # databases of earlier versions lack checksums
+KEY_OF_SHORTLIST = "shortlist:"
+RESULTS = ("matches", "objects", "timings")  # tables with rows of pairs
+TABLES = (*RESULTS, "pairs", "images", "settings")  # no table refers to rows of a later one
 SETTINGS = "SELECT name, value FROM settings"
 
 
@@ -53,10 +49,10 @@ def open_store(path: str | Path, config: MatchConfig | None = None, restart: boo
         yield Store(connection)
 
 
-def _prepare(connection: Connection, path: Path, config: MatchConfig | None, restart: bool) -> None:
+def _prepare(connection: sqlite3.Connection, path: Path, config: MatchConfig | None, restart: bool) -> None:
     with transaction(connection, writes=False):
         tables = _list_tables(connection)
-        if (tables or config is None) and not tables >= OURS:
+        if (tables or config is None) and not tables >= {*TABLES}:
             raise InputError(f"{path}: is not a database of gdl-match collection")
     if config is not None and (restart or not tables):
         with transaction(connection):
@@ -64,32 +60,26 @@ def _prepare(connection: Connection, path: Path, config: MatchConfig | None, res
                 _begin_anew(connection, config)
     with transaction(connection, writes=False):
         check_schema(dict(connection.execute(SETTINGS)), path)
-        if damage := checksums.find_damage(connection, path, KEYS, checksums.RESULTS):
-            raise InputError(
-                f"{path}: the database is damaged: its contents have changed ({damage}); use a"
-                " backup of it, or start a new one with gdl-match collection --restart"
-            )
-        check_settings(dict(connection.execute(SETTINGS)), config, path)
-    if config is not None:
-        checksums.seal_rows(connection, KEYS)
+        if config is not None:
+            check_settings(dict(connection.execute(SETTINGS)), config, path)
 
 
-def _list_tables(connection: Connection) -> set[str]:
+def _list_tables(connection: sqlite3.Connection) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
 
 
-def _begin_anew(connection: Connection, config: MatchConfig) -> None:
+def _begin_anew(connection: sqlite3.Connection, config: MatchConfig) -> None:
     connection.execute("DROP VIEW IF EXISTS results")
     for table in TABLES:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
     schema = files(__package__).joinpath("schema.sql").read_text("utf-8")
-    checksums.make_tables(connection, schema, KEYS, make_settings(config))
+    make_tables(connection, schema, make_settings(config))
 
 
 class Store:
     """An open database: reads and writes its tables."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
@@ -111,9 +101,6 @@ class Store:
     def add_images(self, paths: Iterable[str]) -> list[int]:
         """Add pictures that are not in the database yet, and return the numbers of all."""
         paths = list(paths)
-        known = dict(self._db.execute("SELECT path, id FROM images"))
-        if known.keys() >= set(paths):
-            return [known[path] for path in paths]
         with transaction(self._db):
             known = dict(self._db.execute("SELECT path, id FROM images"))
             new = [path for path in paths if path not in known]
@@ -123,28 +110,15 @@ class Store:
 
     def add_pairs(self, pairs: Iterable[tuple[int, int]], shortlist: str | None = None) -> None:
         """Add pairs that are not in the database yet."""
-        with transaction(self._db, writes=False):  # locks nothing: the table belongs to this connection
-            self._db.execute(
-                "CREATE TEMP TABLE wanted (place INTEGER PRIMARY KEY, image0 INTEGER, image1 INTEGER,"
-                " UNIQUE (image0, image1) ON CONFLICT IGNORE)"
+        with transaction(self._db):
+            self._db.executemany(
+                "INSERT OR IGNORE INTO pairs (id, image0, image1)"
+                " SELECT ifnull(max(id), -1) + 1, ?, ? FROM pairs",
+                pairs,
             )
-            self._db.executemany("INSERT INTO wanted (image0, image1) VALUES (?, ?)", pairs)
-        new = (
-            "FROM wanted WHERE NOT EXISTS"
-            " (SELECT 1 FROM pairs WHERE pairs.image0 = wanted.image0 AND pairs.image1 = wanted.image1)"
-        )
-        if shortlist is not None or self.value(f"SELECT EXISTS (SELECT 1 {new})"):
-            with transaction(self._db):
-                self._db.execute(
-                    "INSERT INTO pairs (id, image0, image1) SELECT (SELECT count(*) FROM pairs) - 1"
-                    f" + row_number() OVER (ORDER BY place), image0, image1 {new} ORDER BY place"
-                )
-                if shortlist is not None:
-                    self._db.execute(
-                        "INSERT OR REPLACE INTO settings SELECT ?, count(*) FROM wanted",
-                        (KEY_OF_SHORTLIST + shortlist,),
-                    )
-        self._db.execute("DROP TABLE wanted")
+            if shortlist is not None:
+                row = KEY_OF_SHORTLIST + shortlist, ""
+                self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", row)
 
     def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
         """Read the pairs that are to be matched, page by page, so that results can be recorded meanwhile."""
@@ -155,13 +129,6 @@ class Store:
         ):
             yield from rows
             last = rows[-1][0]
-
-    def has_pending(self) -> bool:
-        """Test whether any picture or pair still has to be processed."""
-        either = " UNION ALL ".join(
-            f"SELECT EXISTS (SELECT 1 FROM {table} WHERE status = 'pending')" for table in ("images", "pairs")
-        )
-        return any(found for (found,) in self.rows(either))
 
     def n_pending_pairs(self) -> int:
         """Count the pairs that are to be matched now."""
@@ -180,11 +147,8 @@ class Store:
             return 0
         with transaction(self._db):
             either = "(SELECT id FROM pairs WHERE image0 = ?1 OR image1 = ?1)"
-            for table in checksums.RESULTS:
+            for table in RESULTS:
                 self._db.executemany(f"DELETE FROM {table} WHERE pair IN {either}", changed)
-                self._db.executemany(
-                    f"DELETE FROM checksums WHERE part = '{table}' AND key IN {either}", changed
-                )
             self._db.executemany(
                 "UPDATE pairs SET status = 'pending', n_candidates = NULL, n_matches = NULL,"
                 " n_objects = NULL, score = NULL, rank = NULL, error = NULL WHERE image0 = ?1 OR image1 = ?1",
@@ -199,49 +163,15 @@ class Store:
 
     def forget_failed(self) -> None:
         """Make failed pictures and pairs pending again."""
-        if not any(
-            self.value(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE status = 'failed')")
-            for table in ("images", "pairs")
-        ):
-            return
         with transaction(self._db):
             for table, also in (("images", ", sha256 = NULL"), ("pairs", "")):
                 self._db.execute(
                     f"UPDATE {table} SET status = 'pending', error = NULL{also} WHERE status = 'failed'"
                 )
 
-    def machines(self) -> tuple[str, ...]:
-        """The kinds of processors from which results come."""
-        query = "SELECT value FROM settings WHERE substr(name, 1, ?) = ? ORDER BY value"
-        return tuple(value for (value,) in self.rows(query, (len(KEY_OF_MACHINE), KEY_OF_MACHINE)))
-
-    def _record_machine(self, origin: Origin | None) -> None:
-        if origin is not None:
-            number = hashlib.sha256(origin.machine.encode()).hexdigest()[:12]
-            row = KEY_OF_MACHINE + number, origin.machine
-            self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", row)
-
-    def record_programs(self, programs: Mapping[str, str]) -> None:
-        """Record program versions that differ from the first ones."""
-        text = as_text(programs)
-        number = hashlib.sha256(text.encode()).hexdigest()[:12]
-        with transaction(self._db):
-            self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", (KEY_OF_PROGRAMS + number, text))
-
-    def holds_result(self, record: PairRecord) -> bool:
-        """Test whether the objects and matches of a pair equal those of a record, bit by bit."""
-        return all(
-            self.rows(f"SELECT * FROM {table} WHERE pair = ? ORDER BY {order}", (record.id,)) == [*made]
-            for table, order, made in (
-                ("objects", "object", _object_rows(record)),
-                ("matches", "candidate", _match_rows(record)),
-            )
-        )
-
     def record_image(self, record: ImageRecord) -> None:
         """Write the result for a picture, unless another process has written it."""
         with transaction(self._db):
-            self._record_machine(record.origin)
             self._db.execute(
                 "UPDATE images SET status = ?, sha256 = ?, width = ?, height = ?, n_features = ?, error = ?"
                 " WHERE id = ? AND status = 'pending'",
@@ -252,9 +182,8 @@ class Store:
             )
 
     def record_pair(self, record: PairRecord) -> None:
-        """Write the result for a pair, unless another process wrote it or found that a picture changed."""
+        """Write the result for a pair, unless another process has written it."""
         with transaction(self._db):
-            self._record_machine(record.origin)
             if record.error is not None:
                 self._end_pair(record, "failed", None, None, None, None, None, record.error)
                 return
@@ -267,15 +196,12 @@ class Store:
                 self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", _match_rows(record))
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
                 self._db.executemany("INSERT INTO timings VALUES (?,?,?)", timings)
-                checksums.seal_results(self._db, record.id)
 
     def _end_pair(self, record: PairRecord, *columns: Any) -> bool:
         ended = self._db.execute(
             "UPDATE pairs SET status = ?, n_candidates = ?, n_matches = ?, n_objects = ?, score = ?,"
-            " rank = ?, error = ? WHERE id = ? AND status = 'pending'"
-            " AND (SELECT sha256 FROM images WHERE id = image0) = ?"
-            " AND (SELECT sha256 FROM images WHERE id = image1) = ?",
-            (*columns, record.id, *record.contents),
+            " rank = ?, error = ? WHERE id = ? AND status = 'pending'",
+            (*columns, record.id),
         )
         return ended.rowcount == 1
 
@@ -284,11 +210,6 @@ class Store:
 
         If both failed, it is the reason of the first.
         """
-        if not self.value(
-            "SELECT EXISTS (SELECT 1 FROM pairs JOIN images ON images.id IN (image0, image1)"
-            " WHERE pairs.status = 'pending' AND images.status = 'failed')"
-        ):
-            return
         with transaction(self._db):
             for column in ("image0", "image1"):
                 self._db.execute(

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from matching._common.threads import limit_threads
-from matching.collection.backends import Lost, start_working
+from matching.collection.backends import Lost, start_workers
 from matching.collection.kept_index._store import Counts, open_index
 from matching.collection.records import IndexedRecord
 from matching.collection.retrieval._codes import encode_indexed
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
-from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
+from matching.collection.work import Settings, Source, explain_failure, explain_unreadable, get_described
 from matching.config import MatchConfig
-from matching.errors import InputError, one_line
+from matching.errors import InputError
 from matching.output.commit import compute_digest
-from matching.output.provenance import origin
 
 TOGETHER = 256  # pictures per segment: as many as a killed run may have to do again
 
@@ -30,7 +28,6 @@ class Added:
     indexed: int
     failed: int
     removed: int
-    mended: int
     errors: tuple[str, ...]
     counts: Counts
     paths: tuple[str, ...] = ()
@@ -51,7 +48,6 @@ def add_pictures(
     config: MatchConfig = MatchConfig(),
     *,
     inside: Sequence[str] = (),
-    check: bool = False,
     **how: Any,
 ) -> Added:
     """Add pictures to the index in a folder, which is created if it is missing.
@@ -60,14 +56,14 @@ def add_pictures(
     in the folders `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress,
     as for `match_collection`.
     """
-    with open_index(folder, config, create=True) as index, start_working(config, **how) as working:
-        mended = index.mend(check)
+    with open_index(folder, config, create=True) as index, start_workers(config, **how) as workers:
+        index.remove_unused()
         gone = [path for parent in inside for path in index.missing(parent)]
         index.update(paths, gone)
-        tasks = ((number, path, working.settings) for number, path in index.pending())
+        tasks = ((number, path, workers.settings) for number, path in index.pending())
         indexed: list[int] = []
         errors: list[str] = []
-        done = working.records(index_file, tasks, _lost, index.counts().pending, "pictures")
+        done = workers.records(index_file, tasks, _lost, index.counts().pending, "pictures")
         for records in split_in_batches(done, TOGETHER):
             index.add(records)
             index.merge_small_segments()
@@ -75,7 +71,7 @@ def add_pictures(
             errors += [record.error for record in records if record.error is not None]
         counts, names = index.counts(), index.paths(indexed)
         paths = tuple(sorted(names.values()))
-        return Added(len(indexed), len(errors), len(gone), mended, tuple(errors), counts, paths)
+        return Added(len(indexed), len(errors), len(gone), tuple(errors), counts, paths)
 
 
 def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
@@ -87,13 +83,13 @@ def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
         content = compute_digest(path)
         with limit_threads(1):
             entries = encode_indexed(get_described(Source(path, content), settings), number)
-    except (InputError, OSError) as error:
-        reason = explain_unreadable(path) if isinstance(error, OSError) else one_line(error)
-    except Exception:
-        reason = f"{path}: {INTERNAL}{traceback.format_exc()}"
+    except OSError:
+        reason = explain_unreadable(path)
+    except Exception as error:
+        reason = explain_failure(error)
     else:
-        return IndexedRecord(number, content, size, modified, entries, origin=origin())
-    return IndexedRecord(number, content, size, modified, error=reason, origin=origin())
+        return IndexedRecord(number, content, size, modified, entries)
+    return IndexedRecord(number, content, size, modified, error=reason)
 
 
 def find_candidates(
@@ -103,19 +99,17 @@ def find_candidates(
 
     Pictures whose file is gone are not found. `how` is as for `add_pictures`.
     """
-    with open_index(folder, config) as index, start_working(config, **how) as working:
+    with open_index(folder, config) as index, start_workers(config, **how) as workers:
         queries = list(dict.fromkeys(queries))
         known = enumerate(map(index.number_of, queries))
         numbers = [-1 - k if number is None else number for k, number in known]
         sources = {k: Source(path, compute_digest(path)) for k, path in zip(numbers, queries, strict=True)}
         for source in (source for source in sources.values() if source.content is None):
             raise InputError(explain_unreadable(source.path))
-        ranked, _ = rank_pictures(numbers, index.shards(), sources, 2 * n, working)
+        ranked = rank_pictures(numbers, index.shards(), sources, 2 * n, workers)
         result = []
         for number, query in zip(numbers, queries, strict=True):
-            if number not in ranked:
-                get_described(sources[number], working.settings)  # raises an error if the query is to blame
-            best = ranked.get(number, ())
+            best = ranked[number]
             paths = index.paths(k for k, _ in best)
             there = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]
             result += [Candidate(query, path, score) for path, score in there[:n]]

@@ -22,8 +22,7 @@ from uuid import uuid4
 import numpy as np
 
 from matching._common.types import Array
-from matching.collection.database import checksums
-from matching.collection.database.connection import Connection, connect, transaction
+from matching.collection.database.connection import connect, make_tables, transaction
 from matching.collection.database.settings import describe_difference
 from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
@@ -35,9 +34,8 @@ from matching.output.commit import compute_digest, remove_abandoned
 from matching.output.provenance import STAGES
 from matching.pictures.names import is_file
 
-FORMAT = "6"
+FORMAT = "7"
 DATABASE = "index.db"
-KEYS = {"settings": ["name"], "segments": ["name"], "pictures": ["id"], "dead": ["segment", "picture"]}
 STAGES_OF_FEATURES = "pictures", "features"  # the stages on whose results an index depends
 ABANDONED = 86400  # seconds after which a file to which nothing refers is deleted
 FANOUT = 8  # as many segments of about one size (within a factor of 8) are merged into one
@@ -81,13 +79,13 @@ def _settings(config: MatchConfig) -> dict[str, str]:
     return {"format": FORMAT, "results": results, "features": features}
 
 
-def _prepare(connection: Connection, folder: Path, config: MatchConfig, create: bool) -> None:
+def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, create: bool) -> None:
     if create and _is_empty(connection):
         with transaction(connection):
             if _is_empty(connection):  # no other process was faster
                 definitions = files(__package__).joinpath("store.sql").read_text("utf-8")
                 settings = {**_settings(config), "cells": _inverted.make_cells(config).tobytes().hex()}
-                checksums.make_tables(connection, definitions, KEYS, settings)
+                make_tables(connection, definitions, settings)
     with transaction(connection, writes=False):
         made_with = dict(connection.execute("SELECT name, value FROM settings"))
         for name, value in _settings(config).items():
@@ -97,15 +95,9 @@ def _prepare(connection: Connection, folder: Path, config: MatchConfig, create: 
                     f"{folder}: the index was made with {told}; give another folder, or delete this one and"
                     " add its pictures again"
                 )
-        if damage := checksums.find_damage(connection, folder / DATABASE, KEYS):
-            raise InputError(
-                f"{folder / DATABASE}: the index is damaged: its contents are not what was written"
-                f" ({damage}); use a backup of it, or delete the folder and add the pictures again"
-            )
-    checksums.seal_rows(connection, KEYS)
 
 
-def _is_empty(connection: Connection) -> bool:
+def _is_empty(connection: sqlite3.Connection) -> bool:
     return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
@@ -118,7 +110,7 @@ def _describe_difference(name: str, made: str | None, wanted: str) -> str:
 class KeptIndex:
     """Reads and writes the open index in a folder."""
 
-    def __init__(self, folder: Path, connection: Connection) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
         self._db = connection
 
@@ -179,9 +171,9 @@ class KeptIndex:
         good = [record.entries for record in records if record.entries is not None]
         cells = self._cells()
         made = _inverted.assign(np.concatenate([np.empty(0, ENTRY), *good]), cells)
-        name, *row = self._new_segment(cells, [made])
+        name, size = self._new_segment(cells, [made])
         with transaction(self._db):
-            self._db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", (name, *row, len(good)))
+            self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", (name, size, len(good)))
             for record in records:
                 known = record.bytes, record.modified, record.content, record.error, record.id
                 n = None if record.entries is None else len(record.entries)
@@ -202,28 +194,22 @@ class KeptIndex:
                 sizes.setdefault((max(n // SMALL, 1).bit_length() - 1) // 3, []).append(name)
             several = (sizes.get(level, []) for level in range(LEVELS))
             names = next((names for names in several if len(names) >= FANOUT), None)
-            if names is None or not self._merge(names):
+            if names is None:
                 return
+            self._merge(names)
 
-    def _merge(self, names: Sequence[str]) -> bool:
-        """Merge segments; return False if one is damaged, or if another process has merged them."""
+    def _merge(self, names: Sequence[str]) -> None:
+        """Merge segments; meanwhile other processes have to wait."""
         marks = ",".join("?" * len(names))
-        query = f"SELECT segment, picture FROM dead WHERE segment IN ({marks})"
-        before = self.rows(query, names)
-        try:
-            segments = [_inverted.open_segment(self.folder / name) for name in names]
-        except (OSError, ValueError):
-            return False
-        dead = [[picture for segment, picture in before if segment == name] for name in names]
-        merged, *row = self._new_segment(self._cells(), _inverted.merge_lists(segments, dead))
         with transaction(self._db) as db:
-            if self.rows(f"SELECT count(*) FROM segments WHERE name IN ({marks})", names)[0][0] < len(names):
-                (self.folder / merged).unlink()
-                return False
-            db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, 0)", (merged, *row))
+            shards = [shard for shard in self.shards() if Path(shard.path or "").name in names]
+            if len(shards) < len(names):
+                return  # another process has merged them
+            segments = [_inverted.open_segment(self.folder / name) for name in names]
+            chunks = _inverted.merge_lists(segments, [shard.dead for shard in shards])
+            merged, size = self._new_segment(self._cells(), chunks)
+            db.execute("INSERT INTO segments VALUES (?, ?, 0)", (merged, size))
             db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
-            later = set(self.rows(query, names)) - set(before)  # those that another process has removed since
-            db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", ((merged, p) for _, p in later))
             db.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
             db.execute(
                 "UPDATE segments SET n_pictures = (SELECT count(*) FROM pictures WHERE segment = name)"
@@ -233,20 +219,22 @@ class KeptIndex:
         for name in names:
             with suppress(OSError):
                 (self.folder / name).unlink()
-        return True
 
     def shards(self) -> list[Shard]:
-        """The segments with their dead pictures, for a search; raise InputError if a segment is damaged."""
+        """The segments with their dead pictures, by name; raise InputError if one is damaged."""
         dead: dict[str, list[int]] = {}
         for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
             dead.setdefault(name, []).append(picture)
-        for name in self._damaged():
-            raise InputError(
-                f"{self.folder / name}: this part of the index is missing or has changed; run gdl-match"
-                " index add to add its pictures again"
-            )
-        names, n = self.rows("SELECT name FROM segments ORDER BY name"), self.counts().indexed
-        return [Shard(str(self.folder / name), n, (), tuple(dead.get(name, ()))) for (name,) in names]
+        n, shards = self.counts().indexed, []
+        for name, size in self.rows("SELECT name, bytes FROM segments ORDER BY name"):
+            path = self.folder / name
+            if not path.exists() or path.stat().st_size != size:
+                raise InputError(
+                    f"{path}: this part of the index is missing or damaged; delete the index and add its"
+                    " pictures again"
+                )
+            shards.append(Shard(str(path), n, (), tuple(dead.get(name, ()))))
+        return shards
 
     def paths(self, numbers: Iterable[int]) -> dict[int, str]:
         """The paths of those pictures that are in the index."""
@@ -262,55 +250,29 @@ class KeptIndex:
         rows = self.rows("SELECT id FROM pictures WHERE path = ?", (path,))
         return rows[0][0] if rows else None
 
-    def mend(self, check: bool = False) -> int:
-        """Make pictures pending again if their segment is damaged, count them, and remove unused files.
-
-        A file is read if its size or time has changed, and with `check` in any case.
-        """
-        lost = 0
-        if broken := [(name,) for name in self._damaged(check)]:
-            with transaction(self._db):
-                lost = self._db.executemany(
-                    "UPDATE pictures SET status = 'pending', segment = NULL, sha256 = NULL WHERE segment = ?",
-                    broken,
-                ).rowcount
-                self._db.executemany("DELETE FROM segments WHERE name = ?", broken)
+    def remove_unused(self) -> None:
+        """Remove the files that a killed process has left."""
         known = {name for (name,) in self.rows("SELECT name FROM segments")}
         remove_abandoned((p for p in self.folder.glob("*.seg") if p.name not in known), ABANDONED)
-        return max(lost, 0)
-
-    def _damaged(self, check: bool = False) -> Iterator[str]:
-        """Names of the segments that are missing or whose content has changed."""
-        for name, digest, *known in self.rows("SELECT name, sha256, bytes, modified FROM segments"):
-            path = self.folder / name
-            now = path.stat() if path.exists() else None
-            if now and not check and [now.st_size, now.st_mtime_ns] == known:
-                continue
-            if not now or compute_digest(path) != digest:
-                yield name
-            else:  # in a copy of the index, which perhaps can only be read
-                with suppress(sqlite3.OperationalError):
-                    row = now.st_mtime_ns, name
-                    self._db.execute("UPDATE segments SET modified = ? WHERE name = ?", row)
 
     def _cells(self) -> Array:
         ((value,),) = self.rows("SELECT value FROM settings WHERE name = 'cells'")
         return np.frombuffer(bytes.fromhex(value), np.uint8).reshape(-1, 32)
 
-    def _new_segment(self, cells: Array, chunks: Iterable[_inverted.Lists]) -> tuple[str, str, int, int]:
-        """Write a segment, completely and to the disk, and return its name, digest, size and time."""
+    def _new_segment(self, cells: Array, chunks: Iterable[_inverted.Lists]) -> tuple[str, int]:
+        """Write a segment, completely and to the disk, and return its name and size."""
         name, part = f"{uuid4().hex}.seg", self.folder / f"{uuid4().hex}.part"
         try:
             try:
                 _inverted.write_segment(part, cells, chunks)
-                digest, status = compute_digest(part), part.stat()
+                size = part.stat().st_size
                 part.replace(self.folder / name)
             finally:
                 part.unlink(missing_ok=True)
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"{self.folder}: the index can't be written ({reason})") from None
-        return name, str(digest), status.st_size, status.st_mtime_ns
+        return name, size
 
 
 def _is_another(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:

@@ -10,9 +10,7 @@ CREATE TABLE settings (
 -- Files of the folder, each of which holds the entries of some pictures and never changes.
 CREATE TABLE segments (
     name TEXT PRIMARY KEY,
-    sha256 TEXT NOT NULL,
     bytes INTEGER NOT NULL,
-    modified INTEGER NOT NULL,             -- time of the file when it was written or last read as a whole, nanoseconds
     n_pictures INTEGER NOT NULL
 ) WITHOUT ROWID;
 
@@ -37,13 +35,4 @@ CREATE TABLE dead (
     segment TEXT NOT NULL REFERENCES segments (name) ON DELETE CASCADE,
     picture INTEGER NOT NULL,
     PRIMARY KEY (segment, picture)
-) WITHOUT ROWID;
-
--- A checksum of each row of the other tables, and of each of their definitions, as it was when it was written
--- (matching/collection/database/checksums.py).
-CREATE TABLE checksums (
-    part TEXT NOT NULL,                    -- the table, or schema
-    key NOT NULL,                          -- what identifies the row
-    checksum BLOB NOT NULL,
-    PRIMARY KEY (part, key)
 ) WITHOUT ROWID;

@@ -64,8 +64,9 @@ def exported_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
         with make_temporary_folder(folder) as part:
             yield part
             place_files(part, folder, names)
-    except OSError as error:
-        raise InputError(f"{folder}: the export can't be written ({error.strerror or error})") from None
+    except (OSError, sqlite3.OperationalError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{folder}: the export can't be written ({reason})") from None
 
 
 def _columns() -> dict[str, list[str]]:

@@ -5,7 +5,6 @@ extend over several pictures. In each pair, a keypoint has one partner: the one 
 distance.
 """
 
-import io
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -176,14 +175,12 @@ def _one_to_one(at0: Array, at1: Array) -> Ints:
 
 def _write_colmap(folder: Path, collection: _Collection) -> None:
     with closing(sqlite3.connect(folder / "database.db")) as database:
-        with _errors_of_output():
-            database.execute(f"PRAGMA application_id = {OURS}")
-            database.executescript(exchange.SCHEMA)
+        database.execute(f"PRAGMA application_id = {OURS}")
+        database.executescript(exchange.SCHEMA)
         ids = {number: k for k, number in enumerate(collection.names, 1)}
         for number, k in ids.items():
             image, _ = collection.image(number)
-            with _errors_of_output():
-                exchange.insert_image(database, k, image)
+            exchange.insert_image(database, k, image)
         for pair in collection.pairs():
             swapped = ids[pair.image0] > ids[pair.image1]
             matches, fundamental = pair.matches, pair.fundamental
@@ -191,19 +188,8 @@ def _write_colmap(folder: Path, collection: _Collection) -> None:
                 matches, fundamental = matches[:, ::-1], None if fundamental is None else fundamental.T
             low, high = sorted((ids[pair.image0], ids[pair.image1]))
             number = exchange.MAX_IMAGES * low + high
-            with _errors_of_output():
-                _insert_pair(database, number, matches, pair.is_static, fundamental)
-        with _errors_of_output():
-            database.commit()
-
-
-@contextmanager
-def _errors_of_output() -> Iterator[None]:
-    """Turn errors of the output file into OSError; errors of the collection are handled elsewhere."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise OSError(str(error)) from None
+            _insert_pair(database, number, matches, pair.is_static, fundamental)
+        database.commit()
 
 
 def _insert_pair(
@@ -218,70 +204,14 @@ def _insert_pair(
         exchange.insert_geometry(database, number, verified, found)
 
 
-class _Output(io.RawIOBase):
-    """A file for HDF5, which can't handle failed writes: they seem to succeed, but `check` reports them."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("w+b", buffering=0)
-        self._error: OSError | None = None
-
-    def readinto(self, buffer: Any) -> int:
-        return self._file.readinto(buffer)
-
-    def write(self, data: Any) -> int:
-        try:
-            left = memoryview(data).cast("B")
-            while len(left):
-                left = left[self._file.write(left) :]
-        except OSError as error:
-            self._error = self._error or error
-        return len(data)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def truncate(self, size: int | None = None) -> int:
-        try:
-            return self._file.truncate(size)
-        except OSError as error:
-            self._error = self._error or error
-            return size or 0
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-    def check(self) -> None:
-        """Raise the first error that occurred."""
-        if self._error is not None:
-            raise self._error
-
-
-@contextmanager
-def _open_hdf5(path: Path) -> Iterator[tuple[Any, _Output]]:
-    with closing(_Output(path)) as output:
-        try:
-            with exchange.require_h5py().File(output, "w") as file:
-                file.attrs[MARK] = "gdl-match-collection"
-                yield file, output
-        except (RuntimeError, ValueError):  # HDF5 may have read what could not be written
-            output.check()
-            raise
-        output.check()
-
-
 def _write_hloc(folder: Path, collection: _Collection) -> None:
-    with _open_hdf5(folder / "features.h5") as (file, output):
+    with _open_hdf5(folder / "features.h5") as file:
         for number, name in collection.names.items():
             image, _ = collection.image(number)
             file[f"{name}/keypoints"] = image.keypoints.astype(np.float32)
             file[f"{name}/image_size"] = np.array([image.width, image.height], np.int64)
-            output.check()
-    with _open_hdf5(folder / "matches.h5") as (file, output), (folder / "pairs.txt").open("wb") as pairs:
-        digest = sha256()
+    lines = []
+    with _open_hdf5(folder / "matches.h5") as file:
         for pair in collection.pairs():
             names = [collection.names[number] for number in (pair.image0, pair.image1)]
             n = len(collection.image(pair.image0)[0].keypoints)
@@ -290,8 +220,14 @@ def _write_hloc(folder: Path, collection: _Collection) -> None:
             score[pair.matches[:, 0]] = exchange.hloc_score(pair.score)
             group = "/".join(name.replace("/", "-") for name in names)
             file[f"{group}/matches0"], file[f"{group}/matching_scores0"] = partner, score
-            line = f"{names[0]} {names[1]}\n".encode()
-            pairs.write(line)
-            digest.update(line)
-            output.check()
-        file.attrs[LISTED] = digest.hexdigest()
+            lines.append(f"{names[0]} {names[1]}\n")
+        pairs = "".join(lines).encode()
+        file.attrs[LISTED] = sha256(pairs).hexdigest()
+    (folder / "pairs.txt").write_bytes(pairs)
+
+
+@contextmanager
+def _open_hdf5(path: Path) -> Iterator[Any]:
+    with exchange.require_h5py().File(path, "w") as file:
+        file.attrs[MARK] = "gdl-match collection"
+        yield file

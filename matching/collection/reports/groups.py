@@ -21,17 +21,31 @@ from matching._common.components import find_components
 from matching.collection.database.store import JOINED, Store, open_store, read_transform
 from matching.collection.reports.alike import is_alike
 from matching.collection.reports.export import FOREIGN, read_columns
-from matching.collection.reports.originals import Shot, choose_original
 from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
 from matching.errors import InputError
 from matching.objects.frames import MIN_PICTURE_SHARE
 from matching.pictures.images import Picture, read_picture
+from matching.pictures.names import is_file
 
 COLUMNS = (
     *("group", "picture", "role", "of", "share", "share_of"),
     *("turn", "scale", "mirrored", "score", "matches"),
 )
 KEPT = 8  # pictures in memory
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture of a collection."""
+
+    number: int  # in the database
+    path: str
+    n_pixels: int
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of its file; 0 if it is gone."""
+        return Path(self.path).stat().st_size if is_file(Path(self.path)) else 0
 
 
 @dataclass(frozen=True)
@@ -70,7 +84,7 @@ class Member:
 
 
 def find_groups(store: Store) -> list[tuple[Member, ...]]:
-    """Find groups of strongly linked pictures; each begins with its likely original."""
+    """Find groups of strongly linked pictures; each begins with its largest picture."""
     links = [link for link in find_links(store) if link.is_strong]
     rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")
     shots = {row[0]: Shot(*row) for row in rows}
@@ -209,7 +223,7 @@ def _find_members(links: Sequence[Link], shots: Mapping[int, Shot]) -> Iterator[
     for link in links:
         for number in (link.image0, link.image1):
             from_.setdefault(number, []).append(link)
-    first = choose_original([shots[k] for k in sorted(from_)]).number
+    first = min((shots[k] for k in from_), key=lambda s: (-s.n_pixels, -s.n_bytes, s.path)).number
     yield Member(shots[first].path)
     reached = {first}
     open_ones = [(_rank(link), link) for link in from_[first]]

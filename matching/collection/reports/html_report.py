@@ -1,7 +1,6 @@
 """The report of a collection: its pairs with objects, the best first, each in a view with its details."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,33 +8,23 @@ from typing import Any
 import numpy as np
 
 from matching._common.types import Floats
-from matching.collection.cache import FeatureCache
-from matching.collection.database.settings import has_same_results, read_config
 from matching.collection.database.store import Store, open_store, read_objects
-from matching.collection.work import Settings, Source, get_described
-from matching.config import MatchConfig
-from matching.correspondences.candidates import Candidates
-from matching.errors import InputError
-from matching.grouping import Groups
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import describe_motion, fit_frame
 from matching.objects.things import find_things_of_pair
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_file, objects_data, render
 from matching.pictures.names import make_relative
-from matching.pipelines.pair import label_by, match_described
 
 Row = tuple[Any, ...]  # a row of the database
 
-REJECTED = 400  # candidates per pair, besides the kept ones
 BUDGET = 40e6  # pixels of all embedded pictures together, about 10 MB of JPEG
 LONGEST, SHORTEST = 1200, 360  # bounds of the longer side of an embedded picture, pixels
 
 
-def write_collection_report(db: str | Path, path: str | Path, most: int, cache: FeatureCache) -> None:
+def write_collection_report(db: str | Path, path: str | Path, most: int) -> None:
     """Write a page about a database to a file, completely or not at all."""
     with open_store(db) as store:
-        settings = Settings(read_config(store.settings()), cache)
         rows = store.rows(
             "SELECT id, image0, image1, score, n_objects, n_matches, n_candidates FROM pairs"
             " WHERE n_objects > 0 ORDER BY rank DESC, id LIMIT ?",
@@ -47,8 +36,7 @@ def write_collection_report(db: str | Path, path: str | Path, most: int, cache: 
             for number in numbers
         }
         names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
-        source = settings if has_same_results(store.settings()) else None
-        pairs = [_pair_data(store, row, images, source) for row in rows]
+        pairs = [_pair_data(store, row, images) for row in rows]
         page = render(
             "collection.html",
             {"pictures": _pictures(images, names), "pairs": pairs},
@@ -92,10 +80,8 @@ def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, 
     }
 
 
-def _pair_data(
-    store: Store, row: Row, images: Mapping[int, Row], settings: Settings | None
-) -> dict[str, Any]:
-    number, image0, image1, *_, n_candidates = row
+def _pair_data(store: Store, row: Row, images: Mapping[int, Row]) -> dict[str, Any]:
+    number, image0, image1, *_ = row
     columns = np.array(
         store.rows(
             "SELECT candidate, object, x0, y0, x1, y1, score FROM matches WHERE pair = ? ORDER BY candidate",
@@ -109,36 +95,14 @@ def _pair_data(
         _describe(o, xy0[cluster == o.id], xy1[cluster == o.id], boxes) for o in read_objects(store, number)
     ]
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
-    others = np.empty((0, 5))
-    if settings is not None:
-        with suppress(InputError):  # the file is gone or has changed: only the kept matches are shown
-            sources = [Source(*images[k][:2]) for k in (image0, image1)]
-            others = _rejected(sources, settings, np.column_stack([xy0, xy1, score]), n_candidates)
-    xy0, xy1 = np.vstack([xy0, others[:, :2]]), np.vstack([xy1, others[:, 2:4]])
-    score = np.concatenate([score, others[:, 4]])
-    cluster = np.concatenate([cluster, np.full(len(others), -1)])
-    candidates, rows = candidates_data(xy0, xy1, cluster, score, REJECTED)
+    candidates, rows = candidates_data(xy0, xy1, cluster, score, 0)
     return {
         "pair": number,
         "images": [image0, image1],
         "objects": objects_data(add_things(objects, things), cluster[rows], xy0[rows]),
         "candidates": candidates,
-        "n_rejected": len(others),
+        "n_rejected": 0,
     }
-
-
-def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_candidates: int) -> Floats:
-    """The best rejected candidates of a pair, as rows (x0, y0, x1, y1, score), without the `kept` ones."""
-    described0, described1 = (get_described(source, settings) for source in sources)
-
-    def all_outliers(candidates: Candidates, config: MatchConfig) -> Groups:
-        return Groups(np.full(len(candidates), -1), np.empty(0))
-
-    result = match_described(described0, described1, settings.config, stages=label_by(all_outliers))
-    known = set(map(tuple, kept.tolist()))
-    table = np.column_stack([result.xy0, result.xy1, result.score])
-    others = np.array([row for row in table.tolist() if tuple(row) not in known]).reshape(-1, 5)
-    return others[np.argsort(others[:, 4], kind="stable")][: n_candidates - len(kept)]
 
 
 def _describe(stored: MatchedObject, xy0: Floats, xy1: Floats, boxes: Sequence[Floats]) -> MatchedObject:

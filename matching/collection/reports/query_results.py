@@ -1,15 +1,11 @@
 """The results of queries, as values that JSON can hold: the matched pictures with their objects."""
 
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import scipy
 
 from matching.collection.database.store import JOINED, Store, open_store, read_objects
 from matching.collection.kept_index._index import Candidate
@@ -43,34 +39,26 @@ def verify_candidates(
 def verify_for_groups(
     candidates: Sequence[Candidate], *, db: Path | None = None, **running: Any
 ) -> Iterator[Path]:
-    """Match each picture with its candidates, but only pairs that may join groups.
+    """Match each picture with its candidates, the best first, but only while they may join it to a group.
 
-    In each round, every picture proposes its best two candidates outside its group. The pairs with the most
-    votes are matched, but not those that other pairs may make unnecessary: a pair waits if better pairs and
-    known groups would already connect its two pictures. After two candidates that did not join its group, a
-    picture proposes no more, because the others share even less with it.
-
-    Each pair is matched once, in an order that does not depend on the index.
+    In each round, every picture is matched with its best candidate that is outside its group. After two
+    candidates that did not join its group, a picture takes part no more, because the others share even less
+    with it. Each pair is matched once, in an order that does not depend on the index.
     """
-    waiting: dict[str, list[Candidate]] = {}
+    waiting: dict[str, list[tuple[str, str]]] = {}
     for candidate in candidates:
-        waiting.setdefault(candidate.query, []).append(candidate)
+        pair = min(candidate.query, candidate.picture), max(candidate.query, candidate.picture)
+        waiting.setdefault(candidate.query, []).append(pair)
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "groups.db"
-        group: dict[str, str] = {}
+        group: dict[str, str] = {}  # picture -> the first picture of its group
         matched: set[tuple[str, str]] = set()
-        strangers: Counter[str] = Counter()
         while True:
-            asked: Counter[tuple[str, str]] = Counter()  # pair -> votes
-            for query, best in waiting.items():
-                new, strangers[query] = _choose_next(best, strangers[query], matched, group)
-                for pair, votes in new.items():
-                    asked[pair] = max(asked[pair], votes)
-            chosen = _choose_without_rings(asked, group)
+            chosen = {pair for pairs in waiting.values() for pair in _choose_next(pairs, matched, group)}
             if matched and not chosen:
                 break
-            matched.update(chosen)
-            found = verify_candidates([Candidate(*pair, 0) for pair in chosen], db=path, **running)
+            matched |= chosen
+            found = verify_candidates([Candidate(*pair, 0) for pair in sorted(chosen)], db=path, **running)
             with found, open_store(path) as store:
                 group = find_joined(store, matched)  # without later pairs of a stopped run
             if not chosen:
@@ -79,43 +67,13 @@ def verify_for_groups(
 
 
 def _choose_next(
-    best: list[Candidate], n_strangers: int, matched: set[tuple[str, str]], group: Mapping[str, str]
-) -> tuple[dict[tuple[str, str], int], int]:
-    """The pairs of a picture to match next, with their votes, and how many of its candidates were strangers.
-
-    Candidates that have been matched, or are already joined, are removed from `best`.
-    """
-    new: dict[tuple[str, str], int] = {}
-    for candidate in tuple(best):
-        if n_strangers + len(new) >= STRANGERS:
-            break
-        pair = min(candidate.query, candidate.picture), max(candidate.query, candidate.picture)
-        if pair in matched or _are_joined(group, *pair):
-            n_strangers += not _are_joined(group, *pair)
-            best.remove(candidate)
-        else:
-            new[pair] = candidate.votes
-    return new, n_strangers
-
-
-def _choose_without_rings(
-    asked: Mapping[tuple[str, str], int], group: Mapping[str, str]
+    pairs: Sequence[tuple[str, str]], matched: Container[tuple[str, str]], group: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """The pairs with the most votes that connect all that can be connected (a spanning tree), sorted."""
-    links: dict[tuple[str, ...], tuple[str, str]] = {}  # two groups -> the best pair between them
-    for pair in sorted(asked, key=lambda pair: (-asked[pair], pair)):
-        links.setdefault(tuple(sorted(group.get(name, name) for name in pair)), pair)
-    if not links:
+    """The next pair of a picture to match; none if the others can't or need not join it to a group."""
+    apart = [pair for pair in pairs if group.get(pair[0], pair[0]) != group.get(pair[1], pair[1])]
+    if sum(pair in matched for pair in apart) >= STRANGERS:
         return []
-    names, ends = np.unique(list(links), return_inverse=True)
-    weights = np.arange(1, len(links) + 1), ends.reshape(-1, 2).T  # all different, so the tree is unique
-    tree = scipy.sparse.csgraph.minimum_spanning_tree(scipy.sparse.coo_array(weights, 2 * names.shape))
-    pairs = list(links.values())
-    return sorted(pairs[int(weight) - 1] for weight in tree.data)
-
-
-def _are_joined(group: Mapping[str, str], first: str, second: str) -> bool:
-    return first in group and group[first] == group.get(second)
+    return [pair for pair in apart if pair not in matched][:1]
 
 
 def collect_results(

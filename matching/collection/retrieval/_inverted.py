@@ -38,8 +38,6 @@ except ImportError:
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
 LOOKED_THROUGH = 3000  # lists that a query looks through, times lists // pictures if there are more lists
 PROBES = 8  # the most lists per descriptor
-CELLS = 64  # cells per list of cells; many descriptors look up their cells in such lists
-CELL_LISTS = 16  # lists of cells looked through: 6 of 7 cells found are the nearest, in half of the time
 TOGETHER = 1024  # lists that are copied at a time when files are merged
 
 Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY in them
@@ -69,7 +67,7 @@ def make_cells(config: MatchConfig) -> Array:
 def assign(entries: Array, cells: Array) -> Lists:
     """The list of each entry."""
     faiss.omp_set_num_threads(1)  # more would wait busily for each other while workers describe pictures
-    return _find_cells.__wrapped__(entries.tobytes(), cells.tobytes(), 1, True)[:, 0], entries
+    return _find_cells.__wrapped__(entries.tobytes(), cells.tobytes(), 1)[:, 0], entries
 
 
 def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
@@ -90,12 +88,11 @@ def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
 
 
 def open_segment(path: Path) -> Segment:
-    """Map the file of a segment; raise OSError or ValueError if it can't be used."""
-    path.open("rb").close()
+    """Map the file of a segment; raise InputError if it can't be used."""
     try:
         index: Any = faiss.read_index_binary(os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
     except (RuntimeError, MemoryError):
-        raise ValueError("is not a part of an index, or is damaged") from None
+        raise InputError(f"{path}: this part of the index is missing or damaged") from None
     mapped: Any = faiss.downcast_InvertedLists(index.invlists)  # list after list: bits, then ids
     shapes = (c_size_t * (3 * mapped.nlist)).from_address(int(mapped.lists.data().this))
     size, _, at = np.array(shapes, np.int64).reshape(-1, 3).T.copy()  # of each list: size, capacity, place
@@ -125,34 +122,21 @@ def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = (), n: 
     faiss.omp_set_num_threads(default_threads())
     most = LOOKED_THROUGH * max(len(segment.entries.size) // max(n, 1), 1)
     probes = min(max(most // max(len(query), 1), 1), PROBES)
-    lists = _find_cells(query.tobytes(), segment.cells, probes, 2 * len(query) <= LOOKED_THROUGH)
+    lists = _find_cells(query.tobytes(), segment.cells, probes)
     return find_in_lists(query, lists, segment.entries, but)
 
 
-@lru_cache(maxsize=64)  # all segments of an index have the same cells
-def _find_cells(entries: bytes, cells: bytes, probes: int, exact: bool) -> Array:
+@lru_cache(maxsize=1)  # all segments of an index have the same cells
+def _find_cells(entries: bytes, cells: bytes, probes: int) -> Array:
     """(n, probes): the cells nearest to (n,) ENTRY, ties by number; -1 if there are fewer."""
     looked, bits = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint8).reshape(-1, 32)
     near, kinds = np.empty((len(looked), probes), np.int64), classes(looked)
     starts = np.flatnonzero(~bits.any(axis=1))
     for k, (first, last) in enumerate(pairwise([*starts, len(bits)])):
         own = kinds == k
-        among = _quantizer(bits[first:last]) if exact else _list_cells(bits[first:last].tobytes())
-        found = among.search(np.ascontiguousarray(looked["bits"][own]), probes)[1]
+        found = _quantizer(bits[first:last]).search(np.ascontiguousarray(looked["bits"][own]), probes)[1]
         near[own] = np.where(found < 0, -1, found + first)
     return near
-
-
-@lru_cache(maxsize=2 * N_CLASSES)
-def _list_cells(cells: bytes) -> Any:
-    """The index of the cells of a class (c, 32): a list around each of a sample of them."""
-    bits = np.frombuffer(cells, np.uint8).reshape(-1, 32)
-    n = -(-len(bits) // CELLS)
-    centres = bits[np.arange(n) * len(bits) // n]
-    index = faiss.IndexBinaryIVF(_quantizer(centres), 8 * bits.shape[1], n)
-    index.is_trained, index.nprobe = True, CELL_LISTS
-    index.add(bits)
-    return index
 
 
 def _quantizer(cells: Array) -> Any:

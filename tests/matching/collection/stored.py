@@ -6,8 +6,6 @@ from matching.collection.records import ImageRecord
 from matching.objects.description import describe_object
 from matching.result import MatchResult
 
-FILES = ("5" * 64, "5" * 64)  # contents of the two pictures of a pair
-
 
 def result():
     rng = np.random.default_rng(1)

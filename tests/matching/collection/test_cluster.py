@@ -6,11 +6,9 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 from database import content
 from patience import PATIENCE
-from PIL import Image
 
 from matching import InputError
 from matching.collection import (
@@ -21,7 +19,7 @@ from matching.collection import (
     plan_list,
 )
 from matching.collection.kept_index._index import add_pictures, find_candidates
-from matching.collection.retrieval import _shards, _shortlist
+from matching.collection.retrieval import _shards
 
 pytest.importorskip("distributed", reason="the cluster's tests need dask.distributed")
 
@@ -79,6 +77,7 @@ def cluster(tmp_path_factory):
     cluster.close()
 
 
+@pytest.mark.slow
 def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(backends, "CONNECT", PATIENCE)
     names = [folder / name for name in ("a first.png", "b second.png", "c.jpg", "d plain.png", "f text.png")]
@@ -103,11 +102,10 @@ def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_pat
     assert content(tmp_path / "cluster.db") == content(tmp_path / "here.db")
 
 
+@pytest.mark.slow
 def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, tmp_path, monkeypatch):
-    """One worker is killed while the shards are searched; each picture is a shard of its own."""
+    """One worker is killed during the search."""
     monkeypatch.setattr(backends, "CONNECT", PATIENCE)
-    monkeypatch.setattr(_shortlist, "SHARDS", 99)
-    monkeypatch.setattr(_shortlist, "SMALLEST", 1)
     monkeypatch.setattr(_shards, "TOGETHER", 1)
     for name in ("cache", "other"):
         (tmp_path / name).mkdir()
@@ -125,7 +123,7 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
     add_pictures(tmp_path / "i", list(plan.paths), cache=there, scheduler=address)
     shared = {"scheduler": address, "cache": there, "shortlist": 1}
     match_collection(plan, tmp_path / "cluster.db", progress=progress, **shared)
-    assert killed == [16]  # four queries in four shards
+    assert killed == [4]  # a task for each query
     monkeypatch.undo()
     match_collection(plan, tmp_path / "here.db", shortlist=1, jobs=1, cache=here)
     assert content(tmp_path / "cluster.db") == content(tmp_path / "here.db")
@@ -136,44 +134,6 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
     assert found == find_candidates(tmp_path / "i", queries, 3, cache=here, jobs=1)
     add_pictures(tmp_path / "new", list(plan.paths), cache=here, jobs=1)
     assert found == find_candidates(tmp_path / "new", queries, 3, cache=here, jobs=1)
-
-
-def test_three_of_four_workers_that_die_change_no_answer_of_an_index(folder, tmp_path, monkeypatch):
-    """One in each of two runs that add pictures, one during 200 queries, each at a random moment."""
-    monkeypatch.setattr(backends, "CONNECT", PATIENCE)
-    monkeypatch.setattr(_shards, "TOGETHER", 4)
-    for name in ("cache", "other"):
-        (tmp_path / name).mkdir()
-    there, here = (FeatureCache(tmp_path / name, 10**9) for name in ("cache", "other"))
-    paths, rng, killed = list(plan_folder(folder).paths), np.random.default_rng(0), []
-    queries = []
-    for k, name in enumerate(["a first.png", "c.jpg"] * 100):
-        image = Image.open(folder / name).convert("RGB")
-        x, y = rng.integers(0, [side - 79 for side in image.size])
-        queries.append(str(tmp_path / f"{k}.png"))
-        image.crop((x, y, x + 80, y + 80)).save(queries[-1])
-    cluster = Cluster(tmp_path, 4)
-
-    def progress(records, total, desc):
-        last = rng.integers(max(total - 1, 1))
-        for k, record in enumerate(records):
-            yield record
-            if k == last:
-                cluster.kill(rng.integers(len(cluster.workers)))
-                killed.append(desc)
-
-    try:
-        how = {"scheduler": cluster.address(), "cache": there, "progress": progress}
-        add_pictures(tmp_path / "i", paths[::2], **how)
-        add_pictures(tmp_path / "i", paths[1::2], **how)
-        found = find_candidates(tmp_path / "i", queries, 3, **how)
-        assert killed == ["pictures", "pictures", "shortlist"]
-        assert found == find_candidates(tmp_path / "i", queries, 3, cache=here, jobs=1)
-        assert len({c.query for c in found}) > 150
-        again = find_candidates(tmp_path / "i", queries, 3, scheduler=how["scheduler"], cache=there)
-        assert again == found  # by the one that is left
-    finally:
-        cluster.close()
 
 
 def test_no_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):

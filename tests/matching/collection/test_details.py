@@ -37,7 +37,7 @@ def test_details_are_matched_where_one_picture_is_small_and_kept(sources, tmp_pa
     assert len(found.objects) == 1
     keys = [entry_key(scene.content, CONFIG, has_details) for has_details in (False, True)]
     assert [settings.cache.get(key) is not None for key in keys] == [True, True]
-    work._describe_details_or_load.cache_clear()
+    work.open_source.cache_clear()
     monkeypatch.setattr(work, "describe_details", lambda *_: pytest.fail("described again"))
     again = match_files(0, thing, scene, settings)
     assert len(again.objects) == 1

@@ -1,15 +1,12 @@
 """Bits, the two searches and the votes against their definitions."""
 
-import tracemalloc
-from pathlib import Path
-
 import numpy as np
 import pytest
 import skimage.data
 
+from matching import InputError
 from matching._common.threads import limit_threads
-from matching.collection.cache import FeatureCache
-from matching.collection.retrieval import _inverted, _shards, _votes
+from matching.collection.retrieval import _inverted, _votes
 from matching.collection.retrieval._codes import (
     ENTRY,
     N_CLASSES,
@@ -25,7 +22,6 @@ from matching.collection.retrieval._codes import (
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._geometry import count_alike
 from matching.collection.retrieval._votes import FAR, KEPT, MISSING, Neighbours, merge_neighbours, rank
-from matching.collection.work import Settings, Source
 from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import make_picture
@@ -380,56 +376,12 @@ def test_a_large_query_looks_through_fewer_lists(cells, as_segment, monkeypatch)
     assert looked == [8, 3, 1, 8, 3, 1]
 
 
-def test_the_cells_of_many_descriptors_are_nearly_always_the_nearest(cells):
-    """Of descriptors that are cells themselves, and of others near to these."""
-    rng = np.random.default_rng(0)
-    entries = np.zeros(2000, ENTRY)
-    chosen = np.sort(rng.choice(np.flatnonzero(cells.any(axis=1)), len(entries), replace=False))
-    starts = np.flatnonzero(~cells.any(axis=1))
-    entries["id"] = np.searchsorted(starts, chosen, side="right") - 1
-    entries["bits"] = cells[chosen]
-    for noise, least in ((0.0, 0.99), (0.1, 0.85)):
-        entries["bits"] ^= np.packbits(rng.random((len(entries), 256)) < noise, axis=1)
-        exact, quick = (
-            _inverted._find_cells(entries.tobytes(), cells.tobytes(), 1, way)[:, 0] for way in (True, False)
-        )
-        assert (exact == quick).mean() >= least
-        kinds = (np.searchsorted(starts, found, side="right") - 1 for found in (exact, quick))
-        assert all(np.array_equal(kind, entries["id"]) for kind in kinds)
-
-
-def test_prepared_queries_of_64_pictures_take_at_most_140_megabytes(cells, as_segment, monkeypatch):
-    """Of as many descriptors as are looked up, with the cells that these are near to."""
-    features = made_up(np.random.default_rng(0), PER_QUERY)
-    described = DescribedPicture(features, np.ones(2), b"", np.zeros((2, 2)), np.array([9, 9]))
-    monkeypatch.setattr(_shards, "get_described", lambda source, settings: described)
-    segment = as_segment(encode(features, picture=1), cells[np.flatnonzero(~cells.any(axis=1))])
-    settings = Settings(MatchConfig(), FeatureCache(Path(), 0))
-    encoded = _shards.encode_query(features)
-    monkeypatch.setattr(_shards, "encode_query", lambda features: encoded.copy())  # what is kept is measured
-    nothing = _inverted.find_neighbours(encode(features[:0]), segment)
-    monkeypatch.setattr(_inverted, "find_in_lists", lambda *more: nothing)
-    tracemalloc.start()
-    try:
-        for k in range(64):
-            query = _shards._read_query(Source(f"{k}.jpg", str(k)), settings)
-            query["id"] ^= np.int64(k) << PICTURE  # another query, whose cells are kept as well
-            assert len(query) == PER_QUERY + TURNED
-            assert not len(_inverted.find_neighbours(query, segment).row)
-        taken, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-        _shards._read_query.cache_clear()
-        _inverted._find_cells.cache_clear()
-    assert 64 * ENTRY.itemsize * PER_QUERY < taken < 140e6
-
-
 def test_damaged_files_are_told(gallery, as_segment, tmp_path):
     as_segment(np.concatenate(gallery[0]))
     data = next(tmp_path.glob("*.seg")).read_bytes()
     for k, damage in enumerate((b"", data[:-1], b"x" + data[1:], b"IBwF" + b"\xff" * 99)):
         (tmp_path / f"{k}").write_bytes(damage)
-        with pytest.raises(ValueError, match="is not a part of an index, or is damaged"):
+        with pytest.raises(InputError, match="this part of the index is missing or damaged"):
             _inverted.open_segment(tmp_path / f"{k}")
 
 

@@ -1,5 +1,3 @@
-import errno
-import itertools
 import json
 import os
 import random
@@ -8,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import dying
@@ -19,10 +16,8 @@ from patience import PATIENCE
 from PIL import Image
 
 from matching import InputError, match
-from matching.collection import FeatureCache, match_collection, plan_folder, plan_list, run, work
+from matching.collection import FeatureCache, match_collection, plan_folder, plan_list, work
 from matching.collection.backends import Lost, local_backend
-from matching.collection.records import ImageRecord, PairRecord
-from matching.output.provenance import Origin, machine, programs
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
 
@@ -111,6 +106,7 @@ def command(folder, db, cache, *arguments):
     ]
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_to_the_same_end(done, folder, tmp_path):
     db, rng, jobs = tmp_path / "c.db", random.Random(0), 2
     far_enough = (
@@ -134,15 +130,6 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(done, folder, tmp_path)
     run = subprocess.run(command(folder, db, tmp_path / "cache", "--jobs", 1), capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert content(db) == content(done[0])
-
-
-def test_two_runs_at_once_on_one_database_and_cache(done, folder, tmp_path):
-    one = command(folder, tmp_path / "c.db", tmp_path / "cache", "--jobs", 1)
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    runs = [subprocess.Popen(one, **pipes) for _ in range(2)]
-    errors = [run.communicate(timeout=PATIENCE)[1] for run in runs]
-    assert [run.returncode for run in runs] == [0, 0], errors
-    assert content(tmp_path / "c.db") == content(done[0])
 
 
 def test_a_picture_that_changes_is_matched_again(tmp_path, folder, cache):
@@ -172,28 +159,19 @@ def test_a_picture_may_meet_itself_and_its_pair_backwards(tmp_path, folder, cach
     assert rows(tmp_path / "c.db", "SELECT n_objects FROM pairs") == [(1,)] * 3
 
 
-def test_an_error_of_the_program_is_recorded_with_its_traceback(tmp_path, folder, cache, monkeypatch):
-    def broken(*_, **__):
-        raise ZeroDivisionError("planted")
-
-    monkeypatch.setattr(work, "match_described", broken)
-    summary = match_collection(plan_folder(folder), tmp_path / "c.db", cache=cache, jobs=1)
-    assert summary.internal_errors == 6
-    (error,) = rows(tmp_path / "c.db", "SELECT DISTINCT error FROM pairs WHERE error LIKE 'internal%'")[0]
-    assert "Traceback" in error
-    assert "ZeroDivisionError: planted" in error
-
-
 def test_what_failed_is_tried_again_when_asked(tmp_path, folder, cache, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("planted")
 
     plan = plan_folder(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(work, "match_described", broken)
+        patch.setattr(work, "search_collection", broken)
         match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
     summary = match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
     assert (summary.matched, summary.internal_errors) == (0, 6)
+    (error,) = rows(tmp_path / "c.db", "SELECT DISTINCT error FROM pairs WHERE error LIKE 'internal%'")[0]
+    assert "Traceback" in error
+    assert "ZeroDivisionError: planted" in error
     summary = match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1, retry=True)
     assert (summary.described, summary.matched, summary.internal_errors) == (2, 6, 0)
     match_collection(plan, tmp_path / "other.db", cache=cache, jobs=1)
@@ -219,42 +197,6 @@ def test_names_and_files_of_any_kind_are_recorded(tmp_path, folder, cache):
     ]
 
 
-def test_paths_that_can_not_be_looked_at_are_recorded(tmp_path, cache, monkeypatch):
-    (tmp_path / "list").write_text(f"secret.png {'x' * 300}.png\n")
-    stat = os.stat
-
-    def forbidding(path, *arguments, **keywords):  # a permission would not stop an administrator
-        if str(path).endswith("secret.png"):
-            raise PermissionError(errno.EACCES, "Permission denied", path)
-        return stat(path, *arguments, **keywords)
-
-    monkeypatch.setattr(os, "stat", forbidding)
-    summary = match_collection(plan_list(tmp_path / "list"), tmp_path / "c.db", cache=cache, jobs=1)
-    assert (summary.failed_images, summary.failed_pairs, summary.internal_errors) == (2, 1, 0)
-    errors = [error for (error,) in rows(tmp_path / "c.db", "SELECT error FROM images ORDER BY id")]
-    assert errors[0].endswith("secret.png: can't be read (Permission denied)")
-    assert errors[1].endswith("xxx.png: can't be read (File name too long)")
-
-
-def test_an_error_while_a_file_is_read_is_recorded(tmp_path, folder, cache, monkeypatch):
-    def broken(path):
-        raise ZeroDivisionError("planted")
-
-    monkeypatch.setattr(work, "compute_digest", broken)
-    summary = match_collection(plan_folder(folder), tmp_path / "c.db", cache=cache, jobs=1)
-    assert (summary.failed_images, summary.internal_errors) == (6, 21)
-
-
-def test_heic_without_its_package_is_recorded(tmp_path, cache, monkeypatch):
-    for name in ("a.heic", "b.heic"):
-        (tmp_path / name).write_bytes(b"\0\0\0\x18ftypheic" + bytes(12))
-    monkeypatch.setitem(sys.modules, "pillow_heif", None)
-    summary = match_collection(plan_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
-    assert (summary.failed_images, summary.failed_pairs, summary.internal_errors) == (2, 1, 0)
-    ((error,),) = rows(tmp_path / "c.db", "SELECT error FROM pairs")
-    assert "pillow-heif" in error
-
-
 def test_a_task_that_kills_its_process_is_lost_alone():
     with local_backend(2) as run:
         records = {record.id: record for record in run(dying.die_on_three, ((k, "x" * k) for k in range(8)))}
@@ -273,62 +215,8 @@ def test_relative_paths_start_from_the_current_folder_of_each_run(tmp_path, monk
             assert [record.text for record in run(dying.read_here, [(0, "it"), (1, "it")])] == [name] * 2
 
 
-def test_worker_processes_import_nothing_from_the_current_folder(tmp_path):
-    for name in ("random", "numpy", "selectors"):
-        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the {name} of the current folder')")
-    code = (
-        "from matching.collection.backends import Lost, local_backend\n"
-        "with local_backend(2) as run:\n"
-        "    print(sorted(record.error for record in run(Lost, [(0, 'a'), (1, 'b')])))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],  # as the installed command, which has no current folder either
-        cwd=tmp_path,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
-        | {"PYTHONPATH": str(SCRIPT.parents[1])},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert (done.stdout, done.stderr) == ("['a', 'b']\n", "")
-
-
 def test_other_settings_want_another_database(done, folder, cache):
     from matching import MatchConfig
 
     with pytest.raises(InputError, match="made with other settings"):
         match_collection(plan_folder(folder), done[0], MatchConfig.paper(), cache=cache, jobs=1)
-
-
-@pytest.mark.parametrize("kind", [ImageRecord, PairRecord])
-@pytest.mark.parametrize("there", [{**programs(), "numpy": "1.0"}, None])
-def test_what_a_worker_with_other_programs_did_is_not_kept(folder, cache, tmp_path, monkeypatch, kind, there):
-    """As where it joins a cluster after the start: its second record is refused."""
-    number = itertools.count()
-
-    def other(function):
-        def changed(*task):
-            record = function(*task)
-            if isinstance(record, kind) and next(number) == 1:
-                return replace(record, origin=there and Origin(there, "x"))
-            return record
-
-        return changed
-
-    monkeypatch.setattr(run, "describe_file", other(work.describe_file))
-    monkeypatch.setattr(run, "match_files", other(work.match_files))
-    plan, db = plan_folder(folder), tmp_path / "c.db"
-    with pytest.raises(InputError, match=r"a worker runs other versions than this process: .*numpy"):
-        match_collection(plan, db, cache=cache, jobs=1)
-    table, state = ("images", "described") if kind is ImageRecord else ("pairs", "matched")
-    assert rows(db, f"SELECT count(*) FROM {table} WHERE status = ?", state) == [(1,)]
-    monkeypatch.undo()
-    match_collection(plan, db, cache=cache, jobs=1)  # goes on where it was
-    assert rows(db, "SELECT count(*) FROM pairs WHERE status = 'pending'") == [(0,)]
-
-
-def test_the_kind_of_processor_is_told(done):
-    db, summary = done
-    assert summary.machines == (machine(),)
-    assert rows(db, "SELECT value FROM settings WHERE name LIKE 'machine:%'") == [(machine(),)]
-    assert "OpenCV build" in machine()

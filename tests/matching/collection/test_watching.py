@@ -1,6 +1,5 @@
 """Watching a folder: what arrives is added, and told where it shows the thing; killed, and gone."""
 
-import json
 import shutil
 import signal
 import subprocess
@@ -126,6 +125,7 @@ def wait_for(condition):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_the_command_tells_when_a_thing_is_seen_and_ends_by_ctrl_c(made, folder, cache, tmp_path):
     query = ["--query", str(made / "coffee.png")]
     with watching(folder, tmp_path / "index", cache, *query) as (process, lines):
@@ -140,21 +140,6 @@ def test_the_command_tells_when_a_thing_is_seen_and_ends_by_ctrl_c(made, folder,
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
     assert lines["err"][-1] == "gdl-match index: interrupted; run the same command again to continue\n"
-
-
-def test_a_killed_watch_goes_on(made, folder, cache, tmp_path):
-    how = ["--query", str(made / "coffee.png"), "--json", "--quiet"]
-    shutil.copy(made / "rocket.png", folder)
-    with watching(folder, tmp_path / "index", cache, *how) as (process, lines):
-        wait_for(lambda: lines["out"])
-        shutil.copy(made / "scene.png", folder)
-        process.kill()  # before or after it was heard
-    with watching(folder, tmp_path / "index", cache, *how) as (process, more):
-        wait_for(lambda: more["out"] or len(lines["out"]) == 2)
-        told = [json.loads(line) for line in lines["out"] + more["out"]]
-        assert [Path(t["picture"]).name for t in told] == ["rocket.png", "scene.png"]
-        assert [len(t["objects"]) for t in told] == [0, 1]
-        assert more["err"] == []
 
 
 def test_usage(made, folder, cache, tmp_path, capsys, monkeypatch):

@@ -54,7 +54,7 @@ def page_of_collection(tmp_path_factory):
     (folder / "text.png").write_text("none")
     cache = FeatureCache(place, 10**9)
     match_collection(plan_folder(folder), place / "c.db", cache=cache, jobs=1)
-    write_collection_report(place / "c.db", place / "c.html", 10, cache)
+    write_collection_report(place / "c.db", place / "c.html", 10)
     return place / "c.html"
 
 
@@ -274,19 +274,19 @@ def test_the_gallery(page_of_collection):
 
 
 def test_a_collection_shows_what_the_single_match_shows(tmp_path):
-    """Objects, and candidates also where objects took in some from beyond the best."""
+    """Objects and kept matches, also where objects took in some from beyond the best."""
     for k, array in enumerate(object_pair()):
         Image.fromarray(array).save(tmp_path / f"{k}.png")
     config = MatchConfig(candidates=CandidateConfig(max_matches=1000))
     cache = FeatureCache(tmp_path, 10**9)
     match_collection(plan_folder(tmp_path), tmp_path / "c.db", config, cache=cache, jobs=1)
-    write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10, cache)
+    write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10)
     told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
     (pair,) = json.loads(told)["pairs"]
     result = match(tmp_path / "0.png", tmp_path / "1.png", config=config)
     kept = result.cluster >= 0
     assert (kept[1:] > kept[:-1]).any()  # some stand behind outliers
-    expected, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score, 400)
+    expected, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score, 0)
     assert pair["candidates"] == expected
     unmeasured = [replace(item, completeness=None) for item in result.objects]  # pixels are not looked at
     objects = json.loads(json.dumps(objects_data(unmeasured, result.cluster[rows], result.xy0[rows])))
@@ -295,23 +295,20 @@ def test_a_collection_shows_what_the_single_match_shows(tmp_path):
             item[key] for key in ("cells", "words", "frame")
         ]
         assert item["words"]
-    assert pair["n_rejected"] == np.count_nonzero(~kept)
+    assert pair["n_rejected"] == 0
 
 
 def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collection, tmp_path):
     place = page_of_collection.parent
-    (tmp_path / "cache").mkdir()
     hidden = (place / "pictures").rename(tmp_path / "elsewhere")
     try:
-        write_collection_report(
-            place / "c.db", tmp_path / "c.html", 10, FeatureCache(tmp_path / "cache", 10**9)
-        )
+        write_collection_report(place / "c.db", tmp_path / "c.html", 10)
     finally:
         hidden.rename(place / "pictures")
     text = (tmp_path / "c.html").read_text()
     assert text.count('"n_rejected":0') == 3
     assert text.count("(can't be read any more)") == 3
-    assert len(text) < len(Path(page_of_collection).read_text())
+    assert len(text) < len(Path(page_of_collection).read_text())  # without the pictures
 
 
 def test_a_report_on_paths_that_begin_differently(page_of_collection, tmp_path):
@@ -319,7 +316,7 @@ def test_a_report_on_paths_that_begin_differently(page_of_collection, tmp_path):
     shutil.copy(place / "c.db", tmp_path)
     with open_store(tmp_path / "c.db", MatchConfig()) as store:
         store.cursor("UPDATE images SET path = '/' || path WHERE path LIKE '%second.png'")
-    write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10, FeatureCache(place, 10**9))
+    write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10)
     told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
     names = [picture["name"] for picture in json.loads(told)["pictures"].values()]
     assert names == ["first.png", "second.png", "third.png"]
@@ -329,7 +326,7 @@ def test_a_database_whose_name_is_not_utf8(page_of_collection, tmp_path):
     place = page_of_collection.parent
     db = tmp_path / os.fsdecode(b"c\xff.db")
     shutil.copy(place / "c.db", db)
-    write_collection_report(db, tmp_path / "c.html", 10, FeatureCache(place, 10**9))
+    write_collection_report(db, tmp_path / "c.html", 10)
     assert r"c\udcff.db" in (tmp_path / "c.html").read_text("utf-8")
 
 
@@ -368,18 +365,6 @@ def test_a_printed_gallery_shows_pictures_that_were_never_scrolled_to(page_of_co
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # a second time adds nothing
         assert page.locator(".thumb svg").count() == thumbs
     assert drawn_pictures(content) == thumbs
-
-
-def test_a_database_made_by_other_stages_is_shown_without_rejected_candidates(page_of_collection, tmp_path):
-    db = shutil.copy(page_of_collection.with_name("c.db"), tmp_path)
-    with open_store(db, MatchConfig()) as store:
-        store.cursor("UPDATE settings SET value = '{}' WHERE name = 'results'")
-    write_collection_report(db, tmp_path / "c.html", 10, FeatureCache(tmp_path, 10**9))
-    text = (tmp_path / "c.html").read_text()
-    told = json.loads(re.search(r'id="collection">(.*?)</script>', text, re.S)[1])
-    assert [pair["n_rejected"] for pair in told["pairs"]] == [0] * len(told["pairs"])
-    assert all(pair["objects"] for pair in told["pairs"])
-    assert not list(tmp_path.glob("*/*.npz"))  # nothing was described for it
 
 
 def test_the_page_of_one_picture_speaks_of_places(pair):
