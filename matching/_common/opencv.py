@@ -196,7 +196,7 @@ def _unit(tolerance: float) -> float:
 def fit_fundamental(
     xy0: Array, xy1: Array, tolerance: float, trials: int = 2000
 ) -> tuple[Array | None, float]:
-    """Fit a fundamental matrix robustly: xy0, xy1 (n, 2) -> matrix (3, 3) or None."""
+    """Fit a fundamental matrix robustly to xy0, xy1 (n, 2) -> (3, 3) or None, and the share of inliers."""
     if len(xy0) < 8:
         return None, 0.0
     try:
@@ -206,29 +206,6 @@ def fit_fundamental(
     if matrix is None or matrix.shape != (3, 3):
         return None, 0.0
     return matrix, float(inlier.mean())
-
-
-def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) -> Array | None:
-    """Fit an essential matrix robustly: xy0, xy1 (n, 2) -> (3, 3) or None."""
-    if len(xy0) < 6:
-        return None
-    try:
-        matrix, _ = cv2.findEssentialMat(xy0, xy1, np.eye(3), cv2.USAC_MAGSAC, 0.999, tolerance, trials)
-    except cv2.error:
-        return None
-    return None if matrix is None or matrix.shape != (3, 3) else np.asarray(matrix, np.float64)
-
-
-def undistort(
-    xy: Array, lens: Sequence[float], distortion: Sequence[float], *, fisheye: bool = False
-) -> Floats:
-    """Map pixels xy (n, 2) to the plane at depth 1, without lens distortion; lens (4,) -> (n, 2)."""
-    fx, fy, cx, cy = lens
-    matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
-    coefficients = np.zeros(4 if len(distortion) <= 4 else 8)
-    coefficients[: len(distortion)] = distortion
-    undo = cv2.fisheye.undistortPoints if fisheye else cv2.undistortPoints
-    return np.asarray(undo(xy.reshape(-1, 1, 2), matrix, coefficients), np.float64).reshape(-1, 2)
 
 
 def fill_polygons(shape: tuple[int, ...], polygons: Iterable[Array]) -> Bools:

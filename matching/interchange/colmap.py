@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import DTypeLike
 from matching._common.types import Array
 from matching.errors import InputError, one_line
 from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
-from matching.interchange.two_views import Camera, estimate_two_views, find_static
+from matching.interchange.two_views import estimate_two_views, find_static
 from matching.objects.transforms import fit_transform
 from matching.output.exchange import (
     GEOMETRIES,
@@ -98,7 +99,7 @@ def write_groups(
                 if all_objects:
                     _insert_object(copy, pair_id, pair, rows, n_groups)
                 else:
-                    camera0, camera1 = (cameras[number] for number in divmod(pair_id, MAX_IMAGES))
+                    camera0, camera1 = (cameras.get(number) for number in divmod(pair_id, MAX_IMAGES))
                     known = None if camera0 is None or camera1 is None else (camera0, camera1)
                     found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5, known)
                     rows = rows & (found.config != Geometry.DEGENERATE)
@@ -116,21 +117,34 @@ def _find_verified(database: sqlite3.Connection, pair_id: int, indices: Array) -
     return np.isin(indices.astype(np.int64) @ (2**32, 1), kept.astype(np.int64) @ (2**32, 1))
 
 
-def _read_cameras(database: sqlite3.Connection) -> dict[int, Camera | None]:
-    """The camera of each image, by its number; None for one that can't be read."""
+def _read_cameras(database: sqlite3.Connection) -> dict[int, Any]:
+    """pycolmap's camera of each image, by its number, if pycolmap is installed and the camera can be read."""
+    if find_spec("pycolmap") is None:
+        return {}
     rows = database.execute(
-        "SELECT image_id, model, params, prior_focal_length FROM images JOIN cameras USING (camera_id)"
+        "SELECT image_id, model, width, height, params, prior_focal_length"
+        " FROM images JOIN cameras USING (camera_id)"
     )
-    return {number: _camera(*row) for number, *row in rows}
+    cameras = {number: _camera(*row) for number, *row in rows}
+    return {number: camera for number, camera in cameras.items() if camera is not None}
 
 
-def _camera(model: Any, parameters: Any, prior: Any) -> Camera | None:
-    if not isinstance(model, int) or not isinstance(parameters, bytes) or len(parameters) % 8:
+def _camera(model: Any, width: Any, height: Any, parameters: Any, prior: Any) -> Any:
+    import pycolmap
+
+    if model not in {int(kind) for kind in pycolmap.CameraModelId.__members__.values()}:
         return None
-    numbers = np.frombuffer(parameters, "<f8")
-    if not len(numbers) or not np.isfinite(numbers).all() or not numbers[0] > 0:
+    try:
+        camera = pycolmap.Camera(
+            model=pycolmap.CameraModelId(model),
+            width=width,
+            height=height,
+            params=np.frombuffer(parameters, "<f8"),
+            has_prior_focal_length=bool(prior),
+        )
+    except (TypeError, ValueError):
         return None
-    return Camera(model, tuple(numbers.tolist()), bool(prior))
+    return camera if camera.verify_params() else None
 
 
 @contextmanager

@@ -9,8 +9,7 @@ from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
-from matching.interchange.tables import read_npz, read_storage, read_text
-from matching.interchange.torch_files import read_torch
+from matching.interchange.tables import read_npz, read_storage, read_text, read_torch
 from matching.output.folders import Content
 from matching.pictures.names import check_name, exists, is_file, is_folder, make_absolute
 
@@ -110,9 +109,9 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     ----------
     path : str or Path
         The file: an .npz with arrays that have the names in `matches_from`, OpenCV's .yml, .yaml, .xml or
-        .json with such matrices, or the .pt or .pth of `torch.save` with such tensors; an .npy with rows x0,
-        y0, x1, y1 [, score]; a .csv, .txt or .tsv with x0 y0 x1 y1 [score] on each line; hloc's matches (.h5,
-        .hdf5); or COLMAP's database (.db, .sqlite, .sqlite3).
+        .json with such matrices, or the .pt or .pth of `torch.save` with such tensors, which needs PyTorch;
+        an .npy with rows x0, y0, x1, y1 [, score]; a .csv, .txt or .tsv with x0 y0 x1 y1 [score] on each
+        line; hloc's matches (.h5, .hdf5); or COLMAP's database (.db, .sqlite, .sqlite3).
     features : str or Path, optional
         hloc's features (.h5), which are needed unless the matches are those of a dense matcher.
 

@@ -1,8 +1,10 @@
-"""Matches of one pair in a text table, in NumPy's archive, or in OpenCV's storage."""
+"""Matches of one pair in a text table, in NumPy's archive, in OpenCV's storage, or in PyTorch's file."""
 
 import csv
 import re
 import warnings
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +48,18 @@ def read_storage(path: Path) -> PairMatches:
     if matrices is None:
         raise InputError(f"{path}: can't be read as a FileStorage file of OpenCV")
     return matches_of(path, matrices)
+
+
+def read_torch(path: Path) -> PairMatches:
+    """Read the matches of a file of torch.save by PyTorch, which runs no code that the file holds."""
+    try:
+        torch = import_module("torch")
+    except ImportError:
+        raise InputError(
+            f"{path}: {path.suffix} files need PyTorch: pip install torch, or save the arrays as .npz"
+        ) from None
+    load = partial(torch.load, map_location="cpu", weights_only=True)
+    return matches_of(path, load_whole(path, load, "a file of torch.save that holds only tensors"))
 
 
 def read_text(path: Path) -> PairMatches:

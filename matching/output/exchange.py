@@ -71,7 +71,7 @@ class Geometry(IntEnum):
 class TwoViews:
     """The entry of a pair in COLMAP's table of two-view geometries."""
 
-    config: Geometry
+    config: int  # a `Geometry`, or another number of COLMAP's
     fundamental: Array | None = None  # (3, 3) float64, like the other two
     essential: Array | None = None
     homography: Array | None = None

@@ -44,7 +44,7 @@ FILE  .npz                      arrays with the names of LightGlue, LoFTR or vis
       .npy                      an array of rows x0 y0 x1 y1 [score]; a smaller score is better
       .csv, .txt, .tsv          the same, one row on each line
       .yml, .yaml, .xml, .json  matrices with the names of .npz, as OpenCV's FileStorage writes them
-      .pt, .pth                 tensors with the names of .npz, as torch.save writes them
+      .pt, .pth                 tensors with the names of .npz, as torch.save writes them; needs PyTorch
       .h5, .hdf5                matches of hloc, with --features; all pairs of the file
       .db, .sqlite, .sqlite3    database of COLMAP; all pairs of the file"""
 EPILOG = """\

@@ -1,6 +1,9 @@
 """Matches of one pair in a table or an archive."""
 
 import os
+import pickle
+import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -177,3 +180,43 @@ def test_a_pipe_is_refused_at_once(tmp_path, name):
     os.mkfifo(tmp_path / name)
     with pytest.raises(InputError, match="is a pipe or device, not a file of matches"):
         read_matches(tmp_path / name)
+
+
+def test_torch_files_are_read_by_pytorch_without_running_code(tmp_path, monkeypatch):
+    """PyTorch is asked for weights only; here it is a stand-in that returns arrays."""
+    calls = []
+
+    def load(path, **options):
+        calls.append((path, options))
+        return {"xy0": TABLE[:, :2], "xy1": TABLE[:, 2:4], "score": TABLE[:, 4], "stop": 9}
+
+    torch = ModuleType("torch")
+    torch.load = load
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert same(read(tmp_path / "a.pt", ""))
+    assert calls == [(tmp_path / "a.pt", {"map_location": "cpu", "weights_only": True})]
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pickle.loads(b"cos\nno_such_thing\n."))
+    with pytest.raises(
+        InputError, match=r"a\.pt: is damaged, or is not a file of torch.save that holds only"
+    ):
+        read_matches(tmp_path / "a.pt")
+
+
+def test_torch_files_without_pytorch(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (tmp_path / "a.pth").write_bytes(b"PK")
+    with pytest.raises(
+        InputError, match=r"a\.pth: \.pth files need PyTorch: pip install torch, or save .*npz"
+    ):
+        read_matches(tmp_path / "a.pth")
+
+
+def test_pytorchs_own_file(tmp_path):
+    torch = pytest.importorskip("torch")
+    points = {
+        "mkpts0_f": torch.tensor(TABLE[:, :2]).T.contiguous().T,
+        "mkpts1_f": torch.tensor(TABLE[:, 2:4]),
+    }
+    torch.save(points, tmp_path / "m.pt")
+    [pair] = read_matches(tmp_path / "m.pt")
+    assert same(pair, None)
