@@ -75,7 +75,7 @@ LAYERS = {  # a folder or module imports from those before it
         "ways",
     ),
     "matching/output": (
-        "words commit provenance json_text export_formats",
+        "words provenance json_text export_formats",
         "folders",
         "exchange figures",
         "html places",

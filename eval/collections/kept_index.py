@@ -33,7 +33,7 @@ from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import PICTURE
 from matching.collection.retrieval._shards import Shard, rank_pictures
 from matching.collection.work import Source
-from matching.output.commit import compute_digest
+from matching.output.folders import compute_digest
 from synth.composite import fill_square
 from synth.photographs import read_picture
 from synth.warp import random_warp, render

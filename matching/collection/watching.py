@@ -13,7 +13,7 @@ from matching.collection.records import PairRecord
 from matching.collection.work import Settings, Source, explain_unreadable, get_described, match_files
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.commit import compute_digest
+from matching.output.folders import compute_digest
 from matching.pictures.folders import find_picture_suffixes
 from matching.pictures.names import is_file, is_folder, make_absolute
 

@@ -16,7 +16,7 @@ from matching.collection.records import ImageRecord, PairRecord, make_pair_recor
 from matching.config import MatchConfig
 from matching.errors import InputError, one_line
 from matching.features.detectors import Detector, list_registered, register_detector
-from matching.output.commit import compute_digest
+from matching.output.folders import compute_digest
 from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import is_file
 from matching.pipelines.description import DescribedPicture, describe_details, describe_picture

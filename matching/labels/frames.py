@@ -7,9 +7,8 @@ from pathlib import Path
 from PIL import Image
 
 from matching.errors import InputError
-from matching.output.commit import compute_digest
 from matching.output.files import make_folder
-from matching.output.folders import write_whole
+from matching.output.folders import compute_digest, write_whole
 from matching.pictures.encoding import FOR_TRAINING, encode_jpeg
 from matching.video.reading import open_video
 

@@ -20,9 +20,8 @@ from matching.labels.record import LabelledPicture, Record, list_labels, open_re
 from matching.labels.references import Reference
 from matching.labels.tracks import number_tracks, sort_frames
 from matching.objects.copies import add_completeness
-from matching.output.commit import compute_digest
 from matching.output.files import make_folder
-from matching.output.folders import write_whole
+from matching.output.folders import compute_digest, write_whole
 from matching.output.provenance import STAGES, as_text
 from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_video, make_absolute

@@ -2,7 +2,6 @@
 
 import io
 import math
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -13,7 +12,6 @@ import numpy as np
 
 from matching._common import opencv
 from matching._version import __version__
-from matching.errors import InputError
 from matching.matches import Matches, object_deformation
 from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
@@ -22,7 +20,7 @@ from matching.objects.frames import Motion
 from matching.output.export_formats import FILES
 from matching.output.figures.crops import crop_files
 from matching.output.figures.drawing import draw_result
-from matching.output.folders import Content, write_files
+from matching.output.folders import Content, check_folder, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 from matching.output.words import count_dropped
@@ -44,14 +42,8 @@ class NamedImage(NamedTuple):
 
 def make_folder(path: str | Path) -> Path:
     """Make the folder for the results if it is missing, and check that it can be written."""
-    path = Path(path)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: the folder can't be written ({reason})") from None
+    path = check_folder(Path(path))
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 

@@ -6,6 +6,7 @@ A file is ours if matches.json lists it with its SHA-256: nothing else is ever r
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, count
@@ -16,12 +17,30 @@ from uuid import uuid4
 
 from matching._common.interrupts import handle_interrupts
 from matching.errors import InputError
-from matching.output.commit import compute_digest, finish_earlier_run, move_files, name_part
 from matching.pictures.names import is_file
 
 MANIFEST = "matches.json"
 GENERATOR = b'<meta name="generator" content="gdl-match'  # in the first lines of all our pages
 Content = bytes | Callable[[Path], None]  # content of a file, or a function that writes it to a path
+
+
+def compute_digest(path: str | Path) -> str | None:
+    """Compute the SHA-256 of a file."""
+    if not is_file(path):  # a pipe may never end
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def remove_abandoned(paths: Iterable[Path], seconds: float) -> None:
+    """Remove those files and folders that have not changed for so long, if they can be removed."""
+    for path in paths:
+        with suppress(OSError):  # another process removed it, or another user owns it
+            if path.stat().st_mtime < time.time() - seconds:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
 def read_results(folder: Path) -> dict[str, Any] | None:
@@ -60,7 +79,6 @@ def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] 
     """Check that the files to be replaced in a folder are ours."""
     if not folder.is_dir():
         return
-    finish_earlier_run(folder)
     names = set(names)
     taken = [p.name for p in folder.iterdir() if p.name in names or (pattern and pattern.fullmatch(p.name))]
     if others := sorted(set(taken) - find_own_files(folder)):
@@ -77,7 +95,6 @@ def choose_folder(base: Path, inputs: tuple[str, ...]) -> Path:
 
 
 def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
-    finish_earlier_run(folder)
     told = read_results(folder)
     try:
         there = (folder / MANIFEST).exists()
@@ -95,7 +112,6 @@ def check_folder(path: Path) -> Path:
         probe = path / f".{uuid4().hex}"
         probe.touch()
         probe.unlink()
-        finish_earlier_run(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: the folder can't be written ({reason})") from None
@@ -122,16 +138,19 @@ def write_whole(path: Path, data: bytes) -> None:
 def write_files(
     folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, Any]], bytes]
 ) -> None:
-    """Write all files (name: bytes or callable) into a folder, in place of an earlier run's, or none."""
+    """Write all files (name: bytes or callable) into a folder, in place of an earlier run's.
+
+    They are moved there when all are complete; if one can't be written, the folder stays as it is.
+    """
     digests: dict[str, Any] = {}
     try:
         with make_temporary_folder(folder) as part:
             for name, content in files:
                 digests[name] = _write(part / name, content)
             (part / MANIFEST).write_bytes(manifest(digests))
-            names = {*digests, MANIFEST}
+            names = [*digests, MANIFEST]
             check_replaceable(folder, names)
-            place_files(part, folder, names, find_own_files(folder) - names)
+            place_files(part, folder, names, find_own_files(folder) - set(names))
     except OSError as error:
         place = error.filename2 or error.filename or folder
         place = folder / Path(place).name if Path(place).name in {*digests, MANIFEST} else folder
@@ -147,19 +166,22 @@ def _write(path: Path, content: Content) -> str | None:
 
 
 def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable[str] = ()) -> None:
-    """Move the complete files of a temporary folder into their final folder: all of them, or none."""
+    """Move the complete files of a temporary folder into their final folder, and remove others there."""
     with uninterrupted():
-        if part.parent == folder:
-            move_files(part, folder, names, removed)
-        else:
+        if part.parent != folder:
             part.rename(folder)
+            return
+        for name in names:
+            (part / name).replace(folder / name)
+        for name in removed:
+            (folder / name).unlink()
 
 
 @contextmanager
 def make_temporary_folder(folder: Path) -> Iterator[Path]:
     """Make a folder beside another one, or inside the other one if it exists, and remove it at the end."""
     made = _make(folder.parent) if not folder.exists() else []
-    part = name_part(folder if folder.exists() else folder.parent)
+    part = (folder if folder.exists() else folder.parent) / f".{uuid4().hex}.part"
     try:
         part.mkdir()
         yield part

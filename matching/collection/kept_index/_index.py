@@ -16,7 +16,7 @@ from matching.collection.retrieval._shards import rank_pictures, split_in_batche
 from matching.collection.work import Settings, Source, explain_failure, explain_unreadable, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.commit import compute_digest
+from matching.output.folders import compute_digest
 
 TOGETHER = 256  # pictures per segment: as many as a killed run may have to do again
 

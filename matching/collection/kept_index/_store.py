@@ -30,7 +30,7 @@ from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.commit import compute_digest, remove_abandoned
+from matching.output.folders import compute_digest, remove_abandoned
 from matching.output.provenance import STAGES
 from matching.pictures.names import is_file
 

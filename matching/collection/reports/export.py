@@ -11,7 +11,6 @@ from typing import Any
 from matching._common.optional import import_optional
 from matching.collection.database.store import JOINED, open_store
 from matching.errors import InputError
-from matching.output.commit import finish_earlier_run
 from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.names import is_file
 
@@ -36,7 +35,6 @@ def require_parquet() -> None:
 
 def check_tables_replaceable(folder: Path, kind: str) -> None:
     """Check that files in the way of an export are earlier exports."""
-    finish_earlier_run(folder)
     for table, columns in _columns().items():
         path = folder / f"{table}.{kind}"
         if path.exists() and read_columns(path, kind) != columns:

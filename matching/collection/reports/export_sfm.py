@@ -24,7 +24,6 @@ from matching.errors import InputError
 from matching.interchange.two_views import MIN_NUM_INLIERS, epipolar_error
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
-from matching.output.commit import finish_earlier_run
 from matching.output.export_formats import FILES
 from matching.pictures.decoding import map_displayed_to_stored, read_orientation
 from matching.pictures.names import is_file, make_relative
@@ -59,7 +58,6 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
 
 def check_sfm_replaceable(folder: Path, kind: str) -> None:
     """Check that an export is possible and replaces only earlier exports."""
-    finish_earlier_run(folder)
     if kind == "hloc":
         exchange.require_h5py()
     for name in FILES[kind]:

@@ -14,7 +14,7 @@ from matching.collection.backends import Workers
 from matching.collection.retrieval import _shards
 from matching.collection.retrieval._shards import Pictures, Shard, rank_pictures, split_in_batches
 from matching.collection.work import Source
-from matching.output.commit import remove_abandoned
+from matching.output.folders import remove_abandoned
 
 LARGEST_EXACT = 2000  # the most pictures of a gallery that is searched without faiss
 LARGEST = 2048  # the most pictures per file, 52 kB each

@@ -9,7 +9,7 @@ from matching import MatchConfig
 from matching.collection import cache as collection_cache
 from matching.collection.cache import FeatureCache, entry_key
 from matching.features.extraction import DESCRIPTOR_NORM, Features
-from matching.output.commit import compute_digest
+from matching.output.folders import compute_digest
 from matching.pictures.images import read_picture
 from matching.pipelines.description import DescribedPicture, describe_picture
 

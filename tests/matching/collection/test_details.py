@@ -11,7 +11,7 @@ from matching._common import opencv
 from matching.collection import work
 from matching.collection.cache import FeatureCache, entry_key
 from matching.collection.work import Settings, Source, match_files
-from matching.output.commit import compute_digest
+from matching.output.folders import compute_digest
 
 CONFIG = MatchConfig(working_pixels=90_000)
 

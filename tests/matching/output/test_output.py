@@ -21,7 +21,7 @@ from matching.output import folders
 from matching.output.figures import drawing
 from matching.output.figures.drawing import COLOURS, choose_frame, colour, draw_matches, spread
 from matching.output.files import encode_npz, make_folder, summarise, write_results
-from matching.output.folders import check_folder, is_own_page, write_whole
+from matching.output.folders import check_folder, is_own_page, write_files, write_whole
 from matching.output.words import explain_rejected, format_object
 from matching.pictures.images import Picture, add_mask, make_picture_of_array
 
@@ -223,18 +223,28 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
 
 def test_an_interruption_waits_until_all_files_are_in_place(pictures, result, tmp_path, monkeypatch):
     write_results(tmp_path, pictures, result)
-    rename = Path.rename
+    replace = Path.replace
 
     def interrupt(self, target):
         signal.raise_signal(signal.SIGINT)
-        return rename(self, target)
+        return replace(self, target)
 
-    monkeypatch.setattr(Path, "rename", interrupt)
+    monkeypatch.setattr(Path, "replace", interrupt)
     (tmp_path / "matches.png").write_bytes(b"mine")
     with pytest.raises(KeyboardInterrupt):
         write_results(tmp_path, pictures, result, figure=False, exports=("csv",))
     assert names_in(tmp_path) == ["matches.csv", "matches.json", "matches.npz", "matches.png"]
     assert folders.find_own_files(tmp_path) == {"matches.csv", "matches.json", "matches.npz"}
+
+
+def test_file_that_cannot_be_written_leaves_the_folder_as_it_was(tmp_path):
+    manifest = json.dumps({"objects": [], "files": {}}).encode()
+    write_files(tmp_path / "new", {"a": b"a"}.items(), lambda _: manifest)
+    with pytest.raises(InputError, match="can't be written"):
+        write_files(tmp_path / "new", [("a", b"other"), ("b/c", b"b")], lambda _: manifest)
+    assert names_in(tmp_path) == ["new"]
+    assert names_in(tmp_path / "new") == ["a", "matches.json"]
+    assert (tmp_path / "new" / "a").read_bytes() == b"a"
 
 
 def test_a_folder_is_looked_at_without_leaving_it(tmp_path):

@@ -11,7 +11,7 @@ from matching.cli.main import main
 from matching.collection.cache import FeatureCache
 from matching.collection.work import Settings, Source, match_files
 from matching.grouping import Groups
-from matching.output.commit import compute_digest
+from matching.output.folders import compute_digest
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines import pair as pipeline
 from matching.pipelines.description import describe_picture
