@@ -1,230 +1,180 @@
-"""The web application."""
+"""The web application: one person uploads pictures, and sees what they have in common."""
 
-import logging
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
-from importlib.resources import files
-from pathlib import Path, PurePath
-from typing import Any, BinaryIO
-from urllib.parse import quote
+from pathlib import Path, PurePath, PureWindowsPath
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
-from matching._version import __version__
 from matching.errors import InputError
-from matching.serve.jobs import Jobs
-from matching.serve.limits import Limits, Refusal
-from matching.serve.uploads import clean_name, drain, receive
+from matching.serve.matches import N_KEPT, Match, Matches
 from matching.settings import MAX_MATCHES, MAX_PIXELS, MIRRORED, VIEW_SYNTHESIS
 
-KINDS = {
-    "html": "text/html",
-    "css": "text/css",
-    "js": "text/javascript",
-    "json": "application/json",
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "csv": "text/csv",
-    "xml": "application/xml",
-    "zip": "application/zip",
-}
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 SETTINGS = {  # settings that the address of a request may contain
     "max_pixels": MAX_PIXELS,
     "max_matches": MAX_MATCHES,
     "mirrored": MIRRORED,
     "view_synthesis": VIEW_SYNTHESIS,
 }
-OWN = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'"
-)
-PAGE_POLICY = f"{OWN}; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+NEEDED = "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
 # The report's script is in its page. The page has an opaque origin, so the script can reach nothing here.
 REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline';"
-    " script-src 'unsafe-inline'; frame-ancestors 'self'"
+    " script-src 'unsafe-inline'"
 )
-CHUNK = 64 * 1024  # bytes of a file that are sent at a time
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-log = logging.getLogger("gdl-match.serve")
 
 
-def create_app(limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
-    """Make the application."""
-    limits = limits or Limits()
-    jobs = Jobs(limits)
+def create_app(
+    max_upload: int, max_pixels: int, max_seconds: float, hosts: Sequence[str] = LOOPBACK
+) -> Starlette:
+    """Make the application.
+
+    Parameters
+    ----------
+    max_upload : int
+        Largest number of bytes of the pictures of a match together.
+    max_pixels : int
+        Largest number of pixels of a picture.
+    max_seconds : float
+        Time after which a match is stopped.
+    hosts : sequence of str
+        Host names that requests may name; ``"*"`` allows any.
+
+    Returns
+    -------
+    Starlette
+        The application.
+    """
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with jobs.running():
-            yield
+    async def run_matches(app: Starlette) -> AsyncIterator[None]:
+        with TemporaryDirectory(prefix="gdl-match-serve-", ignore_cleanup_errors=True) as folder:
+            app.state.matches = Matches(Path(folder), max_pixels, max_seconds)
+            try:
+                yield
+            finally:
+                await app.state.matches.close()
 
-    app = FastAPI(
-        title="gdl-match",
-        version=__version__,
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
+    limits = {"upload": max_upload, "pixels": max_pixels, "kept": N_KEPT}
+    pages = StaticFiles(
+        packages=[("matching.serve", "static"), ("matching.output.html", "templates")], html=True
     )
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    app.exception_handler(Refusal)(_refuse)
-    app.exception_handler(HTTPException)(_refuse_as_told)
-    for lack in (OSError, MemoryError):  # a full disk, too many open files
-        app.exception_handler(lack)(_refuse_for_lack)
-    _add_page(app, limits)
-    _add_matches(app, jobs, limits)
+    app = Starlette(
+        routes=[
+            Route("/limits", lambda _: JSONResponse(limits)),
+            Route("/matches", _submit, methods=["POST"]),
+            Route("/matches/{number}", _report_status, methods=["GET"]),
+            Route("/matches/{number}", _delete, methods=["DELETE"]),
+            Route("/matches/{number}/{name}", _download),
+            Mount("/", pages),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)],
+        exception_handlers={HTTPException: _refuse},
+        lifespan=run_matches,
+    )
+    app.state.max_upload = max_upload
     return app
 
 
-async def _refuse(request: Request, refusal: Refusal) -> Response:
-    headers = dict(refusal.headers)
-    if refusal.status == 408:  # the client is too slow to wait for the rest
-        headers["Connection"] = "close"
-    else:
-        await drain(request)
-    return JSONResponse({"error": refusal.reason}, refusal.status, headers)
+async def _refuse(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
-async def _refuse_as_told(request: Request, error: HTTPException) -> Response:
-    return await _refuse(request, Refusal(error.status_code, error.detail, error.headers))
+async def _submit(request: Request) -> Response:
+    _check_origin(request)
+    limit, length = request.app.state.max_upload, request.headers.get("content-length", "")
+    if not length.isdigit():
+        raise HTTPException(411, "the request must have a Content-Length")
+    if int(length) > limit:
+        raise HTTPException(413, f"both pictures together may have at most {limit / 1e6:g} MB")
+    settings = read_settings(request.query_params)
+    async with request.form(max_files=2, max_fields=0) as form:
+        uploads = [form[field] for field in ("image0", "image1") if field in form]
+        files = [file for file in uploads if isinstance(file, UploadFile)]
+        if not files or len(files) < len(uploads):
+            raise HTTPException(400, NEEDED)
+        if len(files) == 1 and settings.get("view_synthesis"):
+            raise HTTPException(400, "view_synthesis needs two pictures")
+        contents = [await file.read() for file in files]
+    matches = request.app.state.matches
+    match = matches.add([clean_name(file.filename or "") for file in files], contents, settings)
+    return JSONResponse(matches.describe(match), 202)
 
 
-async def _refuse_for_lack(request: Request, error: OSError | MemoryError) -> Response:
-    reason = getattr(error, "strerror", None) or "not enough memory"
-    log.warning("a request was refused: %s", reason)
-    return await _refuse(request, Refusal(503, f"the server is out of resources ({reason}); try again later"))
+async def _report_status(request: Request) -> Response:
+    return JSONResponse(request.app.state.matches.describe(_find(request)))
 
 
-def _add_page(app: FastAPI, limits: Limits) -> None:
-    own = files("matching.serve").joinpath("static")
-    names = ("index.html", "page.js", "page.css", "sample0.jpg", "sample1.jpg")
-    pages = {name: own.joinpath(name) for name in names}
-    pages["style.css"] = files("matching.output.html").joinpath("templates", "style.css")
-    for name, file in pages.items():
-        answer = _constant(file.read_bytes(), KINDS[name.rsplit(".", 1)[1]])
-        app.get("/" if name == "index.html" else f"/{name}")(answer)
-
-    @app.get("/limits", response_model=None)
-    async def tell_limits() -> dict[str, float]:
-        return {"upload": limits.upload, "pixels": limits.pixels, "keep_seconds": limits.keep_seconds}
+async def _delete(request: Request) -> Response:
+    _check_origin(request)
+    await request.app.state.matches.remove(_find(request))
+    return Response(status_code=204)
 
 
-def _constant(content: bytes, kind: str) -> Callable[[], Awaitable[Response]]:
-    async def answer() -> Response:
-        return Response(content, media_type=kind, headers=_headers(PAGE_POLICY))
-
-    return answer
-
-
-def _headers(policy: str) -> dict[str, str]:
-    return {
-        "Content-Security-Policy": policy,
-        "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer",
-        "Cache-Control": "no-store",
-    }
+async def _download(request: Request) -> Response:
+    match, name = _find(request), request.path_params["name"]
+    if name not in match.message.get("files", ()):
+        raise HTTPException(404, "there is no such file")
+    return FileResponse(
+        match.folder / name,
+        headers={"Content-Security-Policy": REPORT_POLICY},
+        filename=name_download(match.names, name),
+        content_disposition_type="inline" if name.endswith(".html") else "attachment",
+    )
 
 
-def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
-    @app.post("/matches", status_code=202, response_model=None)
-    async def submit(request: Request) -> dict[str, Any]:
-        _check_origin(request)
-        async with jobs.slot() as job:
-            job.settings = read_settings(request.query_params)
-            job.names = await receive(request, job.folder, limits, job.upload)
-            if len(job.names) == 1 and job.settings.get("view_synthesis"):
-                raise Refusal(400, "view_synthesis needs two pictures")
-            for k, name in enumerate(job.names):
-                await jobs.check(job.folder / f"upload{k}", name)
-        return jobs.status(job)
-
-    @app.get("/matches/{number}", response_model=None)
-    async def status(number: str) -> dict[str, Any]:
-        return jobs.status(jobs.find(number))
-
-    @app.delete("/matches/{number}", status_code=204, response_model=None)
-    async def delete(number: str, request: Request) -> None:
-        _check_origin(request)
-        jobs.forget(jobs.find(number).id)
-
-    @app.get("/matches/{number}/{name}")
-    async def download(number: str, name: str) -> Response:
-        job = jobs.find(number)
-        if job.state != "done" or name not in job.files:
-            raise Refusal(404, "there is no such file")
-        return _file(job.folder / name, name_download(job.names, name))
-
-    @app.get("/health")
-    async def health() -> Response:
-        told = jobs.health()
-        return JSONResponse(told, 200 if told["healthy"] else 503, headers={"Cache-Control": "no-store"})
+def _find(request: Request) -> Match:
+    match: Match | None = request.app.state.matches.by_id.get(request.path_params["number"])
+    if match is None:
+        raise HTTPException(404, "there is no such match, or it has been deleted")
+    return match
 
 
-def read_settings(asked: Mapping[str, str]) -> dict[str, Any]:
-    """Read the settings of a match from the address of a request."""
+def _check_origin(request: Request) -> None:
+    """Raise HTTPException for requests from pages of other sites, by the origin that browsers state."""
+    origin, host = request.headers.get("origin"), request.headers.get("host")
+    if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+        raise HTTPException(403, "requests from other sites are not accepted")
+
+
+def read_settings(query: Mapping[str, str]) -> dict[str, Any]:
+    """Read the settings of a match from the query of an address."""
     settings: dict[str, Any] = {}
-    for name, text in asked.items():
+    for name, text in query.items():
         if name not in SETTINGS:
-            raise Refusal(
-                400, f"{clean_name(name)}: there is no such setting; the settings are {', '.join(SETTINGS)}"
+            raise HTTPException(
+                400, f"{name}: there is no such setting; the settings are {', '.join(SETTINGS)}"
             )
-        declared = SETTINGS[name]
-        if isinstance(declared.default, bool):
+        if isinstance(SETTINGS[name].default, bool):
             if text not in ("0", "1"):
-                raise Refusal(400, f"{name} must be 0 or 1, got {text!r}")
+                raise HTTPException(400, f"{name} must be 0 or 1, got {text!r}")
             settings[name] = text == "1"
-            continue
-        try:
-            settings[name] = declared.parse(text)
-        except InputError as error:
-            raise Refusal(400, f"{name} {error}") from None
+        else:
+            try:
+                settings[name] = SETTINGS[name].parse(text)
+            except InputError as error:
+                raise HTTPException(400, f"{name} {error}") from None
     return settings
+
+
+def clean_name(name: str) -> str:
+    """Return the last part of a file name that a client sent, without unprintable characters."""
+    last = PureWindowsPath(name).name  # takes / and \ as separators
+    return "".join(c for c in last if c.isprintable()).strip(". ") or "picture"
 
 
 def name_download(names: Sequence[str], name: str) -> str:
     """Name a download of a result file after the pictures."""
     return "-".join([*(PurePath(picture).stem for picture in names), name])
-
-
-def _file(path: Path, shown: str) -> Response:
-    """A file as an answer, named `shown`; it is opened first, so that a failure can be reported."""
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise Refusal(404, "there is no such file") from None
-    try:
-        size = os.fstat(file.fileno()).st_size
-    except BaseException:
-        file.close()
-        raise
-    where = "inline" if path.suffix == ".html" else "attachment"
-    called = f"filename=\"{path.name}\"; filename*=UTF-8''{quote(shown, safe='')}"
-    disposition = {"Content-Length": str(size), "Content-Disposition": f"{where}; {called}"}
-    kind = KINDS.get(path.suffix[1:], "application/octet-stream")
-    return _OpenFile(file, media_type=kind, headers={**_headers(REPORT_POLICY), **disposition})
-
-
-class _OpenFile(StreamingResponse):
-    """The content of an open file, which is closed afterwards, even if the client goes away."""
-
-    def __init__(self, file: BinaryIO, **options: Any) -> None:
-        super().__init__(iter(partial(file.read, CHUNK), b""), **options)
-        self.file = file
-
-    async def __call__(self, *arguments: Any) -> None:
-        try:
-            await super().__call__(*arguments)
-        finally:
-            self.file.close()
-
-
-def _check_origin(request: Request) -> None:
-    """Raise Refusal for requests from pages of other sites, by the origin that browsers state."""
-    origin, host = request.headers.get("origin"), request.headers.get("host")
-    if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
-        raise Refusal(403, "requests from other sites are not accepted")

@@ -1,21 +1,20 @@
 """The match of one upload: the objects of two pictures, or the repeated objects of one."""
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from matching.config import MatchConfig
-from matching.errors import InputError
+from matching.errors import InputError, one_line
 from matching.labels.of_result import encode_labels, label_result
 from matching.output import words
 from matching.output.exchange import check_formats
 from matching.output.files import write_results
 from matching.output.folders import write_whole
 from matching.output.html.pair import draw_all_warps, write_pair_report
-from matching.pictures.images import Picture, read_picture
+from matching.pictures.images import Picture, make_picture
 from matching.pipelines.clock import Clock
 from matching.pipelines.pair import list_stages, match_pictures
 from matching.pipelines.repeats import NAMES, find_repeats_in_picture
@@ -31,27 +30,52 @@ MORE = "the report below lists all groups under “Rejected matches, and why”"
 
 
 def match_uploads(
-    tell: Callable[..., None], folder: str, names: list[str], settings: Mapping[str, Any] | None = None
+    send: Callable[[dict[str, Any]], object],
+    folder: Path,
+    names: Sequence[str],
+    settings: Mapping[str, Any],
+    max_pixels: int,
 ) -> dict[str, Any]:
-    """Match folder/upload0 and upload1, or find repeats in upload0; the uploads are deleted."""
-    uploads = [Path(folder) / f"upload{k}" for k in range(len(names))]
+    """Match folder/upload0 and upload1, or find repeats in upload0.
+
+    The uploads are deleted as soon as they are read, and the results are written into the folder.
+
+    Parameters
+    ----------
+    send : callable
+        Called with a message at the end of each stage: the next stage, the number of stages that are done,
+        and the number of all.
+    folder : Path
+        Folder of the uploads and results.
+    names : sequence of str
+        Names of the one or two pictures.
+    settings : mapping
+        Settings of the match, by their names in `MatchConfig`.
+    max_pixels : int
+        Largest number of pixels of a picture.
+
+    Returns
+    -------
+    dict
+        The result in words and the names of its files, or the error.
+    """
     try:
-        config = MatchConfig().with_settings(**(settings or {}))
-        stages = (*(list_stages(config) if len(uploads) > 1 else NAMES), "files")
-        clock = Clock(lambda _, n_done, n: tell(stage=[(*stages, "")[n_done], n_done, n]), stages)
-        result, pictures = _match(clock, uploads, names, config)
-        return {
-            "told": words.describe_result(result),
-            "error": None,
-            "lines": _describe(result, pictures),
-            "look_harder": words.may_look_harder(result) and not result.of_one,
-        }
+        config = MatchConfig().with_settings(**settings)
+        stages = (*(list_stages(config) if len(names) > 1 else NAMES), "files")
+        clock = Clock(
+            lambda _, n_done, n: send({"stage": (*stages, "")[n_done], "done": n_done, "of": n}), stages
+        )
+        pictures = [_read(folder / f"upload{k}", name, max_pixels) for k, name in enumerate(names)]
+        clock.lap("read")
+        result = _match(clock, folder, pictures, config)
     except InputError as error:
-        reason = str(error)
-        for path, name in zip(uploads, names, strict=True):
-            reason = reason.replace(str(path), name)
-        reason = " ".join(reason.replace(f"{Path(folder)}{os.sep}", "").split())
-        return {"told": None, "error": reason, "lines": [], "look_harder": False}
+        return {"error": one_line(error)}
+    return {
+        "told": words.describe_result(result),
+        "lines": _describe(result, pictures),
+        "look_harder": words.may_look_harder(result) and not result.of_one,
+        "files": sorted(path.name for path in folder.iterdir()),
+    }
 
 
 def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
@@ -74,29 +98,32 @@ def _reword(hint: str) -> str:
     return "" if "--" in hint or "in Python" in hint else hint
 
 
-def _match(
-    clock: Clock, uploads: list[Path], names: list[str], config: MatchConfig
-) -> tuple[MatchResult, list[Picture]]:
-    try:
-        read = [read_picture(path) for path in uploads]
-    finally:
-        for path in uploads:
-            path.unlink(missing_ok=True)
-    pictures = [replace(p, path=Path(name)) for p, name in zip(read, names, strict=True)]
-    clock.lap("read")
+def _read(upload: Path, name: str, max_pixels: int) -> Picture:
+    """Read an uploaded picture and delete the upload."""
+    content = upload.read_bytes()
+    upload.unlink()
+    picture = make_picture(content, name)
+    if (size := picture.width * picture.height) > max_pixels:
+        rule = f"a picture may have at most {max_pixels / 1e6:g} megapixels"
+        raise InputError(f"{name}: {rule}; this one has {size / 1e6:.1f}")
+    return replace(picture, path=Path(name))
+
+
+def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchConfig) -> MatchResult:
+    """Match one or two pictures, and write all files of the result."""
     first, last = pictures[0], pictures[-1]
     if len(pictures) == 1:
         result = find_repeats_in_picture(first, config, clock=clock)
     else:
         result = match_pictures(first, last, config, clock=clock)
-    folder, pair = uploads[0].parent, (first, last)
+    pair = first, last
     write_results(folder, pair, result, exports=_choose_exports(result, pictures))
     for name, content in encode_labels(label_result(result, pair)).items():
         write_whole(folder / name, content)
     warps = {} if result.of_one else draw_all_warps(pair, result, WARPED)
     write_pair_report(folder / "matches.html", pair, result, warps)
     clock.lap("files")
-    return result, pictures
+    return result
 
 
 def _choose_exports(result: MatchResult, pictures: list[Picture]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ const narrow = window.matchMedia("(max-width: 720px)");
 fetch("/limits").then((answer) => answer.json()).then((told) => {
   limits = told;
   $("#limits").textContent = `Up to ${told.upload / 1e6} MB together, ${told.pixels / 1e6} megapixels each.`;
-  $("#keep").textContent = `${Math.round(told.keep_seconds / 60)} minutes later`;
+  $("#kept").textContent = `the latest ${told.kept}`;
 }).catch(() => {});  // the page works without these limits
 
 function given() { return inputs.flatMap((input) => [...input.files]); }
@@ -57,6 +57,13 @@ function giveUp() {
   $("button.main").textContent = n === 1 ? "Find what it shows more than once" : "Find common objects";
   $("button.main").disabled = $("#swap").disabled = $("#clear").disabled = !n;
 }
+
+/* A match whose page is left goes on for nobody. */
+window.addEventListener("pagehide", () => {
+  if (current?.id && !document.body.classList.contains("done")) {
+    fetch(`/matches/${current.id}`, { method: "DELETE", keepalive: true }).catch(() => {});
+  }
+});
 
 /* Let the k-th place hold a file, or none. */
 function put(k, file) {
@@ -216,7 +223,7 @@ function finish(match) {
     "labels-labelme.json": "Labels (LabelMe)", "labels-voc.xml": "Labels (Pascal VOC)",
     "matches.csv": "Matches (CSV)", "database.db": "Matches (COLMAP)",
   };
-  const links = (named) => match.files.filter((name) => name in named).map((name) => link(name, named[name], true));
+  const links = (named) => Object.keys(named).filter((name) => match.files.includes(name)).map((name) => link(name, named[name], true));
   const harder = document.createElement("button");
   harder.type = "button";
   harder.textContent = "Look harder";
