@@ -16,7 +16,6 @@ from PIL import Image
 from matching import __version__, group_matches
 from matching.cli import main as cli
 from matching.cli.commands.group import reword_hint
-from matching.cli.subcommands import SUBCOMMANDS
 from matching.grouping import GIVEN
 from matching.grouping.rejections import REASONS
 from matching.output.exchange import SCHEMA
@@ -334,31 +333,6 @@ def test_bad_input_is_one_line(gdl_match, arguments, message):
     assert error.startswith("gdl-match group: error: ") and error.count("\n") == 1
     assert message in error
     assert listed(".") == before
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize(
-    ("code", "unbuffered"),
-    [
-        ("main(['--version'])", ""),
-        *((f"main([{name!r}, '--help'])", "") for name in SUBCOMMANDS),
-        ("exit_status('gdl-match', lambda: print('an object') or 0)", "1"),
-    ],
-)
-def test_standard_output_on_a_full_disk_is_one_line(code, unbuffered):
-    """Whether it is written at the end or at once."""
-    imports = "import sys\nfrom matching.cli.exits import exit_status\nfrom matching.cli.main import main\n"
-    with Path("/dev/full").open("w") as full:
-        run = subprocess.run(
-            [sys.executable, "-c", f"{imports}sys.exit({code})"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-            text=True,
-        )
-    assert run.returncode == 2
-    assert run.stderr.endswith("error: the output can't be written (No space left on device)\n")
-    assert run.stderr.count("\n") == 1
 
 
 def test_input_is_never_written_over(gdl_match):
