@@ -84,9 +84,6 @@ def write_groups(
     """Write a copy of COLMAP's database in which each pair has only its static scene, or all its objects."""
     with _open(path) as source, closing(sqlite3.connect(target)) as copy, _errors_of_copy(target):
         source.backup(copy)
-        copy.execute("PRAGMA trusted_schema = OFF")
-        for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            copy.execute(f"DROP TRIGGER {_quote(name)}")
         _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
         cameras = _read_cameras(copy)
         for pair_id, (pair, cluster) in groups.items():
@@ -158,16 +155,11 @@ def _errors_of_copy(target: Path) -> Iterator[None]:
         raise
 
 
-def _quote(name: str) -> str:
-    """Quote a name for SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
     """Make an empty table of geometries for each group number."""
     named = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
     for name, _ in database.execute(named, (f"{GEOMETRIES}_[0-9]*",)).fetchall():
-        database.execute(f"DROP TABLE {_quote(name)}")
+        database.execute(f'DROP TABLE "{name}"')
     ((_, schema),) = database.execute(named, (GEOMETRIES,))
     for k in range(n_groups):
         database.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
@@ -222,7 +214,6 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
     how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as database:
-            database.execute("PRAGMA trusted_schema = OFF")
             tables = {n for (n,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if missing := {"images", "cameras", "keypoints", "matches", GEOMETRIES} - tables:
                 raise InputError(f"{path}: is not a database of COLMAP: it has no table {min(missing)}")

@@ -1,19 +1,14 @@
 """The files of the table in docs/matches-from-anywhere.md, each written by the program that it names."""
 
-import re
-from pathlib import Path
-
 import cv2
 import numpy as np
 import pytest
 
 from matching import InputError, matches_from, read_matches
-from matching.interchange.files import KINDS
 
 TABLE = np.round(np.random.default_rng(0).uniform(0, 500, (20, 4)), 2)
 XY0, XY1 = TABLE[:, :2], TABLE[:, 2:]
 SCORE = np.linspace(0, 1, 20)
-PAGE = Path(__file__).resolve().parents[3].joinpath("docs", "matches-from-anywhere.md").read_text("utf-8")
 
 
 def save_storage(path):
@@ -85,12 +80,6 @@ def test_files_of_the_real_writers(tmp_path, name):
     np.testing.assert_allclose(pair.xy1, XY1, atol=1e-4)
     if pair.score is not None:
         np.testing.assert_allclose(pair.score, SCORE, atol=1e-12)
-
-
-def test_the_table_lists_what_is_read():
-    [table] = re.findall(r"^\| file \| written by .*?\n\n", PAGE, re.S | re.M)
-    listed = set(re.findall(r"\.\w+", " ".join(re.findall(r"^\| ([^|]*)\|", table, re.M))))
-    assert listed == set(KINDS)
 
 
 @pytest.mark.parametrize("first", [0, 1])

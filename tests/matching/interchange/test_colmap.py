@@ -329,27 +329,6 @@ def test_a_pair_without_matches_of_its_own_has_those_of_its_geometry(tmp_path):
     assert np.array_equal(first.xy1, second.xy1)
 
 
-def test_triggers_do_not_run_and_odd_names_of_tables_do_no_harm(tmp_path):
-    path = database(tmp_path / "a.db")
-    with closing(sqlite3.connect(path)) as file:
-        file.execute("CREATE TABLE notes (text)")
-        file.execute(
-            'CREATE TRIGGER "odd ""name" AFTER DELETE ON two_view_geometries'
-            " BEGIN INSERT INTO notes VALUES ('ran'); DELETE FROM images; END"
-        )
-        file.execute('CREATE TABLE "two_view_geometries_1; DROP TABLE images; --" (a)')
-        file.commit()
-    found = match_file(path)
-    [(key, pair)] = found.pairs()
-    found.groups({key: (pair, GROUPS)})["groups.db"](tmp_path / "groups.db")
-    with closing(sqlite3.connect(tmp_path / "groups.db")) as file:
-        assert file.execute("SELECT count(*) FROM notes").fetchone() == (0,)
-        assert file.execute("SELECT count(*) FROM images").fetchone() == (2,)
-        names = {n for (n,) in file.execute("SELECT name FROM sqlite_master")}
-    assert {"two_view_geometries_0", "two_view_geometries_1"} <= names
-    assert not any("DROP" in name or "odd" in name for name in names)
-
-
 @pytest.mark.parametrize("folder", ["a#b", "q?x", "c%41d", "e f"])
 def test_folders_of_any_name(tmp_path, folder):
     (tmp_path / folder).mkdir()

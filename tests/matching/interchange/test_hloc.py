@@ -231,38 +231,3 @@ def test_names_that_hloc_can_not_tell_apart(tmp_path):
     both = {f"{name}/keypoints": KEYPOINTS[0] for name in ("a/1.png", "a-1.png", "b.png")}
     path = matches(tmp_path, "a-1.png/b.png")
     told("a-1.png could mean a-1.png or a/1.png", path, features=write(tmp_path / "both.h5", both))
-
-
-@pytest.mark.parametrize("way", ["external", "virtual", "link"])
-def test_arrays_in_other_files_are_not_read(tmp_path, way):
-    secret = np.arange(120.0)
-    secret.tofile(tmp_path / "secret.bin")
-    write(tmp_path / "secret.h5", {"numbers": secret.reshape(60, 2)})
-    with h5py.File(dense(tmp_path)[0], "a") as file:
-        group = file[next(iter(file))]
-        group = group if "keypoints0" in group else group[next(iter(group))]
-        del group["keypoints0"]
-        if way == "external":
-            place = [(str(tmp_path / "secret.bin"), 0, 960)]
-            group.create_dataset("keypoints0", (60, 2), np.float64, external=place)
-        elif way == "virtual":
-            layout = h5py.VirtualLayout((60, 2), np.float64)
-            layout[:] = h5py.VirtualSource(tmp_path / "secret.h5", "numbers", (60, 2))
-            group.create_virtual_dataset("keypoints0", layout)
-        else:
-            group["keypoints0"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/numbers")
-        path = file.filename
-    with pytest.raises(InputError, match="keypoints0 is stored in another file"):
-        read_matches(path)
-
-
-def test_an_array_that_declares_too_much_is_told(tmp_path):
-    with h5py.File(dense(tmp_path)[0], "a") as file:
-        group = file[next(iter(file))]
-        group = group if "keypoints0" in group else group[next(iter(group))]
-        for key in ("keypoints0", "keypoints1"):
-            del group[key]
-            group.create_dataset(key, (10**10, 2), np.float64, chunks=(1000, 2))
-        path = file.filename
-    with pytest.raises(InputError, match=r"keypoints0 declares 20000000000 numbers; at most 170000000"):
-        read_matches(path)

@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import sqlite3
 import sys
 from pathlib import Path
 
@@ -147,15 +146,6 @@ def test_no_object_is_a_pair_without_matches(colmap, hdf5):
     assert matches["a.png/b.png/matches0"].shape == (0,)
 
 
-def test_the_schema_is_colmaps():
-    with sqlite3.connect(":memory:") as database:
-        database.deserialize(export_matches("colmap", pictures(), planted())["database.db"])
-        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-        (pair,) = database.execute("SELECT pair_id FROM two_view_geometries").fetchone()
-    assert tables >= {"cameras", "images", "keypoints", "descriptors", "matches", "two_view_geometries"}
-    assert divmod(pair, 2147483647) == (1, 2)
-
-
 def test_hloc_reads_keypoints_and_matches(hdf5):
     result = planted(2)
     kept = result.cluster >= 0
@@ -256,14 +246,6 @@ def test_names_that_are_not_utf8_are_told_before_the_work():
         check_formats(["colmap"], bad)
     check_formats(["csv"], bad)
     assert export_matches("csv", bad, planted())
-
-
-def test_the_database_in_memory_is_closed(monkeypatch):
-    opened, connect = [], sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *a: opened.append(connect(*a)) or opened[-1])
-    export_matches("colmap", pictures(), planted())
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        opened[0].execute("SELECT 1")
 
 
 def test_what_cannot_be_exported_is_told(monkeypatch):

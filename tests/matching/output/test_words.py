@@ -95,11 +95,6 @@ def test_where_nothing_is_found_the_best_group_is_named(stage):
     assert hint_at_rejected(EMPTY) == []
 
 
-def test_what_is_suppressed_belongs_to_groups_that_need_not_be_objects():
-    """A later stage may reject the larger group, so that the result has no objects at all."""
-    assert "objects" not in REASONS["suppression"].text
-
-
 def test_simulated_views_are_advised_unless_another_cause_is_known():
     """Matches on a line in only one picture may be those of a surface seen from the side."""
     n = MatchConfig().objects.min_matches
