@@ -2,11 +2,9 @@
 
 Prints a Markdown table for each part:
 
-merging     the steps of a fit of the MNIST test set
 growth      whole fits of 10^4, 10^5 and 10^6 samples, each in a process of its own
 given       ten million samples merged from a graph in files, which are made if --graph has none
 rivals      seconds against n, and how fast they grow: ours, the paper's, and others if installed
-neighbours  approximate neighbours, compared with faiss and pynndescent if installed
 quality     NMI over K and min_cluster_size
 suite       ARI on a public suite of labelled sets, compared with other methods; numbers of clusters found
 changed     ARI on changed copies of these sets, jittered, thinned, turned and stretched
@@ -20,15 +18,12 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.clustering import approximate, changed, growth, rivals, settings, suite
-from eval.clustering.measuring import images, nmi
-from eval.common.measuring import median_time, run_apart
+from eval.clustering import changed, growth, rivals, settings, suite
+from eval.common.measuring import run_apart
 from eval.common.options import add_options, at_least
 from eval.common.tables import format_markdown, read_csv, write_csv
 
 NEEDED = {
-    "merging": ("mnist_test",),
-    "neighbours": ("mnist_test",),
     "quality": tuple(settings.SETS),
     "suite": ("suite/other_iris",),
     "changed": ("suite/other_iris",),
@@ -43,9 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     jobs = {"type": at_least(1), "default": 2, "help": "threads, for all methods that use them (default: 2)"}
     out = {"default": None, "help": "folder for rivals.csv and its figure (part rivals)"}
     add_options(parser, data={"required": False}, jobs=jobs, out=out)
-    parser.add_argument(
-        "--repeats", type=at_least(1), default=5, help="number of runs; their median is shown"
-    )
     parser.add_argument(
         "--sizes", type=at_least(1000), nargs="+", default=SIZES, help="numbers of samples (part growth)"
     )
@@ -85,38 +77,6 @@ def print_table(title: str, head: Iterable[str], rows: Iterable[list[str]]) -> N
     print(f"\n### {title}\n\n{format_markdown(list(head), rows)}", flush=True)
 
 
-def measure_merging(options: argparse.Namespace) -> None:
-    """Merging alone and the whole fit on the MNIST test set, beside the neighbour search."""
-    from sklearn.neighbors import NearestNeighbors
-
-    from gdl_core import GraphDegreeLinkage, affinity_graph, agdl, gdl_u, initial_clusters, knn_graph
-
-    x, y = images(options.data, "mnist_test")
-    repeats = options.repeats
-    model = GraphDegreeLinkage(10, "gdl-u", n_neighbors=20, min_cluster_size=1, n_jobs=options.jobs)
-    searching, _ = median_time(
-        lambda: NearestNeighbors(n_neighbors=20, n_jobs=options.jobs).fit(x).kneighbors(), repeats
-    )
-    ours, knn = median_time(lambda: knn_graph(x, 20, n_jobs=options.jobs), repeats)
-    whole, _ = median_time(lambda: model.fit(x), repeats)
-    graph, labels = affinity_graph(knn), initial_clusters(knn)
-    exact, tree = median_time(lambda: gdl_u(graph, labels), repeats)
-    fast, tree_fast = median_time(lambda: agdl(graph, labels), repeats)
-    steps = {
-        "exact 20-NN search, scikit-learn": (searching, ""),
-        "`knn_graph`": (ours, ""),
-        "whole fit, `gdl-u`": (whole, f"{nmi(y, model.labels_):.4f}"),
-        "`gdl_u`: all merges": (exact, f"{nmi(y, tree.cut(10)):.4f}"),
-        "`agdl`: all merges": (fast, f"{nmi(y, tree_fast.cut(10)):.4f}"),
-    }
-    rows = [
-        [step, f"{t.wall:.3f}", f"{t.cpu:.3f}", f"{t.cpu / searching.cpu:.3f}", score]
-        for step, (t, score) in steps.items()
-    ]
-    head = ("step", "seconds", "CPU s", "ratio of CPU s", "NMI")
-    print_table("MNIST test set, 10,000 x 784, K=20, K0=1, a=1", head, rows)
-
-
 def measure_growth(options: argparse.Namespace) -> None:
     """Print the tables of part growth."""
     fits = [run_apart(growth.fit_blobs, n, options.jobs) for n in options.sizes]
@@ -148,12 +108,6 @@ def measure_rivals(options: argparse.Namespace) -> None:
         draw_growth(rows, options.out / "clustering-growth.png")
 
 
-def measure_neighbours(options: argparse.Namespace) -> None:
-    """Print the tables of part neighbours."""
-    rows = approximate.compare_searches(options.data, options.jobs)
-    print_table("Approximate neighbours", approximate.HEAD, rows)
-
-
 def measure_quality(options: argparse.Namespace) -> None:
     """Print the tables of part quality."""
     rows = settings.quality_rows(options.data, options.jobs)
@@ -175,11 +129,9 @@ def measure_changed(options: argparse.Namespace) -> None:
 
 
 PARTS = {
-    "merging": measure_merging,
     "growth": measure_growth,
     "given": measure_given,
     "rivals": measure_rivals,
-    "neighbours": measure_neighbours,
     "quality": measure_quality,
     "suite": measure_suite,
     "changed": measure_changed,

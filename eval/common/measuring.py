@@ -1,7 +1,6 @@
 """Time and memory of calls, and processes of their own for them."""
 
 import resource
-import statistics
 import sys
 import time
 import warnings
@@ -29,17 +28,6 @@ class Clock:
 
     def seconds(self) -> Seconds:
         return Seconds(time.perf_counter() - self._start[0], time.process_time() - self._start[1])
-
-
-def median_time(call: Callable[[], T], repeats: int) -> tuple[Seconds, T]:
-    """Median `Seconds` of ``call`` after one run that may compile, and its last result."""
-    result, times = call(), []
-    for _ in range(repeats):
-        clock = Clock()
-        result = call()
-        times.append(clock.seconds())
-    wall, cpu = zip(*times, strict=True)
-    return Seconds(statistics.median(wall), statistics.median(cpu)), result
 
 
 def run_apart(function: Callable[..., T], *arguments: object) -> T:

@@ -1,12 +1,10 @@
 """The clustering figures: toy.png, degrees.png and robustness.png, drawn from saved results.
 
-Reads runs.csv and noise.csv of `python -m eval images --noise SET`. The runs on points are measured once for
-each choice of seeds and gaps, and kept in toy.csv; degrees are written to degrees.csv. Also prints the tables
-of the figures.
+Reads runs.csv and noise.csv of `python -m eval images --noise SET`. Writes the runs on points to toy.csv
+and degrees to degrees.csv. Also prints the tables of the figures.
 """
 
 import argparse
-from itertools import product
 from pathlib import Path
 
 from eval.common.options import add_options, at_least
@@ -52,7 +50,8 @@ def run(args: argparse.Namespace) -> None:
 
 def draw_toy(out: Path, seeds: range, gaps: list[float]) -> None:
     """Draw toy.png, and print its table."""
-    rows = read_or_measure_toys(out / "toy.csv", seeds, gaps)
+    rows = measure_toys((*EIGHT, *ALSO), seeds, tuple(gaps))
+    write_csv(out / "toy.csv", TOY_COLUMNS, rows)
     points = make_crowded(SHOWN, gaps[0])
     panels = [
         (panel_title(rows, name, gaps[0]), label_toy(points, name, choose_shown_value(rows, name, gaps[0])))
@@ -60,18 +59,6 @@ def draw_toy(out: Path, seeds: range, gaps: list[float]) -> None:
     ]
     image_figures.draw_toy(points.points, panels, out / "toy.png")
     print(format_toys(rows, gaps))
-
-
-def read_or_measure_toys(path: Path, seeds: range, gaps: list[float]) -> list[dict]:
-    """The rows of a CSV file with exactly these seeds and gaps; otherwise, measure and write them."""
-    names = (*EIGHT, *ALSO)
-    if path.is_file():
-        rows = read_csv(path)
-        held = {tuple(row.get(key) for key in ("method", "gap", "seed")) for row in rows}
-        if held == set(product(names, gaps, seeds)):
-            return rows
-    write_csv(path, TOY_COLUMNS, measure_toys(names, seeds, tuple(gaps)))
-    return read_csv(path)
 
 
 def choose_shown_value(rows: list[dict], name: str, gap: float) -> float | None:

@@ -1,7 +1,7 @@
 """Tables of the image-clustering runs beside the paper's figures, as Markdown and as rows for CSV."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from eval.common.tables import format_markdown
 from eval.images.baselines import METHODS, OURS, PAPER
@@ -104,7 +104,7 @@ def report(rows: list[dict]) -> str:
         _quality_table("Adjusted Rand index", "ari", {}, table, sets),
         _seconds_table(table, sets),
     ]
-    parts += [part(table, sets) for part in (_margins, _ratios, _order) if part(table, sets)]
+    parts += [part(table, sets) for part in (_margins, _ratios) if part(table, sets)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -191,32 +191,3 @@ def _ratio(table, dataset, rival, ours):
     published = PAPER_SECONDS.get(dataset)
     text = f"{theirs / own:.0f}"
     return text + (f" ({published[rival] / published[ours]:.0f})" if published else "")
-
-
-def _order(table: dict, sets: list[str]) -> str:
-    """How many pairs of the paper's methods are in the paper's order, and which pairs are not."""
-    lines = []
-    for dataset in sets:
-        if published := PAPER_NMI.get(dataset):
-            ours = {
-                m: table[dataset, m]["nmi"] for m in PAPER if table.get((dataset, m), {}).get("nmi", -1) >= 0
-            }
-            agree, against = _compare(published, ours.__getitem__, [m for m in PAPER if m in ours])
-            lines.append([dataset, f"{agree} of {agree + len(against)}", "; ".join(against)])
-    head = "## The paper's order of methods\n\n"
-    head += "Pairs of methods whose NMI differs by more than 0.005 in the paper.\n\n"
-    return head + format_markdown(["set", "same order", "reversed"], lines) if lines else ""
-
-
-def _compare(published: dict, ours: Callable[[str], float], names: list[str]) -> tuple[int, list[str]]:
-    agree, against = 0, []
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            if abs(published[a] - published[b]) <= 0.005:
-                continue
-            better, worse = (a, b) if published[a] > published[b] else (b, a)
-            if ours(better) > ours(worse):
-                agree += 1
-            else:
-                against.append(f"{worse} {ours(worse):.3f} over {better} {ours(better):.3f}")
-    return agree, against

@@ -1,9 +1,11 @@
-"""The processes of the image runs: each works through one method's values, on one thread, within a budget."""
+"""The processes of the image runs: each works through one method's values, on one thread, within a budget.
+
+The budget holds where the system can measure CPU time, that is, on Linux and macOS.
+"""
 
 import multiprocessing
 import shutil
 import signal
-import time
 import traceback
 import warnings
 from multiprocessing.connection import Connection, wait
@@ -46,14 +48,14 @@ class Workers:
 
     def __init__(self, context, work, truth, budget):
         self.context, self.work, self.truth, self.budget = context, work, truth, budget
-        self.active: dict[Connection, list] = {}  # [method, process, values left, time it began or None]
+        self.active: dict[Connection, list] = {}  # [method, process, values left]
         self.counted: dict[str, int] = {}
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exception):
-        for _, process, _, _ in self.active.values():
+        for _, process, _ in self.active.values():
             process.kill()
             process.join()
 
@@ -64,47 +66,33 @@ class Workers:
         )
         process.start()
         theirs.close()
-        self.active[ours] = [name, process, list(values), None]
+        self.active[ours] = [name, process, list(values)]
 
     def rows(self):
         """(method, row) of each run finished by now, (method, None) for a process that ended."""
-        began = [began for *_, began in self.active.values() if began is not None]
-        patience = max(0.0, min(began) + self.budget - time.monotonic()) if began and not CPU_TIMER else None
-        ready = wait(list(self.active), patience)
-        for connection in ready:
+        for connection in wait(list(self.active)):
             yield from self._receive(connection)
-        for connection, (name, process, left, began) in list(self.active.items()):
-            if began is not None and not CPU_TIMER and time.monotonic() - began > self.budget:
-                process.kill()
-                yield name, self._over(left)
-                yield from self._end(connection)
-
-    def _over(self, left):
-        return {"value": left[0], "status": OVER, "seconds": self.budget}
 
     def _receive(self, connection):
         worker = self.active[connection]
         try:
             message = connection.recv()
         except EOFError:
-            name, process, left, _ = worker
+            name, process, left = worker
             process.join()
             if CPU_TIMER and process.exitcode == -signal.SIGPROF:
-                yield name, self._over(left)
+                yield name, {"value": left[0], "status": OVER, "seconds": self.budget}
             elif left:
                 raise RuntimeError(f"{name}: the process ended with exit code {process.exitcode}") from None
             yield from self._end(connection)
             return
         if isinstance(message, str):
             raise RuntimeError(f"{worker[0]} failed:\n{message}")
-        if message is None:
-            worker[3] = time.monotonic()
-        else:
-            worker[2].remove(message["value"])
-            yield worker[0], message
+        worker[2].remove(message["value"])
+        yield worker[0], message
 
     def _end(self, connection):
-        name, process, _, _ = self.active.pop(connection)
+        name, process, _ = self.active.pop(connection)
         process.join()
         connection.close()
         yield name, None
@@ -126,12 +114,11 @@ def _problem(scratch, metric, n_clusters, n_neighbors, seed):
 
 
 def _work(connection, scratch, metric, n_clusters, n_neighbors, seed, truth, name, values, budget):
-    """Send None once everything is loaded, then a row for each value, or the text of a traceback."""
+    """Send a row for each value, or the text of a traceback."""
     try:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _warm_up(name, values[0], metric)
-            connection.send(None)
             if CPU_TIMER:
                 signal.setitimer(signal.ITIMER_PROF, budget)  # its signal ends the process, whatever it does
             for value in values:

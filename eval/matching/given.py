@@ -39,6 +39,7 @@ from synth.rooms import match_planes
 from synth.surfaces import moving_surfaces
 
 Labels = NDArray[np.int64]
+Labeller = Callable[[NDArray, NDArray], Labels]  # of points xy0, xy1 (n, 2)
 
 # the best thresholds of 0.5 to 20 px, and minimum sizes of 10 to 30, on the seven scenes of
 # docs/benchmarks/groups.md
@@ -48,8 +49,8 @@ ORDERS = 5  # random orders of a scene's matches
 RATIO = 0.8
 SETTINGS = ((1, 5.0), (3, 5.0), (2, 10.0), (3, 0.0))  # M, sigma_n of the composites, in turn
 FIRST_SEED = 720_000
-SCENE_COLUMNS = ("scene", "method", "order", "matches", "objects", "groups", "error", "seconds")
-ROOM_COLUMNS = ("seed", "method", "matches", "planes", "groups", "error", "seconds")
+ROOM_COLUMNS = ("scene", "method", "matches", "objects", "groups", "error", "seconds")
+SCENE_COLUMNS = ("order", *ROOM_COLUMNS)
 GROWTH_COLUMNS = ("matches", "objects", "groups", "error", "cpu_seconds", "megabytes")
 FEATURE_COLUMNS = (
     *("features", "ratio_test", "copies", "method", "seed", "matches", "true", "f"),
@@ -130,7 +131,7 @@ def sequential_fundamental(xy0: NDArray, xy1: NDArray, params: RansacParams = FU
     return labels
 
 
-def sequential_homographies(params: RansacParams) -> Callable[[NDArray, NDArray], Labels]:
+def sequential_homographies(params: RansacParams) -> Labeller:
     """Homographies by USAC MAGSAC, each without inliers of those before, until one has too few."""
     return lambda xy0, xy1: sequential_ransac(xy0, xy1, np.arange(len(xy0)), params)
 
@@ -140,7 +141,7 @@ def label_by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
     return group_matches(xy0, xy1).cluster
 
 
-def make_labelling(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
+def make_labelling(cluster: Callable) -> Labeller:
     """`group_matches` with another clustering in place of graph degree linkage, and everything else
     unchanged.
     """
@@ -149,7 +150,7 @@ def make_labelling(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
     return lambda xy0, xy1: run_stages(GivenContext(xy0, xy1), stages).groups.labels
 
 
-METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {
+METHODS: dict[str, Labeller] = {
     "group_matches": label_by_groups,
     "components+stages": make_labelling(components),
     "hdbscan+stages": make_labelling(hdbscan),
@@ -159,25 +160,31 @@ METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {
 }
 
 
+def measure_methods(
+    name: str, xy0: NDArray, xy1: NDArray, truth: Labels, methods: dict[str, Labeller]
+) -> Iterator[dict]:
+    """A row (ROOM_COLUMNS) for each method on the same matches."""
+    for method, label in methods.items():
+        start = time.perf_counter()
+        found = label(xy0, xy1)
+        yield {
+            "scene": name,
+            "method": method,
+            "matches": len(truth),
+            "objects": int(truth.max()) + 1,
+            "groups": int(found.max(initial=-1)) + 1,
+            "error": 100 * misclassified_share(truth, found),
+            "seconds": time.perf_counter() - start,
+        }
+
+
 def measure_scene(pair: LabelledPair) -> Iterator[dict]:
     """A row (SCENE_COLUMNS) for each method and random order of a scene's matches."""
-    truth = pair.label - 1
     for seed in range(ORDERS):
-        order = np.random.default_rng(seed).permutation(len(truth))
-        xy0, xy1 = pair.points[order, :2], pair.points[order, 2:]
-        for name, method in METHODS.items():
-            start = time.perf_counter()
-            found = method(np.ascontiguousarray(xy0), np.ascontiguousarray(xy1))
-            yield {
-                "scene": pair.name,
-                "method": name,
-                "order": seed,
-                "matches": len(truth),
-                "objects": int(truth.max()) + 1,
-                "groups": int(found.max(initial=-1)) + 1,
-                "error": 100 * misclassified_share(truth[order], found),
-                "seconds": time.perf_counter() - start,
-            }
+        order = np.random.default_rng(seed).permutation(len(pair.label))
+        xy0, xy1 = (np.ascontiguousarray(xy[order]) for xy in np.hsplit(pair.points, 2))
+        for row in measure_methods(pair.name, xy0, xy1, pair.label[order] - 1, METHODS):
+            yield {"order": seed, **row}
 
 
 def format_scenes(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
@@ -292,7 +299,7 @@ def format_features(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
     return [*head, "mixed", "s"], lines
 
 
-ROOM_METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {
+ROOM_METHODS: dict[str, Labeller] = {
     "group_matches": label_by_groups,
     "group_matches, planes=True": lambda xy0, xy1: group_matches(xy0, xy1, planes=True).cluster,
     "sequential-homographies": METHODS["sequential-homographies"],
@@ -303,18 +310,7 @@ ROOM_METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {
 def measure_room(seed: int) -> Iterator[dict]:
     """A row (ROOM_COLUMNS) for each method on matches between two pictures of a room."""
     given = match_planes(seed)
-    for name, method in ROOM_METHODS.items():
-        start = time.perf_counter()
-        found = method(given.xy0, given.xy1)
-        yield {
-            "seed": seed,
-            "method": name,
-            "matches": len(given.label),
-            "planes": int(given.label.max()) + 1,
-            "groups": int(found.max(initial=-1)) + 1,
-            "error": 100 * misclassified_share(given.label, found),
-            "seconds": time.perf_counter() - start,
-        }
+    yield from measure_methods(str(seed), given.xy0, given.xy1, given.label, ROOM_METHODS)
 
 
 def format_rooms(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
@@ -322,18 +318,10 @@ def format_rooms(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
     lines = []
     for name in dict.fromkeys(row["method"] for row in rows):
         own = [row for row in rows if row["method"] == name]
-        errors = [row["error"] for row in own]
-        groups, planes = (sum(row[c] for row in own) for c in ("groups", "planes"))
-        seconds = np.mean([row["seconds"] for row in own])
-        lines.append(
-            [
-                name,
-                f"{groups} of {planes}",
-                f"{np.mean(errors):.1f}",
-                f"{np.median(errors):.1f}",
-                f"{seconds:.2f}",
-            ]
-        )
+        groups, planes = (sum(row[c] for row in own) for c in ("groups", "objects"))
+        errors, seconds = ([row[c] for row in own] for c in ("error", "seconds"))
+        figures = f"{np.mean(errors):.1f}", f"{np.median(errors):.1f}", f"{np.mean(seconds):.2f}"
+        lines.append([name, f"{groups} of {planes}", *figures])
     return ["method", "groups", "mean error, %", "median", "s"], lines
 
 

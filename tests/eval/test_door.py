@@ -61,7 +61,7 @@ def test_each_has_help(name, capsys):
         ("shortlist", ["--data", "none"], "none must hold scenes/labels.json"),
         ("index", ["--data", "none", "--out", "index"], "none must hold photographs, found 0"),
         ("collection", ["--data", "none"], "none must hold models/*.jpg"),
-        ("clustering", ["speed"], "PART must be one of merging, "),
+        ("clustering", ["speed"], "PART must be one of growth, "),
         ("clustering", ["given"], "given: --graph must name a folder"),
         ("clustering", ["growth", "--sizes", "10"], "--sizes: must be at least 1000, got 10"),
         (

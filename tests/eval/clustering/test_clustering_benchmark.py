@@ -4,10 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.neighbors import NearestNeighbors
 
-from eval.clustering import approximate, figures, growth, rivals
-from eval.clustering.measuring import blobs
+from eval.clustering import figures, growth, rivals
 from eval.common.measuring import peak_megabytes, run_apart
 
 
@@ -70,12 +68,3 @@ def test_rows_become_a_table_and_a_figure(tmp_path):
     assert ["GDL-U, authors", "published", "", "2,880", "0.8", "2.00", ""] in table
     figures.draw_growth(rows, tmp_path / "growth.png")
     assert (tmp_path / "growth.png").read_bytes()[1:4] == b"PNG"
-
-
-def test_recall_of_searches():
-    x = blobs(300)[0]
-    chosen = np.array([3, 200])
-    exact = approximate.find_exactly(x, chosen, 5)
-    assert exact.tolist() == NearestNeighbors(n_neighbors=5).fit(x).kneighbors()[1][chosen].tolist()
-    assert approximate.recall(exact[:, ::-1], exact) == 1
-    assert approximate.recall(np.where(exact == exact[0, 0], -1, exact), exact) == pytest.approx(0.9)
