@@ -1,26 +1,23 @@
-"""Rooms of textured planes with boxes that may move: pictures with exact truth, for any camera.
+"""Rooms of planes with boxes: matches with exact truth, for any camera.
 
-A plane is a parallelogram in space, with a texture, visible from one side. Pictures are drawn by intersecting
-the ray of each pixel with each plane, so that the content and depth of each pixel are exact. Coordinates in
-space are those of a camera that is not turned: x to the right, y down, z ahead.
+A plane is a parallelogram in space, visible from one side. The ray of each pixel is intersected with each
+plane. Coordinates in space are those of a camera that is not turned: x to the right, y down, z ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
 
-from synth._types import Array, Floats, Ints, Picture
-
-SAMPLES = 2  # along each side of a pixel
+from synth._types import Array, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A parallelogram with a texture.
+    """A parallelogram.
 
     Parameters
     ----------
@@ -28,17 +25,11 @@ class Plane:
         Its top-left corner, as seen from its front.
     right, down : (3,) float64
         The vectors from there to the top-right and the bottom-left corner.
-    texture : (h, w, 3) uint8
-        The texture.
-    body : int
-        0 for the room, 1, 2, ... for boxes.
     """
 
     corner: Floats
     right: Floats
     down: Floats
-    texture: Picture
-    body: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,47 +75,6 @@ class RoomCamera:
         return np.asarray(seen[:, :2] / seen[:, 2:])
 
 
-@dataclass(frozen=True, eq=False)
-class RoomView:
-    """A picture of a room.
-
-    Parameters
-    ----------
-    picture : (h, w, 3) uint8
-        The picture.
-    plane : (h, w) int64
-        The plane that the centre of each pixel shows, -1 for none.
-    """
-
-    picture: Picture
-    plane: Ints
-
-
-def render_room(planes: Sequence[Plane], camera: RoomCamera) -> RoomView:
-    """Draw a room as seen by a camera.
-
-    Parameters
-    ----------
-    planes : sequence of Plane
-        The room and the things in it.
-    camera : RoomCamera
-        The camera.
-
-    Returns
-    -------
-    RoomView
-        The picture.
-    """
-    height, width = camera.size
-    grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=2).reshape(-1, 2)
-    total = np.zeros((height, width, 3))
-    for offset in np.ndindex(SAMPLES, SAMPLES):
-        shown, place = cast_rays(planes, camera, grid + (np.array(offset) + 0.5) / SAMPLES - 0.5)
-        total += _shade(planes, shown.reshape(height, width), place.reshape(height, width, 2))
-    shown, _ = cast_rays(planes, camera, grid.astype(np.float64))
-    return RoomView(np.rint(total / SAMPLES**2).astype(np.uint8), shown.reshape(height, width))
-
-
 def cast_rays(planes: Sequence[Plane], camera: RoomCamera, xy: Floats) -> tuple[Ints, Floats]:
     """Find the places that pixels show.
 
@@ -159,21 +109,6 @@ def cast_rays(planes: Sequence[Plane], camera: RoomCamera, xy: Floats) -> tuple[
     return shown, place
 
 
-def _shade(planes: Sequence[Plane], shown: Ints, place: Floats) -> Floats:
-    """(h, w, 3) the textures at places (h, w, 2) of planes (h, w); grey if there is no plane."""
-    colour = np.full((*shown.shape, 3), 127.0)
-    for k, plane in enumerate(planes):
-        own = shown == k
-        if own.any():
-            size = np.array(plane.texture.shape[1::-1])
-            at = (place * size - 0.5).astype(np.float32)
-            lit = cv2.remap(
-                plane.texture, at[..., 0], at[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
-            )
-            colour[own] = lit[own]
-    return colour
-
-
 def find_places(
     planes: Sequence[Plane], camera: RoomCamera, shown: Ints, place: Floats
 ) -> tuple[Floats, Array]:
@@ -182,7 +117,7 @@ def find_places(
     Parameters
     ----------
     planes : sequence of Plane
-        The room and the things in it, at that time.
+        The room and the things in it.
     camera : RoomCamera
         The camera.
     shown : (n,) int64
@@ -211,15 +146,11 @@ def find_places(
     return xy, is_seen
 
 
-def make_room(
-    textures: Sequence[Picture], width: float = 6.0, height: float = 4.0, depth: float = 7.0
-) -> list[Plane]:
+def make_room(width: float = 6.0, height: float = 4.0, depth: float = 7.0) -> list[Plane]:
     """Make an empty room around the origin: its back wall, left wall, right wall, floor and ceiling.
 
     Parameters
     ----------
-    textures : sequence of (h, w, 3) uint8
-        The textures of these five planes.
     width, height, depth : float
         Size of the room; its back wall is `depth` ahead of the origin.
 
@@ -236,26 +167,22 @@ def make_room(
         ((-x, -y, 0), (width, 0, 0), (0, 0, depth)),
     ]
     return [
-        Plane(np.array(corner, float), np.array(right, float), np.array(down, float), texture)
-        for (corner, right, down), texture in zip(sides, textures, strict=True)
+        Plane(np.array(corner, float), np.array(right, float), np.array(down, float))
+        for corner, right, down in sides
     ]
 
 
-def make_box(textures: Sequence[Picture], size: Array, middle: Array, turn: float, body: int) -> list[Plane]:
+def make_box(size: Array, middle: Array, turn: float) -> list[Plane]:
     """Make a box: its front, left, right and top.
 
     Parameters
     ----------
-    textures : sequence of (h, w, 3) uint8
-        The textures of these four sides.
     size : (3,) array
         Its width, height and depth.
     middle : (3,) array
         The place of its middle.
     turn : float
         Angle about the vertical axis, radians.
-    body : int
-        The number of the box.
 
     Returns
     -------
@@ -270,42 +197,8 @@ def make_box(textures: Sequence[Picture], size: Array, middle: Array, turn: floa
     ]
     about = turn_about(1, turn)
     return [
-        Plane(about @ corner + middle, about @ right, about @ down, texture, body)
-        for (corner, right, down), texture in zip(np.array(sides, float), textures, strict=True)
-    ]
-
-
-def move_body(planes: Sequence[Plane], body: int, rotation: Floats, shift: Array) -> list[Plane]:
-    """Turn one body about the mean of the centres of its planes, and shift it.
-
-    Parameters
-    ----------
-    planes : sequence of Plane
-        The room and the things in it.
-    body : int
-        The body that moves.
-    rotation : (3, 3) float64
-        The rotation of the body.
-    shift : (3,) array
-        The shift of this mean.
-
-    Returns
-    -------
-    list of Plane
-        All planes in the same order, with those of the body moved.
-    """
-    own = [plane for plane in planes if plane.body == body]
-    middle = np.mean([plane.corner + (plane.right + plane.down) / 2 for plane in own], axis=0)
-    return [
-        plane
-        if plane.body != body
-        else replace(
-            plane,
-            corner=rotation @ (plane.corner - middle) + middle + shift,
-            right=rotation @ plane.right,
-            down=rotation @ plane.down,
-        )
-        for plane in planes
+        Plane(about @ corner + middle, about @ right, about @ down)
+        for corner, right, down in np.array(sides, float)
     ]
 
 
@@ -373,12 +266,11 @@ def match_planes(
         The matches, in a random order.
     """
     rng = np.random.default_rng(seed)
-    blank = np.zeros((2, 2, 3), np.uint8)
-    planes = make_room([blank] * 5)
-    for body in range(1, int(rng.integers(1, 4)) + 1):
+    planes = make_room()
+    for _ in range(int(rng.integers(1, 4))):
         size = rng.uniform(0.8, 2.0, 3)
         middle = np.array([rng.uniform(-2, 2), 2 - size[1] / 2, rng.uniform(3, 5.5)])
-        planes += make_box([blank] * 4, size, middle, rng.uniform(-0.8, 0.8), body)
+        planes += make_box(size, middle, rng.uniform(-0.8, 0.8))
     cameras = [
         RoomCamera(
             520.0,
