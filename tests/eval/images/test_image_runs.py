@@ -160,11 +160,6 @@ def test_the_papers_tables_are_whole():
     assert image_report.PAPER_SECONDS["usps9298"]["zell"] == 9703
 
 
-def test_every_method_has_a_label_and_values():
-    assert all(isinstance(m, Method) and m.label and m.values for m in METHODS.values())
-    assert image_runs.Plan(TWO, ("njw",), quick=True).values("njw") == (1.0,)
-
-
 COMMANDED = ("gdl-u", "gdl-mcs", "link")
 
 
@@ -216,22 +211,3 @@ def test_a_method_that_is_not_installed_is_left_out_or_named(monkeypatch, capsys
     assert "without leiden, which needs scikit-network" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"finch needs finch-clust: pip install gdl-match\[eval\]"):
         module.choose_methods(["finch"], 20)
-
-
-def test_a_killed_run_goes_on_to_the_same_results(commanded, tmp_path):
-    methods = COMMANDED
-    line = [sys.executable, str(ROOT / "scripts/cluster_images.py"), "--out", str(tmp_path), "--quiet"]
-    line += ["--datasets", "textures", "--jobs", "1", "--quick", "--methods", *methods]
-    process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.DEVNULL)
-    path = tmp_path / "runs.jsonl"
-    while not path.exists() or path.read_bytes().count(b"\n") < 1:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    kept = path.read_bytes().rsplit(b"\n", 1)[0]
-    resumed = run(Plan(TWO, methods, quick=True), None, path, 1, quiet=True)
-    assert path.read_bytes().startswith(kept)
-    undisturbed = run(Plan(TWO, methods, quick=True), None, commanded[0] / "runs.jsonl", 1, quiet=True)
-    same = ("dataset", "method", "value", "status", "nmi", "ce", "ari", "clusters")
-    assert [[r[k] for k in same] for r in resumed] == [[r[k] for k in same] for r in undisturbed]
