@@ -14,9 +14,9 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ._common.checks import check_integer, check_integers, check_weighting
+from ._common.components import number_components
 from ._common.exponential import exp_of_negative
 from ._common.types import Array, Floats, Int32s, Ints
-from ._common.views import view_read_only
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
 MOST_DISTANCE = 1e150  # sums of squares stay finite
@@ -244,11 +244,15 @@ def _check_edges(indptr: Ints, indices: Int32s) -> None:
 
 
 def _find_wrong_edge(indptr: Ints, indices: Int32s) -> tuple[int, int] | None:
-    """The ends of the first edge that leads from a vertex to itself or occurs twice in its row."""
-    from ._common.edges import find_wrong_edge
-
-    e = int(find_wrong_edge(view_read_only(indptr), view_read_only(indices)))
-    return None if e < 0 else (int(np.searchsorted(indptr, e, side="right")) - 1, int(indices[e]))
+    """The ends of an edge that leads from a vertex to itself or occurs twice in its row."""
+    n = len(indptr) - 1
+    ones = np.ones(len(indices), np.int8)
+    back = scipy.sparse.csr_matrix((ones, indices, indptr), (n, n)).tocsc()  # sources ascend in each column
+    target = np.repeat(np.arange(n, dtype=np.int32), np.diff(back.indptr))
+    wrong = back.indices == target
+    wrong[1:] |= (back.indices[1:] == back.indices[:-1]) & (target[1:] == target[:-1])
+    e = int(wrong.argmax()) if len(wrong) else 0
+    return (int(back.indices[e]), int(target[e])) if wrong.any() else None
 
 
 def _check_weights(weights: Floats) -> None:
@@ -323,18 +327,13 @@ def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: boo
     """
     if not 0 <= check_integer("n_initial_neighbors", n_initial_neighbors) <= knn.n_neighbors:
         raise ValueError(f"n_initial_neighbors must be in [0, {knn.n_neighbors}], got {n_initial_neighbors}")
-    from ._common.edges import label_components
-
     n, k = knn.n_samples, n_initial_neighbors
     near = knn.indices[:, :k]
     linked = near >= 0
     if mutual:
         for rank in range(k):
             linked[:, rank] &= (near[near[:, rank]] == np.arange(n)[:, None]).any(axis=1)
-    indptr = np.append(0, np.cumsum(linked.sum(axis=1)))
-    graph = view_read_only(indptr), view_read_only(near[linked])
-    labels: Ints = label_components(*graph, view_read_only(np.arange(n)), n)
-    return labels
+    return number_components(n, np.nonzero(linked)[0], near[linked])
 
 
 def enough_initial_clusters(

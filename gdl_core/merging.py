@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ._common.checks import check_integer
 from ._common.jobs import effective_jobs
-from ._common.types import Floats, Ints
+from ._common.types import Array, Floats, Ints
 from ._common.views import view_read_only
 from ._merge.components import Components, interleave, split
 from .graph import AffinityGraph
@@ -123,19 +123,9 @@ def _merge(
     components = split(graph, labels, n_initial)
     n_parts = len(components.vertex_start) - 1
     children, affinities = np.empty((n_initial, 2), np.int64), np.empty(n_initial)
-    arguments = (
-        n_clusters if n_parts == 1 else 1,
-        float(min_affinity),
-        min(k_nearest, n_initial - 1),
-        (
-            components.labels,
-            components.vertices,
-            components.rank,
-            view_read_only(components.graph.indptr),
-            view_read_only(components.graph.indices),
-            view_read_only(components.graph.weights),
-        ),
-    )
+    n_target = n_clusters if n_parts == 1 else 1
+    state = _state(labels, n_initial, min(k_nearest, n_initial - 1))
+    arguments = n_target, float(min_affinity), _edges(components), state
     shares = _shares(components, n_jobs)
     with _Watch(len(shares), n_initial - n_clusters, verbose) as watch:
         jobs = [(share, arguments, children, affinities, watch.progress[k]) for k, share in enumerate(shares)]
@@ -154,6 +144,34 @@ def _shares(components: Components, n_jobs: int | None) -> list[Ints]:
     return [np.ascontiguousarray(p) for p in np.split(parts, cuts) if len(p)]
 
 
+def _edges(components: Components) -> tuple[Array, ...]:
+    """The argument ``graph`` of the kernel."""
+    w = components.graph.to_csr()
+    arrays = [components.vertices, components.clusters]
+    for matrix in (w, w.T.tocsr()):
+        arrays += [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data]
+    return tuple(view_read_only(array) for array in arrays)
+
+
+def _state(labels: Ints, n_initial: int, k_nearest: int) -> tuple[Array, ...]:
+    """The argument ``state`` of the kernel before the first merge."""
+    from ._merge.pairs import FIRST, LAST, NEAR, NODE, SIZE, WORK
+
+    size = np.bincount(labels, minlength=n_initial)
+    end = np.cumsum(size)
+    order = np.argsort(labels, kind="stable")
+    following = np.full(len(labels), -1)
+    following[order[:-1]] = order[1:]
+    following[order[end - 1]] = -1
+    clusters = np.full((n_initial, 10), -1)
+    clusters[:, SIZE] = clusters[:, WORK] = size
+    clusters[:, NODE], clusters[:, NEAR] = np.arange(n_initial), 0
+    clusters[:, FIRST], clusters[:, LAST] = order[end - size], order[end - 1]
+    vertex = np.zeros((len(labels), 3), np.int64)
+    vertex[:, 2] = labels
+    return clusters, vertex, following, np.empty((n_initial, k_nearest), np.int32)
+
+
 def _merge_share(
     parts: Ints,
     arguments: tuple[Any, ...],
@@ -163,22 +181,21 @@ def _merge_share(
 ) -> None:
     from ._merge.merge_kernel import merge_components
 
-    n_target, min_affinity, k_nearest, split_graph = arguments
-    room = 2 * int(parts[:, 4].max())  # entries: at most two for each edge
-    sums, beside, link = np.empty((room, 4)), np.empty(room, np.int32), np.empty((room, 2), np.int32)
-    merge_components(
-        parts,
-        n_target,
-        min_affinity,
-        k_nearest,
-        *split_graph,
-        sums,
-        beside,
-        link,
-        children,
-        affinities,
-        progress,
+    n_edges, n_clusters = int(parts[:, 4].max()), int((parts[:, 3] - parts[:, 2]).max())
+    n_slots = max(16, 1 << (2 * n_edges - 1).bit_length())
+    room = (
+        np.empty(2 * n_edges, np.int32),  # at most two entries for each edge
+        np.empty((2 * n_edges, 4)),
+        np.empty((2 * n_edges, 2), np.int32),
+        # a pair needs an edge in each direction, and a new one uses up two entries with one direction only
+        np.empty((n_edges, 8), np.int32),
+        np.empty((n_edges, 5)),
+        np.empty(n_edges, np.int32),
+        np.empty(n_slots, np.int32),
+        np.empty(n_clusters, np.int32),
+        np.empty(n_clusters, np.int64),
     )
+    merge_components(parts, *arguments, room, children, affinities, progress)
 
 
 class _Watch:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._common.types import Floats, Int32s, Ints
-from .._common.views import view_read_only
+from .._common.components import number_components
+from .._common.types import Floats, Ints
 from ..graph import AffinityGraph
 
 
@@ -19,20 +19,14 @@ from ..graph import AffinityGraph
 class Components:
     """The vertices and clusters of a graph, ordered by component.
 
-    The graph itself is not copied, because it may use most of the memory.
-
     Attributes
     ----------
     vertex_start, cluster_start : (p + 1,) int64
-        The vertices and the clusters of component q are ``start[q] : start[q + 1]``.
-    clusters : (n_initial,) int64
-        The number of each cluster in the whole graph; ascending within a component.
-    labels : (n,) int32
-        Cluster of each vertex, counted within its component.
+        The vertices of component q are ``vertices[vertex_start[q] : vertex_start[q + 1]]``; clusters alike.
     vertices : (n,) int64
-        The number of each vertex in the whole graph; ascending within a component.
-    rank : (n,) int32
-        The number of each vertex of the whole graph, counted within its component.
+        Ascending within a component.
+    clusters : (n_initial,) int64
+        Ascending within a component.
     edge_start : (p + 1,) int64
         Component q has ``edge_start[q + 1] - edge_start[q]`` edges.
     graph : AffinityGraph
@@ -41,36 +35,24 @@ class Components:
 
     vertex_start: Ints
     cluster_start: Ints
-    clusters: Ints
-    labels: Int32s
     vertices: Ints
-    rank: Int32s
+    clusters: Ints
     edge_start: Ints
     graph: AffinityGraph
 
 
 def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
     """Split ``graph`` into components; members of a cluster of ``labels`` count as joined."""
-    from .._common.edges import label_components
-
     graph = _drop_zero_weights(graph)
-    of_cluster = label_components(
-        view_read_only(graph.indptr), view_read_only(graph.indices), view_read_only(labels), n_initial
-    )
+    ends = labels.astype(np.int32)
+    source, target = np.repeat(ends, np.diff(graph.indptr)), ends[graph.indices]
+    of_cluster = number_components(n_initial, source, target)
     n_parts = int(of_cluster.max()) + 1
-    vertex_start, vertices, vertex_rank = _group(of_cluster[labels], n_parts)
-    cluster_start, clusters, cluster_rank = _group(of_cluster, n_parts)
+    vertex_start, vertices = _group(of_cluster[labels], n_parts)
+    cluster_start, clusters = _group(of_cluster, n_parts)
     edge_end = np.cumsum(np.diff(graph.indptr)[vertices])
-    return Components(
-        vertex_start,
-        cluster_start,
-        clusters,
-        cluster_rank[labels[vertices]].astype(np.int32),
-        vertices,
-        vertex_rank.astype(np.int32),
-        np.concatenate([[0], edge_end])[vertex_start],
-        graph,
-    )
+    edge_start = np.concatenate([[0], edge_end])[vertex_start]
+    return Components(vertex_start, cluster_start, vertices, clusters, edge_start, graph)
 
 
 def _drop_zero_weights(graph: AffinityGraph) -> AffinityGraph:
@@ -81,13 +63,10 @@ def _drop_zero_weights(graph: AffinityGraph) -> AffinityGraph:
     return AffinityGraph(indptr, graph.indices[kept], graph.weights[kept], graph.sigma2)
 
 
-def _group(part: Ints, n_parts: int) -> tuple[Ints, Ints, Ints]:
-    """The start of each part, the items sorted by part, and the rank of each item in its part."""
+def _group(part: Ints, n_parts: int) -> tuple[Ints, Ints]:
+    """The start of each part, and the items sorted by part."""
     start = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=n_parts))])
-    order = np.argsort(part, kind="stable")
-    rank = np.empty(len(part), np.int64)
-    rank[order] = np.arange(len(part)) - np.repeat(start[:-1], np.diff(start))
-    return start, order, rank
+    return start, np.argsort(part, kind="stable")
 
 
 def interleave(
@@ -105,8 +84,7 @@ def interleave(
     ----------
     n_merges : (p,) int64
     children : (n_initial, 2) int64
-        The merges of component q begin at row ``cluster_start[q]``; node numbers are counted within the
-        component.
+        The merges of component q begin at row ``cluster_start[q]``; the node of its merge t is n_initial + t.
     affinities : (n_initial,) float64
 
     Returns
@@ -120,11 +98,11 @@ def interleave(
         return children[:limit].copy(), affinities[:limit].copy()
     start = components.cluster_start.tolist()
     pairs, values = children.tolist(), affinities.tolist()
-    nodes = [components.clusters[start[q] : start[q + 1]].tolist() for q in range(len(n_merges))]
+    nodes: list[list[int]] = [[] for _ in n_merges]  # those that the merges of each component made
 
     def following(q: int, t: int) -> tuple[float, int, int, int, int]:
-        row, own = start[q] + t, nodes[q]
-        a, b = own[pairs[row][0]], own[pairs[row][1]]
+        row = start[q] + t
+        a, b = (c if c < n_initial else nodes[q][c - n_initial] for c in pairs[row])
         return (-values[row], a, b, q, t) if a < b else (-values[row], b, a, q, t)
 
     last = n_merges.tolist()

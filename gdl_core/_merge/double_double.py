@@ -11,10 +11,12 @@ from .._common.types import Scalars
 
 
 @inner
-def _two_sum(a: float, b: float) -> Scalars:
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
+def add(ah: float, al: float, bh: float, bl: float) -> Scalars:
+    s = ah + bh
+    t = s - ah
+    e = (ah - (s - t)) + (bh - t) + (al + bl)
+    high = s + e
+    return high, e - (high - s)
 
 
 @inner
@@ -30,21 +32,11 @@ def _two_product(a: float, b: float) -> Scalars:
 
 
 @inner
-def _renormalise(high: float, low: float) -> Scalars:
-    s = high + low
-    return s, low - (s - high)
-
-
-@inner
-def add(ah: float, al: float, bh: float, bl: float) -> Scalars:
-    s, e = _two_sum(ah, bh)
-    return _renormalise(s, e + (al + bl))
-
-
-@inner
 def multiply(ah: float, al: float, bh: float, bl: float) -> Scalars:
     p, e = _two_product(ah, bh)
-    return _renormalise(p, e + (ah * bl + al * bh))
+    e += ah * bl + al * bh
+    high = p + e
+    return high, e - (high - p)
 
 
 @inner
@@ -52,4 +44,6 @@ def divide(ah: float, al: float, d: float) -> Scalars:
     """Divide (ah, al) by the float64 ``d``."""
     q = ah / d
     p, e = _two_product(q, d)
-    return _renormalise(q, (((ah - p) - e) + al) / d)
+    e = (((ah - p) - e) + al) / d
+    high = q + e
+    return high, e - (high - q)

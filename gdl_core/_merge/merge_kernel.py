@@ -1,7 +1,9 @@
 """The merging loop of GDL-U (Algorithm 2) and AGDL (Algorithm 3) on a sparse graph, compiled.
 
-Clusters have slots 0 .. n_initial - 1; ``label[i]`` is the slot of vertex i. ``degrees`` holds in_a[i] and
-out_a[i], and ``pairs`` holds S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c -> a}.
+For every vertex i and every cluster a that an edge joins to i, with i outside a, one entry holds in_a[i] =
+sum_{j in a} w_ji and out_a[i] = sum_{j in a} w_ij: by Definition 2, |a| deg^-_i(a) and |a| deg^+_i(a). The
+entries of a vertex are contiguous and are searched one by one, because there are few of them, and fewer after
+each merge. ``pairs`` holds S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c -> a}.
 
 When b is merged into a, S[c][ab] = S[c][a] + S[c][b] (Eq. 9) and S[ab][c] = S[a][c] + S[b][c] + sum_{i in c}
 (in_a[i] out_b[i] + in_b[i] out_a[i]), so only b's pairs and entries are visited. b is the smaller of the two,
@@ -16,49 +18,41 @@ import numpy as np
 
 from .._common.jit import inner, njit
 from .._common.types import Array, Scalar
-from .degrees import build_degrees, drop_entry, vertex_type
 from .double_double import add, multiply
-from .memory import AHEAD, prefetch, use_large_pages
-from .neighbour_sets import all_nearest, choose_set, move_flags, open_sets
+from .memory import prefetch
+from .neighbour_sets import build_sets, choose_set, move_flags, open_sets
 from .pairs import (
-    FREE,
+    END,
+    ENTRY,
+    FIRST,
+    FLAGS,
     HEAPED,
+    KEY,
+    LAST,
+    NEXT,
+    NODE,
+    PAIR,
+    PLACE,
+    RANK,
+    REMOVED,
+    SIZE,
+    STAMP,
+    TOUCHED,
     USED,
+    WORK,
     add_sum,
-    delete_pair,
-    find_pair,
-    find_side,
-    home,
-    make_table,
-    needs_larger_table,
+    find_slot,
     new_pair,
-    pair_type,
     put_in_heap,
-    rename_end,
+    remove_from_table,
     set_key,
-    sift,
+    take_from_heap,
 )
 
-LINE = 16  # numbers of four bytes in a cache line
+START, COUNT, CLUSTER = 0, 1, 2  # columns of vertex
 
 if getattr(numba.config, "DISABLE_JIT", False):
     raise RuntimeError("NUMBA_DISABLE_JIT is set, but merging needs compiled code: unset it")
-
-cluster_type = np.dtype(
-    [
-        ("size", np.int64),
-        ("work", np.int64),  # cost of moving the cluster: its members and entries
-        ("node", np.int32),  # its number in the hierarchy
-        ("first", np.int32),  # first of its members, a list that continues in ``following``
-        ("last", np.int32),
-        ("entry", np.int32),  # first of its entries, see degrees
-        ("pair", np.int32),  # first of its pairs, see pairs
-        ("near", np.int32),  # size of its neighbour set
-        ("stamp", np.int32),  # the last merge that changed a sum of the pair with the new cluster,
-        ("touched", np.int32),  # and that new cluster
-    ],
-    align=True,
-)
 
 
 @njit
@@ -66,16 +60,9 @@ def merge_components(
     parts: Array,
     n_target: int,
     min_affinity: float,
-    k_nearest: int,
-    label: Array,
-    vertices: Array,
-    rank: Array,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    sums: Array,
-    beside: Array,
-    link: Array,
+    graph: tuple[Array, ...],
+    state: tuple[Array, ...],
+    room: tuple[Array, ...],
     children: Array,
     affinities: Array,
     progress: Array,
@@ -83,157 +70,183 @@ def merge_components(
     """Merge each component of a graph separately, down to ``n_target`` clusters or as long as affinities are
     positive and at least ``min_affinity``.
 
-    parts (p, 5) int64, one component per row: first vertex, end; first cluster, end; the number of edges,
-    which is overwritten with the number of merges. Vertices of a component are consecutive, and so are its
-    clusters. k_nearest: 0 for GDL-U, else K^c of AGDL. label (n,) int32: initial clusters, counted within the
-    component. vertices (n,) int64: the row of W of each vertex. rank (n,) int32: the number of each row's
-    vertex, counted within its component. indptr (n + 1,) int64, indices int32, weights float64: W. sums (E,
-    4) float64, beside (E,) and link (E, 2) int32: space for the entries of the largest component. children
-    (n_initial, 2) int64, affinities (n_initial,) float64: filled from the component's first cluster on, with
-    node numbers within the component. progress (2,) int64: merges so far; set the second to stop early.
+    Parameters
+    ----------
+    parts : (p, 5) int64
+        A component per row: first vertex, end; first cluster, end; the number of edges, which is overwritten
+        with the number of merges. They count in ``order`` and ``cluster_order``.
+    graph : tuple
+        order (n,) int64 and cluster_order (n_initial,) int64: vertices and clusters, sorted by component. W
+        in compressed rows, indptr (n + 1,), indices, weights float64; then W^T.
+    state : tuple
+        clusters (n_initial, 10) int64, see `pairs`; without entries and pairs. vertex (n, 3) int64: the first
+        entry, their number, and the cluster. following (n,) int64: the next vertex of the same cluster, or
+        -1. sets (n_initial, K^c) int32, see `neighbour_sets`; K^c is 0 for GDL-U.
+    room : tuple
+        For the largest component, of E edges and C clusters: beside (2 E,) int32, the cluster of each entry;
+        sums (2 E, 4) float64, in_a[i] (high, low), out_a[i] (high, low); link (2 E, 2) int32, (vertex, next)
+        of lists that begin at ``clusters[a, ENTRY]`` and name the vertices beside a, and vertices that have
+        joined it since; pairs, values, heap and table, see `pairs`; candidates (C,) int32, touched (C,)
+        int64.
+    children : (n_initial, 2) int64
+        Filled from the component's first cluster on. Clusters made by merge t are n_initial + t.
+    affinities : (n_initial,) float64
+    progress : (2,) int64
+        Merges so far; set the second to stop early.
     """
+    clusters, vertex, following, sets = state
+    beside, sums, link, pairs, values, heap, all_slots, candidates, touched = room
+    order, cluster_order = graph[0], graph[1]
+    n_initial, k_nearest = len(clusters), sets.shape[1]
+    counts, n_candidates = np.zeros(2, np.int64), np.zeros(1, np.int64)
     for q in range(len(parts)):
         v0, v1, c0, c1 = parts[q, 0], parts[q, 1], parts[q, 2], parts[q, 3]
-        w = vertices[v0:v1], rank, indptr, indices, weights
-        cut = slice(c0, c1)
-        parts[q, 4] = _merge(
-            c1 - c0,
-            n_target,
-            min_affinity,
-            k_nearest,
-            label[v0:v1],
-            w,
-            (beside, sums, link),
-            children[cut],
-            affinities[cut],
-            progress,
-        )
+        n_slots = np.int64(16)
+        while n_slots < 2 * parts[q, 4]:
+            n_slots *= 2
+        table = all_slots[:n_slots]
+        n_entries = _sum_degrees(order[v0:v1], graph, clusters, vertex, beside, sums, link)
+        counts[USED] = counts[HEAPED] = 0
+        _find_pairs(n_entries, clusters, vertex, beside, sums, link, pairs, values, table, counts)
+        if k_nearest == 0:
+            for p in range(counts[USED]):
+                set_key(clusters, pairs, values, p)
+                put_in_heap(pairs, values, heap, counts, p)
+        t = np.int64(0)
+        is_new = False  # whether there has been no merge since all neighbour sets were built
+        while c1 - c0 - t > n_target and progress[1] == 0:
+            top: Scalar = np.int64(heap[0]) if counts[HEAPED] else np.int64(-1)
+            if top < 0 or not values[top, KEY] > 0 or values[top, KEY] < min_affinity:
+                if k_nearest == 0 or is_new:
+                    break
+                build_sets(
+                    cluster_order[c0:c1],
+                    clusters,
+                    pairs,
+                    values,
+                    heap,
+                    counts,
+                    sets,
+                    candidates,
+                    n_candidates,
+                )
+                is_new = True
+                continue
+            a, b = np.int64(pairs[top, END]), np.int64(pairs[top, END + 1])
+            low, high = clusters[a, NODE], clusters[b, NODE]
+            if low > high:
+                low, high = high, low
+            if pairs[top, RANK] != low or pairs[top, RANK + 1] != high:  # the key is outdated
+                set_key(clusters, pairs, values, top)
+                put_in_heap(pairs, values, heap, counts, top)
+                continue
+            children[c0 + t, 0], children[c0 + t, 1], affinities[c0 + t] = low, high, values[top, KEY]
+            if clusters[a, WORK] < clusters[b, WORK]:
+                a, b = b, a
+            open_sets(clusters, pairs, sets, candidates, n_candidates, a, top)
+            n_touched = _move_pairs(
+                t, a, b, state, pairs, values, heap, table, counts, candidates, n_candidates, touched
+            )
+            n_touched = _move_entries(
+                t,
+                a,
+                b,
+                clusters,
+                vertex,
+                beside,
+                sums,
+                link,
+                pairs,
+                values,
+                table,
+                counts,
+                touched,
+                n_touched,
+            )
+            _move_members(a, b, clusters, vertex, following, beside, sums)
+            clusters[a, NODE] = n_initial + t
+            if k_nearest:
+                choose_set(clusters, pairs, values, heap, counts, sets, candidates, n_candidates, a)
+            for i in range(n_touched):
+                p = clusters[touched[i], TOUCHED]
+                if k_nearest == 0 or pairs[p, FLAGS]:
+                    set_key(clusters, pairs, values, p)
+                    put_in_heap(pairs, values, heap, counts, p)
+            t += 1
+            is_new = False
+            progress[0] += 1
+        parts[q, 4] = t
 
 
 @inner
-def _merge(
-    n_initial: int,
-    n_target: int,
-    min_affinity: float,
-    k_nearest: int,
-    label: Array,
-    w: tuple[Array, ...],
-    room: tuple[Array, ...],
-    children: Array,
-    affinities: Array,
-    progress: Array,
+def _sum_degrees(
+    order: Array,
+    graph: tuple[Array, ...],
+    clusters: Array,
+    vertex: Array,
+    beside: Array,
+    sums: Array,
+    link: Array,
 ) -> Scalar:
-    clusters, vertex, following = _clusters(n_initial, label)
-    n_entries = build_degrees(clusters, vertex, w, *room)
-    pairs, table, counts = _initial_pairs(clusters, vertex, n_entries, *room)
-    heap = use_large_pages(np.empty(len(pairs), np.int32))
-    if k_nearest == 0:
-        for p in range(counts[USED]):
-            set_key(clusters, pairs, p)
-            put_in_heap(pairs, heap, counts, p)
-    sets = np.empty((n_initial, k_nearest), np.int32)
-    union = np.empty(2 * k_nearest, np.int32)
-    chosen = np.empty(k_nearest + 1, np.int32)
-    found = np.zeros(2, np.int64)
-    entries = vertex, *room
-    queue = pairs, table, heap, counts
-    near = sets, union, found
-    touched = np.empty(n_initial, np.int32), np.zeros(1, np.int64)
-    t = np.int64(0)  # a plain 0 would have another type, and all would be compiled twice
-    is_new = False  # whether there has been no merge since all neighbour sets were built
-    while n_initial - t > n_target and progress[1] == 0:
-        top = np.int64(heap[0]) if counts[HEAPED] else -1
-        if top < 0 or not pairs[top].key > 0 or pairs[top].key < min_affinity:
-            if k_nearest == 0 or is_new:
-                break
-            all_nearest(clusters, pairs, heap, counts, sets, chosen, found)
-            is_new = True
-            continue
-        a, b = np.int64(pairs[top].end[0]), np.int64(pairs[top].end[1])
-        low, high = min(clusters[a].node, clusters[b].node), max(clusters[a].node, clusters[b].node)
-        if pairs[top].rank[0] != low or pairs[top].rank[1] != high:  # the key is outdated
-            set_key(clusters, pairs, top)
-            sift(pairs, heap, counts, top)
-            continue
-        children[t, 0], children[t, 1], affinities[t] = low, high, pairs[top].key
-        if clusters[a].work < clusters[b].work:
-            a, b = b, a
-        if needs_larger_table(table, counts, clusters[b].work):  # at most one new pair for each entry of b
-            table = make_table(pairs, counts, clusters[b].work)
-            queue = pairs, table, heap, counts
-        touched[1][0] = 0
-        open_sets(clusters, pairs, sets, union, found, a, b, top)
-        _move_pairs(t, a, b, clusters, queue, touched, k_nearest, near)
-        _move_entries(t, a, b, entries, clusters, queue, touched)
-        _move_members(a, b, entries, clusters, following)
-        clusters[a].node = n_initial + t
-        if k_nearest:
-            choose_set(clusters, pairs, heap, counts, sets, union, chosen, found, a)
-        for k in range(touched[1][0]):
-            q = np.int64(clusters[touched[0][k]].touched)
-            if k_nearest == 0 or pairs[q].flags:
-                set_key(clusters, pairs, q)
-                put_in_heap(pairs, heap, counts, q)
-        t += 1
-        is_new = False
-        progress[0] += 1
-    return t
+    """Fill the entries of the vertices ``order``; returns their number."""
+    end = np.int64(0)
+    for i in order:
+        first = end
+        for direction in range(2):
+            if direction:  # edges from i, then edges to i
+                indptr, indices, weights = graph[5], graph[6], graph[7]
+            else:
+                indptr, indices, weights = graph[2], graph[3], graph[4]
+            column = 2 - 2 * direction
+            for k in range(indptr[i], indptr[i + 1]):
+                c = vertex[indices[k], CLUSTER]
+                if c == vertex[i, CLUSTER] or not weights[k] > 0:
+                    continue
+                e = clusters[c, TOUCHED]  # the entry of i for c, or -1
+                if e < 0:
+                    e = end
+                    end += 1
+                    beside[e], clusters[c, TOUCHED] = c, e
+                    for s in range(4):
+                        sums[e, s] = 0.0
+                sums[e, column], sums[e, column + 1] = add(
+                    sums[e, column], sums[e, column + 1], weights[k], 0.0
+                )
+        vertex[i, START], vertex[i, COUNT] = first, end - first
+        for e in range(first, end):
+            c = beside[e]
+            clusters[c, TOUCHED] = -1
+            link[e, 0], link[e, 1] = i, clusters[c, ENTRY]
+            clusters[c, ENTRY] = e
+            clusters[c, WORK] += 1
+    return end
 
 
 @inner
-def _clusters(n_initial: int, label: Array) -> tuple[Array, Array, Array]:
-    clusters = use_large_pages(np.zeros(n_initial, cluster_type))
-    vertex = use_large_pages(np.zeros(len(label), vertex_type))
-    following = np.full(len(label), -1, np.int32)
-    for c in range(n_initial):
-        clusters[c].node = c
-        clusters[c].first, clusters[c].entry, clusters[c].pair, clusters[c].stamp = -1, -1, -1, -1
-    for i in range(len(label)):
-        c = label[i]
-        vertex[i].cluster = c
-        clusters[c].size += 1
-        clusters[c].work += 1
-        if clusters[c].first < 0:
-            clusters[c].first = i
-        else:
-            following[clusters[c].last] = i
-        clusters[c].last = i
-    return clusters, vertex, following
-
-
-@inner
-def _initial_pairs(
-    clusters: Array, vertex: Array, n_entries: int, beside: Array, sums: Array, link: Array
-) -> tuple[Array, Array, Array]:
-    both = 0
+def _find_pairs(
+    n_entries: int,
+    clusters: Array,
+    vertex: Array,
+    beside: Array,
+    sums: Array,
+    link: Array,
+    pairs: Array,
+    values: Array,
+    table: Array,
+    counts: Array,
+) -> None:
+    """Make the pairs of the initial clusters."""
+    for s in range(len(table)):
+        table[s] = -1
     for e in range(n_entries):
-        both += sums[e, 0] > 0 and sums[e, 2] > 0
-    # a pair needs an entry with both sums positive, and a new entry of this kind uses up two others
-    pairs = use_large_pages(np.empty(both + (n_entries - both) // 2 + 1, pair_type))
-    counts = np.zeros(3, np.int64)
-    counts[FREE] = -1
-    table = make_table(pairs, counts, 1)
-    for e in range(n_entries):
-        if e + AHEAD < n_entries:
-            f = e + AHEAD
-            prefetch(table, home(table, np.int64(beside[f]), np.int64(vertex[link[f, 0]].cluster)))
         high, low = multiply(sums[e, 0], sums[e, 1], sums[e, 2], sums[e, 3])
         if high > 0:
-            a, c = np.int64(beside[e]), np.int64(vertex[link[e, 0]].cluster)
-            p = find_pair(pairs, table, a, c)
+            a, c = np.int64(beside[e]), vertex[link[e, 0], CLUSTER]
+            slot = find_slot(pairs, table, a, c)
+            p = np.int64(table[slot])
             if p < 0:
-                if needs_larger_table(table, counts, 1):
-                    table = make_table(pairs, counts, counts[USED])
-                p = new_pair(clusters, pairs, table, counts, a, c)
-            add_sum(pairs, p, find_side(pairs, p, a), high, low)
-    return pairs, table, counts
-
-
-@inner
-def _touch(t: int, c: int, p: int, clusters: Array, touched: tuple[Array, ...]) -> None:
-    clusters[c].stamp, clusters[c].touched = t, p
-    touched[0][touched[1][0]] = c
-    touched[1][0] += 1
+                p = new_pair(clusters, pairs, values, table, counts, slot, a, c)
+            add_sum(values, p, np.int64(pairs[p, END + 1] == a), high, low)
 
 
 @inner
@@ -241,54 +254,53 @@ def _move_pairs(
     t: int,
     a: int,
     b: int,
-    clusters: Array,
-    queue: tuple[Array, ...],
-    touched: tuple[Array, ...],
-    k_nearest: int,
-    near: tuple[Array, ...],
-) -> None:
-    """The pairs of b become pairs of a: Eq. 9, and the first two terms of S[ab][c]."""
-    pairs, table, heap, counts = queue
-    sets, union, found = near
-    p = np.int64(clusters[b].pair)
-    while p >= 0:
-        side = find_side(pairs, p, b)
-        after = np.int64(pairs[p].next[side])
-        c = np.int64(pairs[p].end[1 - side])
-        if c == a:
-            delete_pair(clusters, pairs, table, heap, counts, p)
-        else:
-            keep = find_pair(pairs, table, a, c)
-            if keep >= 0:
-                other, s = find_side(pairs, keep, a), pairs[p].sums
-                add_sum(pairs, keep, other, s[2 * side], s[2 * side + 1])
-                add_sum(pairs, keep, 1 - other, s[2 - 2 * side], s[3 - 2 * side])
-            else:
-                keep = p
-            if k_nearest:
-                move_flags(clusters, pairs, sets, union, found, c, p, side, keep)
-            if keep == p:
-                rename_end(clusters, pairs, table, p, side, a)
-            else:
-                delete_pair(clusters, pairs, table, heap, counts, p)
-            _touch(t, c, keep, clusters, touched)
+    state: tuple[Array, ...],
+    pairs: Array,
+    values: Array,
+    heap: Array,
+    table: Array,
+    counts: Array,
+    candidates: Array,
+    n_candidates: Array,
+    touched: Array,
+) -> Scalar:
+    """Make the pairs of b pairs of a: Eq. 9, and the first two terms of S[ab][c].
+
+    Returns the number of clusters in ``touched``, of which the pair with a has changed.
+    """
+    clusters, sets = state[0], state[3]
+    n_touched = np.int64(0)
+    after = clusters[b, PAIR]
+    while after >= 0:
         p = after
-
-
-@inner
-def _look_ahead(v: int, after: int, entries: tuple[Array, ...]) -> Scalar:
-    """Prefetch the data for visiting the next two items of a list; returns the item after them."""
-    vertex, beside, _, link = entries
-    if v < 0 or after < 0:
-        return np.int64(-1)
-    first = vertex[np.int64(link[v, 0])].start
-    prefetch(beside, first)
-    prefetch(beside, min(first + LINE, len(beside) - 1))
-    prefetch(vertex, np.int64(link[after, 0]))
-    following = np.int64(link[after, 1])
-    if following >= 0:
-        prefetch(link, following)
-    return following
+        side = np.int64(pairs[p, END + 1] == b)
+        after = np.int64(pairs[p, NEXT + side])
+        c = np.int64(pairs[p, END + 1 - side])
+        if pairs[p, PLACE] == REMOVED:
+            continue
+        keep = p
+        if c != a:
+            found = np.int64(table[find_slot(pairs, table, a, c)])
+            if found >= 0:
+                keep = found
+                other = np.int64(pairs[keep, END + 1] == a)
+                add_sum(values, keep, other, values[p, 2 * side], values[p, 2 * side + 1])
+                add_sum(values, keep, 1 - other, values[p, 2 - 2 * side], values[p, 3 - 2 * side])
+            if sets.shape[1]:
+                move_flags(clusters, pairs, sets, candidates, n_candidates, c, p, side, keep)
+            clusters[c, STAMP], clusters[c, TOUCHED] = t, keep
+            touched[n_touched] = c
+            n_touched += 1
+        remove_from_table(pairs, table, p)
+        if c != a and keep == p:
+            pairs[p, END + side], pairs[p, NEXT + side] = a, clusters[a, PAIR]
+            clusters[a, PAIR] = p
+            table[find_slot(pairs, table, a, c)] = p
+        else:
+            take_from_heap(pairs, values, heap, counts, p)
+            pairs[p, PLACE], pairs[p, FLAGS] = REMOVED, 0
+    clusters[b, PAIR] = -1
+    return n_touched
 
 
 @inner
@@ -296,69 +308,102 @@ def _move_entries(
     t: int,
     a: int,
     b: int,
-    entries: tuple[Array, ...],
     clusters: Array,
-    queue: tuple[Array, ...],
-    touched: tuple[Array, ...],
-) -> None:
-    """The entries of b become entries of a, which gives the third term of S[ab][c]."""
-    vertex, beside, sums, link = entries
-    pairs, table, _, counts = queue
-    v = np.int64(clusters[b].entry)
-    after = np.int64(link[v, 1]) if v >= 0 else v
-    third = np.int64(link[after, 1]) if after >= 0 else after
+    vertex: Array,
+    beside: Array,
+    sums: Array,
+    link: Array,
+    pairs: Array,
+    values: Array,
+    table: Array,
+    counts: Array,
+    touched: Array,
+    n_touched: int,
+) -> Scalar:
+    """Make the entries of b entries of a, which gives the third term of S[ab][c].
+
+    Returns the number of clusters in ``touched``.
+    """
+    v = clusters[b, ENTRY]
+    after: Scalar = np.int64(link[v, 1]) if v >= 0 else v
     while v >= 0:
-        fourth = _look_ahead(after, third, entries)
+        third = _look_ahead(after, vertex, beside, link)
         i = np.int64(link[v, 0])
-        c = np.int64(vertex[i].cluster)
+        c = vertex[i, CLUSTER]
         e: Scalar = np.int64(-1)  # the entries of a and b at i
         f: Scalar = np.int64(-1)
         if c != b:
-            for k in range(vertex[i].start, vertex[i].start + vertex[i].count):
+            for k in range(vertex[i, START], vertex[i, START] + vertex[i, COUNT]):
                 if beside[k] == b:
                     f = k
                 elif beside[k] == a:
                     e = k
-        if c == b:
-            pass
-        elif c == a:
-            drop_entry(vertex, i, f, beside, sums)
-        elif e < 0:
-            beside[f] = a
-            link[v, 1] = clusters[a].entry
-            clusters[a].entry = v
-            clusters[a].work += 1
-        else:
-            xh, xl = multiply(sums[e, 0], sums[e, 1], sums[f, 2], sums[f, 3])
-            yh, yl = multiply(sums[f, 0], sums[f, 1], sums[e, 2], sums[e, 3])
-            high, low = add(xh, xl, yh, yl)
-            for k in range(0, 4, 2):
-                sums[e, k], sums[e, k + 1] = add(sums[e, k], sums[e, k + 1], sums[f, k], sums[f, k + 1])
-            drop_entry(vertex, i, f, beside, sums)
-            if high > 0:
-                if clusters[c].stamp != t:
-                    p = find_pair(pairs, table, a, c)
-                    if p < 0:
-                        p = new_pair(clusters, pairs, table, counts, a, c)
-                    _touch(t, c, p, clusters, touched)
-                p = np.int64(clusters[c].touched)
-                add_sum(pairs, p, find_side(pairs, p, a), high, low)
-        v, after, third = after, third, fourth
+            if c != a and e < 0:
+                beside[f] = a
+                link[v, 1] = clusters[a, ENTRY]
+                clusters[a, ENTRY] = v
+                clusters[a, WORK] += 1
+            else:
+                if c != a:
+                    xh, xl = multiply(sums[e, 0], sums[e, 1], sums[f, 2], sums[f, 3])
+                    yh, yl = multiply(sums[f, 0], sums[f, 1], sums[e, 2], sums[e, 3])
+                    high, low = add(xh, xl, yh, yl)
+                    for k in range(0, 4, 2):
+                        sums[e, k], sums[e, k + 1] = add(
+                            sums[e, k], sums[e, k + 1], sums[f, k], sums[f, k + 1]
+                        )
+                    if high > 0:
+                        if clusters[c, STAMP] != t:
+                            slot = find_slot(pairs, table, a, c)
+                            p = np.int64(table[slot])
+                            if p < 0:
+                                p = new_pair(clusters, pairs, values, table, counts, slot, a, c)
+                            clusters[c, STAMP], clusters[c, TOUCHED] = t, p
+                            touched[n_touched] = c
+                            n_touched += 1
+                        p = clusters[c, TOUCHED]
+                        add_sum(values, p, np.int64(pairs[p, END + 1] == a), high, low)
+                _drop_entry(vertex, i, f, beside, sums)
+        v, after = after, third
+    return n_touched
 
 
 @inner
-def _move_members(a: int, b: int, entries: tuple[Array, ...], clusters: Array, following: Array) -> None:
-    vertex, beside, sums, _ = entries
-    m = np.int64(clusters[b].first)
+def _look_ahead(v: int, vertex: Array, beside: Array, link: Array) -> Scalar:
+    """Prefetch the data for visiting the item v of a list and those after it; returns the next one."""
+    if v < 0:
+        return v
+    after = np.int64(link[v, 1])
+    prefetch(beside, vertex[link[v, 0], START])
+    if after >= 0:
+        prefetch(vertex, np.int64(link[after, 0]))
+        if link[after, 1] >= 0:
+            prefetch(link, np.int64(link[after, 1]))
+    return after
+
+
+@inner
+def _move_members(
+    a: int, b: int, clusters: Array, vertex: Array, following: Array, beside: Array, sums: Array
+) -> None:
+    m = clusters[b, FIRST]
     while m >= 0:
-        vertex[m].cluster = a
-        for k in range(vertex[m].start, vertex[m].start + vertex[m].count):
+        vertex[m, CLUSTER] = a
+        for k in range(vertex[m, START], vertex[m, START] + vertex[m, COUNT]):
             if beside[k] == a:
-                drop_entry(vertex, m, k, beside, sums)
+                _drop_entry(vertex, m, k, beside, sums)
                 break
-        m = np.int64(following[m])
-    following[clusters[a].last] = clusters[b].first
-    clusters[a].last = clusters[b].last
-    clusters[a].size += clusters[b].size
-    clusters[a].work += clusters[b].size
-    clusters[b].entry = -1
+        m = following[m]
+    following[clusters[a, LAST]] = clusters[b, FIRST]
+    clusters[a, LAST] = clusters[b, LAST]
+    clusters[a, SIZE] += clusters[b, SIZE]
+    clusters[a, WORK] += clusters[b, SIZE]
+
+
+@inner
+def _drop_entry(vertex: Array, i: int, e: int, beside: Array, sums: Array) -> None:
+    vertex[i, COUNT] -= 1
+    last = vertex[i, START] + vertex[i, COUNT]
+    beside[e] = beside[last]
+    for s in range(4):
+        sums[e, s] = sums[last, s]

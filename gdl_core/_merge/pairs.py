@@ -1,12 +1,12 @@
 """Pairs of clusters with a positive affinity, and the heap that yields the next pair to merge.
 
 The record of {a, c} holds S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c -> a} (Lemma 1) and S[c][a].
-Each record is in two doubly linked lists, those of its two clusters, which begin at ``clusters[a].pair``,
-and in a hash table.
 
-pairs (P,): the records; a freed one has ``end[0]`` -1. table: the hash table of record numbers; its length is
-a power of two and at least twice the number of records ever used. heap (P,): record numbers. counts (3,):
-records ever used, heap entries, and the first freed record (chained by ``next[0]``), or -1.
+pairs (P, 8) int32, values (P, 5) float64: the records. Each one is in the lists of its two clusters, which
+begin at ``clusters[a, PAIR]``, and in a hash table. A record that is removed leaves the table, but stays in
+the lists with the mark REMOVED; its number is not used again. table: the hash table of record numbers; its
+length is a power of two and at least twice the number of records. heap (P,): record numbers. counts (2,):
+records ever used, heap entries.
 """
 
 import numpy as np
@@ -14,243 +14,161 @@ import numpy as np
 from .._common.jit import inner
 from .._common.types import Array, Scalar
 from .double_double import add, divide
-from .memory import use_large_pages
 
-pair_type = np.dtype(
-    [
-        ("sums", np.float64, (4,)),  # S[a][c] (high, low), S[c][a] (high, low) for the ends a, c
-        ("key", np.float64),  # affinity and node numbers, when they were last set
-        ("rank", np.int32, (2,)),
-        ("end", np.int32, (2,)),
-        ("next", np.int32, (2,)),  # in the list of each end
-        ("prev", np.int32, (2,)),
-        ("place", np.int32),  # in the heap, or -1
-        ("flags", np.int32),  # bit s: the pair is in the neighbour set of its end s (AGDL)
-    ],
-    align=True,
-)
-USED, HEAPED, FREE = 0, 1, 2
+# Columns of clusters (n_initial, 10) int64
+SIZE = 0
+WORK = 1  # cost of moving the cluster: its members and entries
+NODE = 2  # its number in the hierarchy
+FIRST = 3  # first of its members, a list that continues in ``following``
+LAST = 4
+ENTRY = 5  # first of its entries, see merge_kernel
+PAIR = 6  # first of its pairs
+NEAR = 7  # size of its neighbour set
+STAMP = 8  # the last merge that changed a sum of the pair with the new cluster,
+TOUCHED = 9  # and that pair; while entries are made, the entry of the current vertex, or -1
 
+# Columns of pairs
+END = 0  # the two clusters
+NEXT = 2  # the next pair in the list of each end
+RANK = 4  # the numbers of their nodes when the key was last set, the smaller one first
+PLACE = 6  # in the heap; -1 outside it
+FLAGS = 7  # bit s: the pair is in the neighbour set of its end s (AGDL)
 
-# --- hash table: linear probing, deletion by shifting back ----------------------------------------
+# Columns of values: S[a][c] (high, low), S[c][a] (high, low) for the ends a, c, and the
+KEY = 4  # affinity when it was last set
+
+REMOVED = -2  # the place of a record that was removed
+USED, HEAPED = 0, 1
 
 
 @inner
 def home(table: Array, a: int, c: int) -> Scalar:
-    key = (np.int64(min(a, c)) << 32) + np.int64(max(a, c))
+    """The place of {a, c} in the hash table, if no other pair has taken it."""
+    if a > c:
+        a, c = c, a
+    key = (np.int64(a) << 32) + np.int64(c)
     return ((key * np.int64(0x1E3779B97F4A7C15)) >> 32) & (len(table) - 1)
 
 
 @inner
-def find_pair(pairs: Array, table: Array, a: int, c: int) -> Scalar:
-    """The record of {a, c}, or -1."""
+def find_slot(pairs: Array, table: Array, a: int, c: int) -> Scalar:
+    """The place of {a, c} in the hash table, or the free place for it."""
     s = home(table, a, c)
     while True:
-        p = np.int64(table[s])
+        p = table[s]
         if p < 0:
-            return p
-        x, y = pairs[p].end[0], pairs[p].end[1]
+            return s
+        x, y = pairs[p, END], pairs[p, END + 1]
         if (x == a and y == c) or (x == c and y == a):
-            return p
+            return s
         s = (s + 1) & (len(table) - 1)
 
 
 @inner
-def _enter(pairs: Array, table: Array, p: int) -> None:
-    s = home(table, pairs[p].end[0], pairs[p].end[1])
-    while table[s] >= 0:
-        s = (s + 1) & (len(table) - 1)
-    table[s] = p
-
-
-@inner
-def _leave(pairs: Array, table: Array, p: int) -> None:
+def remove_from_table(pairs: Array, table: Array, p: int) -> None:
+    """Remove p from the hash table; later items of the same run move up."""
+    hole = find_slot(pairs, table, np.int64(pairs[p, END]), np.int64(pairs[p, END + 1]))
     mask = len(table) - 1
-    hole = home(table, pairs[p].end[0], pairs[p].end[1])
-    while table[hole] != p:
-        hole = (hole + 1) & mask
     s = hole
     while True:
         s = (s + 1) & mask
-        q = np.int64(table[s])
+        q = table[s]
         if q < 0:
             break
-        own = home(table, pairs[q].end[0], pairs[q].end[1])
-        if ((s - own) & mask) >= ((s - hole) & mask):
+        wanted = home(table, np.int64(pairs[q, END]), np.int64(pairs[q, END + 1]))
+        if ((s - wanted) & mask) >= ((s - hole) & mask):
             table[hole] = q
             hole = s
     table[hole] = -1
 
 
 @inner
-def needs_larger_table(table: Array, counts: Array, more: int) -> Scalar:
-    """Whether this many more records would fill more than half of the table."""
-    return 2 * (counts[USED] + more) > len(table)
-
-
-@inner
-def make_table(pairs: Array, counts: Array, more: int) -> Array:
-    """A hash table of all records, at most half full with ``more`` new ones."""
-    slots = 16
-    while slots < 2 * (counts[USED] + more):
-        slots *= 2
-    table: Array = use_large_pages(np.empty(slots, np.int32))
-    table[:] = -1
-    for p in range(counts[USED]):
-        if pairs[p].end[0] >= 0:
-            _enter(pairs, table, p)
-    return table
-
-
-# --- records and lists ----------------------------------------------------------------------------
-
-
-@inner
-def find_side(pairs: Array, p: int, c: int) -> Scalar:
-    """The number of the end of p that is cluster c."""
-    return 0 if pairs[p].end[0] == c else 1
-
-
-@inner
-def _link(clusters: Array, pairs: Array, p: int, side: int) -> None:
-    c = pairs[p].end[side]
-    first = np.int64(clusters[c].pair)
-    pairs[p].next[side], pairs[p].prev[side] = first, -1
-    if first >= 0:
-        pairs[first].prev[find_side(pairs, first, c)] = p
-    clusters[c].pair = p
-
-
-@inner
-def _unlink(clusters: Array, pairs: Array, p: int, side: int) -> None:
-    c = pairs[p].end[side]
-    before, after = np.int64(pairs[p].prev[side]), np.int64(pairs[p].next[side])
-    if before >= 0:
-        pairs[before].next[find_side(pairs, before, c)] = after
-    else:
-        clusters[c].pair = after
-    if after >= 0:
-        pairs[after].prev[find_side(pairs, after, c)] = before
-
-
-@inner
-def new_pair(clusters: Array, pairs: Array, table: Array, counts: Array, a: int, c: int) -> Scalar:
+def new_pair(
+    clusters: Array, pairs: Array, values: Array, table: Array, counts: Array, slot: int, a: int, c: int
+) -> Scalar:
     """Make a record of {a, c} with both sums 0, outside the heap, and return its number."""
-    p = counts[FREE]
-    if p >= 0:
-        counts[FREE] = pairs[p].next[0]
-    else:
-        p = counts[USED]
-        counts[USED] += 1
-    pairs[p].end[0], pairs[p].end[1] = a, c
+    p = counts[USED]
+    counts[USED] += 1
+    pairs[p, END], pairs[p, END + 1] = a, c
+    pairs[p, NEXT], pairs[p, NEXT + 1] = clusters[a, PAIR], clusters[c, PAIR]
+    clusters[a, PAIR], clusters[c, PAIR] = p, p
     for k in range(4):
-        pairs[p].sums[k] = 0.0
-    pairs[p].flags, pairs[p].place = 0, -1
-    for side in range(2):
-        _link(clusters, pairs, p, side)
-    _enter(pairs, table, p)
+        values[p, k] = 0.0
+    pairs[p, FLAGS], pairs[p, PLACE] = 0, -1
+    table[slot] = p
     return p
 
 
 @inner
-def delete_pair(clusters: Array, pairs: Array, table: Array, heap: Array, counts: Array, p: int) -> None:
-    _leave(pairs, table, p)
-    for side in range(2):
-        _unlink(clusters, pairs, p, side)
-    take_from_heap(pairs, heap, counts, p)
-    pairs[p].end[0], pairs[p].next[0] = -1, counts[FREE]
-    counts[FREE] = p
-
-
-@inner
-def rename_end(clusters: Array, pairs: Array, table: Array, p: int, side: int, a: int) -> None:
-    """Replace the end ``side`` of p by cluster a."""
-    _leave(pairs, table, p)
-    _unlink(clusters, pairs, p, side)
-    pairs[p].end[side] = a
-    _link(clusters, pairs, p, side)
-    _enter(pairs, table, p)
-
-
-@inner
-def add_sum(pairs: Array, p: int, side: int, high: float, low: float) -> None:
+def add_sum(values: Array, p: int, side: int, high: float, low: float) -> None:
     """Add (high, low) to S[end[side]][the other end]."""
     k = 2 * side
-    s = pairs[p].sums
-    s[k], s[k + 1] = add(s[k], s[k + 1], high, low)
+    values[p, k], values[p, k + 1] = add(values[p, k], values[p, k + 1], high, low)
 
 
 @inner
-def set_key(clusters: Array, pairs: Array, p: int) -> None:
+def set_key(clusters: Array, pairs: Array, values: Array, p: int) -> None:
     """Set the affinity (Eqs. 3 and 4) from the two sums, rounded once, and the node numbers."""
-    a, c = pairs[p].end[0], pairs[p].end[1]
-    s = pairs[p].sums
-    size_a, size_c = float(clusters[a].size), float(clusters[c].size)
-    xh, xl = divide(s[0], s[1], size_a * size_a)
-    yh, yl = divide(s[2], s[3], size_c * size_c)
-    pairs[p].key = add(xh, xl, yh, yl)[0]
-    pairs[p].rank[0] = min(clusters[a].node, clusters[c].node)
-    pairs[p].rank[1] = max(clusters[a].node, clusters[c].node)
+    a, c = pairs[p, END], pairs[p, END + 1]
+    size_a, size_c = np.float64(clusters[a, SIZE]), np.float64(clusters[c, SIZE])
+    xh, xl = divide(values[p, 0], values[p, 1], size_a * size_a)
+    yh, yl = divide(values[p, 2], values[p, 3], size_c * size_c)
+    values[p, KEY] = add(xh, xl, yh, yl)[0]
+    low, high = clusters[a, NODE], clusters[c, NODE]
+    if low > high:
+        low, high = high, low
+    pairs[p, RANK], pairs[p, RANK + 1] = low, high
 
 
 @inner
-def before(pairs: Array, p: int, q: int) -> Scalar:
+def before(pairs: Array, values: Array, p: int, q: int) -> Scalar:
     """Whether p comes before q: by larger affinity, then by smaller node numbers."""
-    if pairs[p].key != pairs[q].key:
-        return pairs[p].key > pairs[q].key
-    if pairs[p].rank[0] != pairs[q].rank[0]:
-        return pairs[p].rank[0] < pairs[q].rank[0]
-    return pairs[p].rank[1] < pairs[q].rank[1]
-
-
-# --- heap -----------------------------------------------------------------------------------------
+    if values[p, KEY] != values[q, KEY]:
+        return values[p, KEY] > values[q, KEY]
+    if pairs[p, RANK] != pairs[q, RANK]:
+        return pairs[p, RANK] < pairs[q, RANK]
+    return pairs[p, RANK + 1] < pairs[q, RANK + 1]
 
 
 @inner
-def sift(pairs: Array, heap: Array, counts: Array, p: int) -> None:
-    """Move p within the heap to the place of its key."""
-    k = np.int64(pairs[p].place)
+def put_in_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: int) -> None:
+    """Put p at the place of its key, whether or not it was in the heap."""
+    if pairs[p, PLACE] < 0:
+        pairs[p, PLACE] = counts[HEAPED]
+        counts[HEAPED] += 1
+    k = np.int64(pairs[p, PLACE])
     while k > 0:
         parent = (k - 1) >> 1
         q = np.int64(heap[parent])
-        if not before(pairs, p, q):
+        if not before(pairs, values, p, q):
             break
         heap[k] = q
-        pairs[q].place = k
+        pairs[q, PLACE] = k
         k = parent
     n = counts[HEAPED]
     while 2 * k + 1 < n:
         child = 2 * k + 1
         q = np.int64(heap[child])
-        if child + 1 < n and before(pairs, np.int64(heap[child + 1]), q):
+        if child + 1 < n and before(pairs, values, np.int64(heap[child + 1]), q):
             child += 1
             q = np.int64(heap[child])
-        if not before(pairs, q, p):
+        if not before(pairs, values, q, p):
             break
         heap[k] = q
-        pairs[q].place = k
+        pairs[q, PLACE] = k
         k = child
     heap[k] = p
-    pairs[p].place = k
+    pairs[p, PLACE] = k
 
 
 @inner
-def put_in_heap(pairs: Array, heap: Array, counts: Array, p: int) -> None:
-    """Put p at the place of its key, whether or not it was in the heap."""
-    if pairs[p].place < 0:
-        pairs[p].place = counts[HEAPED]
-        counts[HEAPED] += 1
-    sift(pairs, heap, counts, p)
-
-
-@inner
-def take_from_heap(pairs: Array, heap: Array, counts: Array, p: int) -> None:
-    k = pairs[p].place
+def take_from_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: int) -> None:
+    k = pairs[p, PLACE]
     if k < 0:
         return
-    pairs[p].place = -1
+    pairs[p, PLACE] = -1
     counts[HEAPED] -= 1
     last = np.int64(heap[counts[HEAPED]])
     if last != p:
-        pairs[last].place = k
-        sift(pairs, heap, counts, last)
+        pairs[last, PLACE] = k
+        put_in_heap(pairs, values, heap, counts, last)
