@@ -5,6 +5,7 @@ objects found, clusters per object found, mixed and spurious clusters, and secon
 """
 
 import argparse
+from pathlib import Path
 
 from tqdm import tqdm
 
@@ -19,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tabletops = "folder of tabletops, each with two photographs and gt.npz (default: none)"
     data = {"default": None, "required": False, "help": tabletops}
     add_options(parser, "models", "tiles", "jobs", "quiet", data=data, pairs=16, out="ablation")
+    parser.add_argument(
+        "--real", type=Path, help="folder with models, scenes, retrieval and tiles (default: none)"
+    )
     parser.add_argument(
         "--variants", nargs="+", metavar="NAME", help=f"some of these (default: all): {', '.join(variants())}"
     )
@@ -36,7 +40,8 @@ def run(args: argparse.Namespace) -> None:
         if name not in known:
             raise ValueError(f"--variants must be among {', '.join(known)}, got {name}")
     compared = {name: known[name] for name in known if name in (args.variants or known)}
-    cases = ablation.cases(choose_photographs(args), find_pairs(args.data) if args.data else [], args.pairs)
+    tabletops = find_pairs(args.data) if args.data else []
+    cases = ablation.cases(choose_photographs(args), tabletops, args.pairs, args.real)
     steps = ablation.ablate(cases, compared, args.jobs)
     rows = [row for step in tqdm(steps, total=len(cases), disable=args.quiet) for row in step]
     rows.sort(key=lambda row: list(compared).index(row["variant"]))

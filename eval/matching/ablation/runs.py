@@ -1,9 +1,10 @@
 """What the clustering and each stage of the grouping contribute: one thing at a time is changed on the same
 pairs.
 
-Five kinds of data: composites, composites that show every object twice, strongly bent composites, scenes of
-one bent or two rigid prints (`synth.tabletop`), and photographs of tabletops with labelled points, each with
-five lengths of the list of candidates.
+Eight kinds of data: composites, composites that show every object twice, strongly bent composites, scenes of
+one bent or two rigid prints (`synth.tabletop`), photographs of tabletops with labelled points, each with five
+lengths of the list of candidates, products on shelf photographs, phone photographs of covers, and unrelated
+pairs of covers and of photographs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +24,14 @@ from eval.common.tables import format_markdown
 from eval.matching.ablation.variants import DEFAULT, Variant
 from eval.matching.metrics import MIN_MATCHES, count_objects, score_matches
 from eval.matching.photographs.pairs import MIN_LABELLED, LabelledPair, read_pair, score_pair
+from eval.matching.photographs.shelves import ShelfPair, find_owners, read_shelves
 from eval.matching.synthetic.tabletops import make_scene
 from eval.matching.synthetic.trials import read_working_images
 from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
+from matching.pictures.images import read_picture
 from matching.pipelines.details import locate
 from matching.pipelines.pair import find_objects
 from synth.composite import CompositePair, composite_pair, true_instance
@@ -46,7 +50,7 @@ MOTIONS = (
     ("on top", 32),
     ("bend", 24),
 )  # kinds and amounts of the prints, in turn
-KINDS_OF_DATA = (*SETTINGS, "prints", "tabletops")
+KINDS_OF_DATA = (*SETTINGS, "prints", "tabletops", "shelves", "phone", "unrelated")
 FIRST_SEED = 710_000  # nothing was chosen on pairs with this seed or a later one
 COLUMNS = (
     *("data", "variant", "pairs", "mean_f", "worst_f", "objects", "found", "clusters_each"),
@@ -135,14 +139,75 @@ class Tabletop:
         return {"f": float("nan"), **{name: getattr(score, name) for name in names}}
 
 
-Case = Composite | Prints | Tabletop
+@dataclass(frozen=True)
+class Images:
+    """Two pictures."""
+
+    image0: NDArray[np.uint8]
+    image1: NDArray[np.uint8]
 
 
-def cases(photographs: Photographs, folders: list[Path], n_pairs: int) -> list[Case]:
-    """Pairs of all kinds."""
+@dataclass(frozen=True)
+class RealPair:
+    """Two files. Objects count as found if they lie in `instances`, or anywhere if `is_same`; without both,
+    every object is spurious.
+    """
+
+    kind: str
+    paths: tuple[Path, Path]
+    instances: tuple[tuple[NDArray[np.float64], ...], ...] = ()
+    is_same: bool = False
+
+    @cached_property
+    def pair(self) -> Images:
+        return Images(*(read_picture(path).rgb for path in self.paths))
+
+    def lists(self, config: MatchConfig) -> list[MatchConfig]:
+        return [config]
+
+    def judge(self, xy0: NDArray, xy1: NDArray, labels: NDArray[np.int64]) -> dict:
+        """Count the objects of the list, whose points are pixels of the pictures."""
+        clusters = int(labels.max(initial=-1)) + 1
+        if self.instances:
+            pair = ShelfPair(*self.paths, "shown", self.instances)
+            owners = [k for k in find_owners(pair, xy1, labels) if k >= 0]
+            found, clusters = len(set(owners)), len(owners)
+        else:
+            found = int(self.is_same and clusters > 0)
+        return {
+            "f": float("nan"),
+            "objects": len(self.instances) or int(self.is_same),
+            "found": found,
+            "clusters": clusters if found else 0,
+            "mixed": 0,
+            "spurious": 0 if found or self.instances or self.is_same else clusters,
+        }
+
+
+Case = Composite | Prints | Tabletop | RealPair
+
+
+def cases(
+    photographs: Photographs, tabletops: list[Path], n_pairs: int, real: Path | None = None
+) -> list[Case]:
+    """Pairs of all kinds; `real` is a folder with models, scenes, retrieval and tiles."""
     composites = [Composite(kind, n, photographs) for kind in SETTINGS for n in range(n_pairs)]
     prints = [Prints(n, photographs) for n in range(n_pairs)]
-    return [*composites, *prints, *map(Tabletop, folders)]
+    photographed = [] if real is None else list_real_pairs(real)
+    return [*composites, *prints, *map(Tabletop, tabletops), *photographed]
+
+
+def list_real_pairs(data: Path) -> Iterator[RealPair]:
+    """Products and shelves, phone photographs and their covers, neighbouring covers and photographs."""
+    for pair in read_shelves(data):
+        yield RealPair("shelves", (pair.model, pair.scene), pair.instances)
+    covers = sorted((data / "retrieval" / "gallery").glob("*.jpg"))
+    for cover in covers:
+        for query in sorted((data / "retrieval" / "queries").glob(f"{cover.stem}_*.jpg")):
+            yield RealPair("phone", (cover, query), is_same=True)
+    for folder in (covers, sorted((data / "tiles").glob("*.jpg"))):
+        for both in pairwise(folder):
+            yield RealPair("unrelated", both)
 
 
 def ablate(chosen: list[Case], compared: dict[str, Variant], n_jobs: int) -> Iterator[list[dict]]:
