@@ -28,6 +28,7 @@ from matching._common.arrays import count_different
 from matching._common.threads import run_in_ranges
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
+from matching.grouping import _growth_kernels
 
 # log10 of the number of false alarms at which an object is not measured further: twice the evidence that the
 # word "sure" takes, beyond which nothing is decided. It saves time.
@@ -83,8 +84,6 @@ def grow_objects(
     map like that of the seed are read, and the model of chance consists of them alone. Growing ends when
     log_nfa reaches `certain`.
     """
-    from matching.grouping import _growth_kernels as _kernels
-
     x0, x1 = (np.ascontiguousarray(xy, np.float64) for xy in (matches.xy0, matches.xy1))
     n, s = len(x0), len(seeds)
     scale, angle, most = np.zeros(n), np.zeros((2, n)), np.inf
@@ -93,13 +92,69 @@ def grow_objects(
     n_tests = n * N_NEAREST * len(noises) * len(BENDS)
     enough = math.log(n_tests) - certain * math.log(10)
     by_first = np.argsort(x1[:, 0], kind="stable")
-    ratio, chosen, members = np.empty(s), np.empty(s, np.int64), np.empty((s, MAX_MEMBERS), np.int64)
-    given = (
-        x0, x1, by_first, scale, angle, most, seeds, mirrored, np.array(noises), np.array(BENDS), MAP_STRAIN,
-        MIN_MATCH_GAP, MAX_READ, N_NEAREST, enough,
-    )  # fmt: skip
-    run_in_ranges(lambda a, b: _kernels.grow_from(*given, a, b, ratio, chosen, members), s, n_threads, 2)
+    ratio, chosen, members = np.zeros(s), np.zeros(s, np.int64), np.full((s, MAX_MEMBERS), -1)
+
+    def grow(start: int, stop: int) -> None:
+        for k in range(start, stop):
+            similarity = _similarity(x0[seeds[k]], x1[seeds[k]], bool(mirrored[k]))
+            if similarity is None:
+                continue
+            a, b = similarity[:, 0].tolist()
+            difference = np.abs(angle[int(mirrored[k])] - math.atan2(b, a))
+            # no maximum of both differences: it would hide the NaN of maps of the other handedness
+            agree = np.minimum(difference, 2 * math.pi - difference) <= most
+            agree &= np.abs(scale - math.log(math.sqrt(a * a + b * b))) <= most
+            rows = by_first[agree[by_first]]
+            ends = x1[rows].T.copy()
+            rows = np.concatenate([seeds[k], rows[_find_around(x0[rows] - x0[seeds[k, 0]])]])
+            ratio[k], chosen[k], accepted = _grow_from(x0[rows], x1[rows], ends, similarity, noises, enough)
+            members[k] = np.where(accepted >= 0, rows[accepted], -1)
+
+    run_in_ranges(grow, s, n_threads, 2)
     return Growths((math.log(n_tests) - ratio) / math.log(10), np.array(noises)[chosen], members)
+
+
+def _similarity(x0: Floats, x1: Floats, mirrored: bool) -> Floats | None:
+    """The similarity (2, 2) that two matches x0, x1 (2, 2) define; None if they share a point."""
+    (ux, uy), (vx, vy) = (x0[1] - x0[0]).tolist(), (x1[1] - x1[0]).tolist()
+    square, sign = ux * ux + uy * uy, -1.0 if mirrored else 1.0
+    if square == 0.0 or vx * vx + vy * vy == 0.0:
+        return None
+    a, b = (ux * vx + sign * uy * vy) / square, (ux * vy - sign * uy * vx) / square
+    return np.array([[a, -sign * b], [b, sign * a]])
+
+
+def _find_around(u: Floats) -> Ints:
+    """Indices of the matches that are read, of those at displacements u (n, 2) from a seed."""
+    gap = np.sqrt(u[:, 0] ** 2 + u[:, 1] ** 2)
+    within = np.flatnonzero(gap < math.sqrt(MAX_READ / math.pi) * MIN_MATCH_GAP)
+    return within if len(within) > MAX_READ else np.argsort(gap, kind="stable")[:MAX_READ]
+
+
+def _grow_from(
+    x0: Floats, x1: Floats, ends: Floats, similarity: Floats, noises: tuple[float, ...], enough: float
+) -> tuple[float, int, Ints]:
+    """Grow from the first two of the matches x0, x1 (m, 2), in the way that gives the largest log ratio.
+
+    Returns the ratio, the index of its noise, and the rows of the matches that agree (MAX_MEMBERS,).
+    """
+    u, (a, b) = x0 - x0[0], similarity[:, 0].tolist()
+    growth = math.sqrt(a * a + b * b)
+    within = max(growth, 1.0)
+    along, across = u[:, :1] * similarity[:, 0], u[:, 1:] * similarity[:, 1]
+    given = x0, x1, u, x1[0] + along + across, x1 - x1[0] - along - across, ends
+    best = 0.0, 0, np.full(MAX_MEMBERS, -1)
+    for k, noise in enumerate(noises):
+        for bend in BENDS:
+            buffers = np.full(len(x0), np.inf), np.zeros(ends.shape[1], bool)
+            spread = noise * within, bend * growth, MAP_STRAIN * growth
+            accepted = np.full(MAX_MEMBERS, -1)
+            ratio = _growth_kernels.grow(
+                *given, *buffers, *spread, MIN_MATCH_GAP, MIN_MATCH_GAP * within, N_NEAREST, enough, accepted
+            )
+            if ratio > best[0]:
+                best = ratio, k, accepted
+    return best
 
 
 def _angles(matches: Correspondences) -> Floats:
