@@ -32,6 +32,12 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
     return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
 
 
+def neighbourhood_limits(image: Array) -> tuple[Array, Array]:
+    """The highest and the lowest of the 3 x 3 pixels around each pixel: image (h, w) -> (h, w), (h, w)."""
+    square = np.ones((3, 3), np.uint8)
+    return cv2.dilate(image, square), cv2.erode(image, square)
+
+
 @contextmanager
 def _silence() -> Iterator[None]:
     """Keep OpenCV from reporting damage in several lines on standard error."""

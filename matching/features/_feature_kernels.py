@@ -1,4 +1,8 @@
-"""Compiled loops over patches, documented where they are called."""
+"""The compiled loop over windows, documented where it is called.
+
+A window is sampled at SIDE x SIDE points, kept in one row, for vector instructions; their differences are its
+PATCH x PATCH gradients. Directions are in eighths of a turn.
+"""
 
 import math
 
@@ -8,11 +12,61 @@ from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 PATCH = 20
-SIDE = PATCH + 2  # samples per side, whose differences are the gradients; in one row, for vector instructions
-BINS = 36  # of the orientation histogram
+SIDE = PATCH + 2
+BINS = 36  # of the histogram of directions
 ATAN = tuple(
     np.float32(c) for c in (1.273210539, -0.423508528, 0.246423205, -0.148238672, 0.067032558, -0.014921218)
 )
+
+
+@njit
+def window_histograms(
+    pixels: Array,
+    levels: Array,
+    xy: Array,
+    windows: Array,
+    level: Array,
+    grid: Array,
+    weight: Array,
+    shares: Array,
+    places: Array,
+    index: Array,
+    buffer: Array,
+    out: Array,
+) -> None:
+    """Fill out (n, bins), initially 0, with histograms of the gradients in windows (n, 2, 2) at xy (n, 2).
+
+    The bins are those of directions only, (2, BINS + 2) from -4 on, or those of (6, 4, 8) rows, columns and
+    directions.
+    """
+    patch, part, magnitude, direction, row = buffer[0], buffer[1:3], buffer[3], buffer[4], buffer[5]
+    for f in range(len(out)):
+        _sample_patch(pixels, levels[level[f]], xy[f], windows[f], grid, patch, index, part)
+        _gradients(patch, weight, magnitude, direction)
+        if out.shape[1] == 2 * (BINS + 2):
+            for t in range(PATCH * SIDE):
+                turn = (direction[t] + np.float32(4)) * np.float32(BINS / 8)
+                b: Scalar = np.int32(turn)
+                high = magnitude[t] * (turn - np.float32(b))
+                b += (t & 1) * (BINS + 2)  # gradients alternate between two histograms, which is faster
+                out[f, b] += magnitude[t] - high
+                out[f, b + 1] += high
+            continue
+        for i in range(PATCH):
+            for k in range(48):
+                row[k] = np.float32(0)
+            for j in range(PATCH):
+                turn = direction[i * SIDE + j] + np.float32(4)
+                o = np.int32(turn)
+                high = magnitude[i * SIDE + j] * (turn - np.float32(o))
+                low = magnitude[i * SIDE + j] - high
+                for k in range(2):
+                    b = 8 * (places[j] + k)
+                    row[b + ((o + 4) & 7)] += low * shares[k, j]
+                    row[b + ((o + 5) & 7)] += high * shares[k, j]
+            for k in range(2):
+                for b in range(32):
+                    out[f, 32 * (places[i] + k) + b] += shares[k, i] * row[b + 8]
 
 
 @inner
@@ -70,171 +124,3 @@ def _gradients(patch: Array, weight: Array, magnitude: Array, direction: Array) 
         p = np.float32(4) - p if x < np.float32(0) else p
         direction[t] = -p if y < np.float32(0) else p
         magnitude[t] = math.sqrt(x * x + y * y) * weight[t]
-
-
-@njit
-def dominant_orientations(
-    pixels: Array,
-    levels: Array,
-    xy: Array,
-    windows: Array,
-    level: Array,
-    most: Scalar,
-    ratio: Scalar,
-    start: Scalar,
-    stop: Scalar,
-    angles: Array,
-) -> None:
-    """Fill rows start..stop of angles (n, most) with peaks of the gradient-orientation histograms."""
-    grid, patch, index, part = _patch_buffers()
-    weight, magnitude, direction = _gradient_buffers(0.5)
-    turns = np.empty((2, BINS + 2), np.float32)  # from -pi to pi plus one bin; gradients alternate
-    even, odd = turns[0, :BINS], turns[1, :BINS]
-    raw, smooth = np.empty(BINS), np.empty(BINS)
-    for f in range(start, stop):
-        _sample_patch(pixels, levels[level[f]], xy[f], windows[f], grid, patch, index, part)
-        _gradients(patch, weight, magnitude, direction)
-        turns[:] = 0.0
-        for t in range(PATCH * SIDE):
-            turn = (direction[t] + np.float32(4)) * np.float32(BINS / 8)
-            b: Scalar = np.int32(turn)
-            high = magnitude[t] * (turn - np.float32(b))
-            turns[t & 1, b] += magnitude[t] - high
-            turns[t & 1, b + 1] += high
-        for k in range(2):
-            even[k], odd[k] = even[k] + turns[0, BINS + k], odd[k] + turns[1, BINS + k]
-        for b in range(BINS):
-            raw[b] = even[b - BINS // 2] + odd[b - BINS // 2]
-        for _ in range(3):
-            for b in range(BINS):
-                smooth[b] = 0.25 * raw[b - 1] + 0.5 * raw[b] + 0.25 * raw[b + 1 - BINS]
-            for b in range(BINS):
-                raw[b] = smooth[b]
-        _peaks(raw, most, ratio, angles[f])
-
-
-@inner
-def _peaks(histogram: Array, most: Scalar, ratio: Scalar, angles: Array) -> None:
-    """Fill angles with the highest peaks of a circular histogram, from `ratio` times the top, and NaN."""
-    top = 0.0
-    for b in range(BINS):
-        top = max(top, histogram[b])
-    angles[:] = np.nan
-    for k in range(most):
-        best, at = 0.0, -1
-        for b in range(BINS):
-            value = histogram[b]
-            if value > best and value > histogram[b - 1] and value >= histogram[b + 1 - BINS]:
-                taken = False
-                for q in range(k):
-                    turn = abs((angles[q] * BINS / (2 * math.pi) - b + BINS / 2) % BINS - BINS / 2)
-                    taken = taken or turn < 1.0
-                if not taken:
-                    best, at = value, b
-        if at < 0 or best < ratio * top:
-            return
-        left, right = histogram[at - 1], histogram[at + 1 - BINS]
-        peak = at + 0.5 * (left - right) / (left - 2 * best + right)
-        angles[k] = peak * 2 * math.pi / BINS
-
-
-@njit
-def describe(
-    pixels: Array,
-    levels: Array,
-    xy: Array,
-    windows: Array,
-    level: Array,
-    root: Scalar,
-    start: Scalar,
-    stop: Scalar,
-    out: Array,
-) -> None:
-    """Write SIFT or RootSIFT of windows start..stop to out (n, 128): whole numbers of norm about 2048."""
-    grid, patch, index, part = _patch_buffers()
-    weight, magnitude, direction = _gradient_buffers(0.8)
-    # The shares of a sample in the 4 x 4 spatial bins are constant. Along each axis, it lies in two adjacent
-    # bins of six, of which the outer ones are outside the window.
-    place, share = np.empty(PATCH, np.int64), np.empty((PATCH, 2), np.float32)
-    for i in range(PATCH):
-        v = (i + 0.5) * 5 / PATCH
-        place[i] = math.floor(v)
-        share[i, 0], share[i, 1] = 1 - (v - place[i]), v - place[i]
-    row, bins = np.empty((6, 8), np.float32), np.empty((6, 4, 8), np.float32)
-    h = np.empty(128)
-    for f in range(start, stop):
-        _sample_patch(pixels, levels[level[f]], xy[f], windows[f], grid, patch, index, part)
-        _gradients(patch, weight, magnitude, direction)
-        bins[:] = 0.0
-        for i in range(PATCH):
-            row[:] = 0.0
-            for j in range(PATCH):
-                t = i * SIDE + j
-                _add_direction(row, place[j], share[j], magnitude[t], direction[t])
-            for x in range(4):
-                for o in range(8):
-                    bins[place[i], x, o] += share[i, 0] * row[x + 1, o]
-                    bins[place[i] + 1, x, o] += share[i, 1] * row[x + 1, o]
-        for y in range(4):
-            for x in range(4):
-                for o in range(8):
-                    h[(y * 4 + x) * 8 + o] = bins[y + 1, x, o]
-        _normalise(h, root, out[f])
-
-
-@inner
-def _add_direction(row: Array, place: Scalar, share: Array, magnitude: Scalar, direction: Scalar) -> None:
-    """Divide a gradient among two spatial bins of a row and the two directions between which it lies."""
-    turn = direction + np.float32(4)
-    o = np.int32(turn)
-    high = magnitude * (turn - np.float32(o))
-    low = magnitude - high
-    o0, o1 = (o + 4) & 7, (o + 5) & 7
-    row[place, o0] += low * share[0]
-    row[place, o1] += high * share[0]
-    row[place + 1, o0] += low * share[1]
-    row[place + 1, o1] += high * share[1]
-
-
-@inner
-def _normalise(h: Array, root: Scalar, out: Array) -> None:
-    """Clip a histogram at a fifth of its norm, or take roots; normalise it to 2048. An empty one stays 0."""
-    norm = 0.0
-    for k in range(128):
-        norm += h[k] * h[k]
-    if norm == 0.0:
-        out[:] = 0
-        return
-    clip, total, norm = 0.2 * math.sqrt(norm), 0.0, 0.0
-    for k in range(128):
-        h[k] = min(h[k], clip)
-        total += h[k]
-        norm += h[k] * h[k]
-    if root:
-        for k in range(128):
-            out[k] = np.rint(2048 * math.sqrt(h[k] / total))
-    else:
-        norm = math.sqrt(norm)
-        for k in range(128):
-            out[k] = np.rint(2048 * h[k] / norm)
-
-
-@inner
-def _patch_buffers() -> tuple[Array, Array, Array, Array]:
-    """Grid (2, SIDE * SIDE) of samples in the window [-1, 1]^2, and buffers for `_sample_patch`."""
-    grid = np.empty((2, SIDE * SIDE), np.float32)
-    for t in range(SIDE * SIDE):
-        grid[0, t], grid[1, t] = (2 * (t % SIDE) - 1) / PATCH - 1, (2 * (t // SIDE) - 1) / PATCH - 1
-    index, part = np.empty(SIDE * SIDE, np.int32), np.empty((2, SIDE * SIDE), np.float32)
-    return grid, np.empty(SIDE * SIDE, np.float32), index, part
-
-
-@inner
-def _gradient_buffers(sigma: Scalar) -> tuple[Array, Array, Array]:
-    """Gaussian weights of the gradients in the window [-1, 1]^2, and the buffers that `_gradients` fills."""
-    weight, filled = np.zeros(PATCH * SIDE, np.float32), np.zeros((2, PATCH * SIDE), np.float32)
-    for i in range(PATCH):
-        for j in range(PATCH):
-            x, y = (2 * j + 1) / PATCH - 1, (2 * i + 1) / PATCH - 1
-            weight[i * SIDE + j] = math.exp(-(x * x + y * y) / (2 * sigma * sigma))
-    return weight, filled[0], filled[1]

@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from matching._common import opencv
 from matching._common.arrays import select_rows
-from matching._common.threads import map_in_threads, run_in_ranges
-from matching._common.types import Array, Bools, Float32s, Floats, Ints
+from matching._common.threads import map_in_threads
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.errors import InputError
-from matching.features import _feature_kernels, _region_kernels
 from matching.features.detectors import (
     Detection,
     Detector,
@@ -27,14 +25,15 @@ from matching.features.detectors import (
     list_detectors,
 )
 from matching.features.keypoints import CLEAR, dog_keypoints
+from matching.features.stable_regions import find_stable_regions
 from matching.features.thinning import choose_clear, choose_strongest
+from matching.features.windows import DESCRIPTOR_NORM as DESCRIPTOR_NORM
+from matching.features.windows import Pyramid, build_pyramid, describe, find_orientations
 from matching.settings import LARGEST, REGIONS, check_settings, setting
 
 KINDS = REGIONS
 DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half the side of the window that determines an orientation, in units of sigma
-DESCRIBED = 0.8  # share of a window that is described
-DESCRIPTOR_NORM = 2048  # descriptors are whole numbers, so that all products are exact in float32
 
 
 @dataclass(frozen=True)
@@ -120,13 +119,13 @@ class Features:
 
 def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Floats, Floats]:
     """Find MSER ellipses in grey (h, w) uint8 -> xy, and frames: twice the roots of moment matrices."""
-    moments = _region_kernels.stable_regions(
+    moments = find_stable_regions(
         grey,
-        np.uint8(255 if bright else 0),
+        bright,
         config.mser_delta,
         config.mser_min_area,
         max(int(config.mser_max_area * grey.size), config.mser_min_area),
-        float(config.mser_max_variation),
+        config.mser_max_variation,
     )
     mean_x, mean_y, xx, xy, yy = moments.T
     # Root of a symmetric 2x2 matrix M: (M + sqrt(det M) I) / sqrt(trace M + 2 sqrt(det M)).
@@ -156,34 +155,6 @@ def rotation(angle: Array) -> Floats:
     """The rotations from the x axis towards the y axis: angle (n,) -> (n, 2, 2)."""
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c, -s, s, c], axis=-1).reshape(*np.shape(angle), 2, 2)
-
-
-@dataclass(frozen=True, eq=False)
-class Pyramid:
-    """Smoothed copies of an image, half an octave apart, in one flat array for the compiled loops."""
-
-    pixels: Array  # (p,) float32, of all levels
-    levels: Array  # (l, 4) float64, offset into `pixels`, height, width, image pixels per level pixel
-    blur: Array  # (l,) float64, standard deviation of each level's blur, pixels of the image
-
-
-def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
-    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels; after every second, halve the size."""
-    images: list[Array] = []
-    levels, blur = [], []
-    image, step, offset = grey.astype(np.float32), 1, 0
-    image = opencv.gaussian_blur(image, np.sqrt(first_blur**2 - camera_blur**2))
-    while min(image.shape) >= 4 or not images:
-        for k, sigma in enumerate((first_blur, first_blur * np.sqrt(2))):
-            if k:
-                image = opencv.gaussian_blur(image, first_blur)  # 0.8^2 + 0.8^2 = 1.13^2
-            images.append(image.ravel())
-            levels.append((offset, *image.shape, step))
-            blur.append(sigma * step)
-            offset += image.size
-        image = opencv.gaussian_blur(image, first_blur * np.sqrt(2))[::2, ::2]
-        step *= 2
-    return Pyramid(np.concatenate(images), np.array(levels, float), np.array(blur))
 
 
 def extract_features(
@@ -218,7 +189,7 @@ def _orient(detector: Detector, found: Detection, pyramid: Pyramid, n_threads: i
     if not detector.n_orientations:
         return found
     half = detector.window if detector.orientation_window is None else detector.orientation_window
-    angles = orientations(pyramid, found.xy, found.frames * half, detector.n_orientations, n_threads)
+    angles = find_orientations(pyramid, found.xy, found.frames * half, detector.n_orientations, n_threads)
     which, turn = np.nonzero(~np.isnan(angles))
     turned = found.frames[which] @ rotation(angles[which, turn])
     return Detection(found.xy[which], turned, found.strength[which], found.bright[which])
@@ -257,36 +228,6 @@ def list_kinds(features0: Features, features1: Features) -> list[int]:
     return np.union1d(features0.kind, features1.kind).tolist() or [0]
 
 
-def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
-    """Find the peaks of each window's histogram of gradient directions: xy, windows -> (n, most).
-
-    Peaks below 0.8 times the highest one are left out.
-    """
-    angles = np.empty((len(xy), most))
-    level = _level(pyramid, windows)
-    shared = pyramid.pixels, pyramid.levels, xy, windows, level, most, 0.8
-    run_in_ranges(
-        lambda a, b: _feature_kernels.dominant_orientations(*shared, a, b, angles), len(xy), n_threads, 512
-    )
-    return angles
-
-
-def describe(
-    pyramid: Pyramid, xy: Floats, windows: Floats, n_threads: int = 1, descriptor: str = "rootsift"
-) -> Float32s:
-    """Describe windows by SIFT or RootSIFT: xy (n, 2); windows (n, 2, 2) -> (n, 128) float32.
-
-    The descriptor has 4 x 4 spatial bins of 8 directions (Lowe, IJCV 2004) over the inner four fifths of the
-    window. "sift" clips the histogram at a fifth of its norm and normalises it again; "rootsift" takes the
-    roots of the L1-normalised histogram (Arandjelovic and Zisserman, CVPR 2012).
-    """
-    out = np.empty((len(xy), 128), np.float32)
-    root = descriptor == "rootsift"
-    shared = pyramid.pixels, pyramid.levels, xy, windows, _level(pyramid, windows), root
-    run_in_ranges(lambda a, b: _feature_kernels.describe(*shared, a, b, out), len(xy), n_threads, 512)
-    return out
-
-
 def mirrored_features(features: Features) -> Features:
     """The features of the mirrored picture: frames of negative determinant, reversed bins and directions."""
     bins = features.descriptors.reshape(-1, 4, 4, 8)
@@ -299,12 +240,6 @@ def negative_features(features: Features) -> Features:
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, ::-1].reshape(len(features), 128)
     return replace(features, frames=-features.frames, descriptors=descriptors, bright=~features.bright)
-
-
-def _level(pyramid: Pyramid, windows: Floats) -> Ints:
-    """(n,) int64: the pyramid level whose blur is nearest to 1/24 of the window's side."""
-    wanted = 2 * np.sqrt(np.abs(np.linalg.det(windows))) / 24
-    return np.asarray(np.abs(np.log(wanted)[:, None] - np.log(pyramid.blur)).argmin(axis=1))
 
 
 def _on(mask: Bools, xy: Floats) -> Bools:

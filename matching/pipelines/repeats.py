@@ -14,7 +14,8 @@ from matching.correspondences.candidates import Candidates, join_candidates, mat
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.features.detectors import measure_by_kind
-from matching.features.extraction import DESCRIBED, FeatureConfig, Features
+from matching.features.extraction import FeatureConfig, Features
+from matching.features.windows import DESCRIBED
 from matching.grouping import group
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.copies import Seed, find_copies

@@ -8,21 +8,20 @@ from planting import similarity
 from scipy.spatial import cKDTree
 from skimage.transform import AffineTransform, warp
 
-from matching.features import _feature_kernels, _region_kernels
+from matching.features import _feature_kernels
 from matching.features.extraction import (
     DESCRIPTOR_NORM,
     KINDS,
     FeatureConfig,
     Features,
-    build_pyramid,
-    describe,
     extract_features,
     mirrored_features,
     mser_ellipses,
     negative_features,
-    orientations,
     rotation,
 )
+from matching.features.stable_regions import find_stable_regions
+from matching.features.windows import build_pyramid, describe, find_orientations, make_weights
 from matching.pictures.images import make_picture_of_array
 
 
@@ -61,7 +60,7 @@ def test_regions_are_those_of_opencv(kind, settings, bright):
         noise = cv2.GaussianBlur(np.random.default_rng(0).normal(size=(90, 130)), (0, 0), 1.5)
         grey = np.clip(128 + 400 * noise, 0, 255).astype(np.uint8)
         grey = grey // 64 * 64 if kind == "few levels" else grey
-    found = _region_kernels.stable_regions(grey, np.uint8(255 if bright else 0), *settings)
+    found = find_stable_regions(grey, bright, *settings)
     expected = opencv_moments(grey, bright, *settings)
     assert len(found) == len(expected)
     if len(found):
@@ -75,7 +74,7 @@ def test_regions_come_after_those_within_them():
     grey = np.select([(x - 30) ** 2 + (y - 30) ** 2 < r**2 for r in (8, 16, 24)], [10, 60, 110], 200).astype(
         np.uint8
     )
-    found = _region_kernels.stable_regions(grey, np.uint8(0), 3, 30, 3000, 0.4)
+    found = find_stable_regions(grey, False, 3, 30, 3000, 0.4)
     assert (np.diff(found[:, 2]) > 0).all()
     assert len(found) >= 3
 
@@ -183,8 +182,8 @@ def test_orientations_follow_the_image():
     rng = np.random.default_rng(3)
     xy = rng.uniform(120, 280, (200, 2))
     upright = np.repeat(20 * np.eye(2)[None], 200, axis=0)
-    here = orientations(build_pyramid(grey), xy, upright, 1)[:, 0]
-    there = orientations(build_pyramid(turned), xy @ matrix[:, :2].T + matrix[:, 2], upright, 1)[:, 0]
+    here = find_orientations(build_pyramid(grey), xy, upright, 1)[:, 0]
+    there = find_orientations(build_pyramid(turned), xy @ matrix[:, :2].T + matrix[:, 2], upright, 1)[:, 0]
     turn = np.angle(np.exp(1j * (there - here - angle)))
     assert np.mean(np.abs(turn) < 0.2) > 0.75  # a window may have two directions of nearly equal strength
 
@@ -193,7 +192,7 @@ def test_orientation_of_a_ramp_is_its_gradient():
     y, x = np.mgrid[:120, :120]
     for angle in (0.0, 0.9, 2.5, -1.3):
         ramp = np.rint(128 + (np.cos(angle) * (x - 60) + np.sin(angle) * (y - 60))).astype(np.uint8)
-        found = orientations(build_pyramid(ramp), np.array([[60.0, 60.0]]), 20 * np.eye(2)[None], 2)
+        found = find_orientations(build_pyramid(ramp), np.array([[60.0, 60.0]]), 20 * np.eye(2)[None], 2)
         assert abs(np.angle(np.exp(1j * (found[0, 0] - angle)))) < 0.05
 
 
@@ -201,7 +200,7 @@ def test_flat_windows_have_a_descriptor_of_zeros_and_no_orientation():
     pyramid = build_pyramid(np.full((80, 80), 77, np.uint8))
     window = 10 * np.eye(2)[None]
     assert not describe(pyramid, np.array([[40.0, 40.0]]), window).any()
-    assert np.isnan(orientations(pyramid, np.array([[40.0, 40.0]]), window, 2)).all()
+    assert np.isnan(find_orientations(pyramid, np.array([[40.0, 40.0]]), window, 2)).all()
 
 
 @pytest.fixture(scope="module")
@@ -263,8 +262,8 @@ def test_gradients_of_a_patch():
     patch = np.random.default_rng(0).normal(size=(22, 22)).astype(np.float32)
     patch[:4, :4] = 1.0  # flat
     patch[10:13, 5:8] = [[0, 0, 0], [3, 0, 1], [0, 0, 0]]  # straight to the left
-    weight, *filled = _feature_kernels._gradient_buffers.py_func(0.7)  # parts of kernels have no wrapper
-    _feature_kernels._gradients.py_func(patch.ravel(), weight, *filled)
+    weight, filled = make_weights(0.7), np.zeros((2, 440), np.float32)
+    _feature_kernels._gradients.py_func(patch.ravel(), weight, *filled)  # parts of kernels have no wrapper
     (weight, across), (magnitude, _), (direction, _) = (
         np.split(rows.reshape(20, 22), [20], axis=1) for rows in (weight, *filled)
     )

@@ -5,9 +5,15 @@ from scipy.ndimage import correlate1d, maximum_filter, minimum_filter
 from scipy.spatial import cKDTree
 from skimage.data import camera
 
-from matching.features import _keypoint_kernels
 from matching.features.extraction import rotation
-from matching.features.keypoints import EDGE, LAYERS, _differences, dog_keypoints, octave_extrema
+from matching.features.keypoints import (
+    EDGE,
+    LAYERS,
+    _differences,
+    dog_keypoints,
+    find_extrema,
+    octave_extrema,
+)
 
 
 def blobs(shape, centres, sigmas, heights):
@@ -177,9 +183,9 @@ def test_extrema_among_pixels():
         high &= layer * np.float32(1.5) >= beside
         wanted = np.argwhere(high)
         wanted = wanted[((wanted >= 4) & (wanted < [196, 296])).all(axis=1)]
-        found = _keypoint_kernels.layer_extrema(dog, 1, np.float32(0.5), np.float32(1.5))
+        found = find_extrema(dog, 1, np.float32(0.5), np.float32(1.5))
         found = found[dog[1][tuple(found.T)] * sign > 0]
-        assert len(found) > 1100  # more than the first buffer holds
+        assert len(found) > 1100
         assert np.array_equal(found, wanted)
 
 
