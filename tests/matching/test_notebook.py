@@ -9,6 +9,7 @@ nbformat = pytest.importorskip("nbformat", reason="notebooks are run by nbclient
 client = pytest.importorskip("nbclient", reason="notebooks are run by nbclient")
 pytest.importorskip("ipykernel", reason="notebooks are run by ipykernel")
 
+pytestmark = pytest.mark.slow  # starts a kernel
 PATH = Path(__file__).parents[2] / "docs" / "tutorial.ipynb"
 
 

@@ -35,6 +35,7 @@ def assert_similar(output, expected):
     assert numbers[0] == pytest.approx(numbers[1], rel=0.05, abs=2), output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), SECTIONS, ids=[name for name, _ in SECTIONS])
 def test_recipe(name, text, pictures, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(pictures)
