@@ -141,11 +141,13 @@ def _describe(store: Store, workers: Workers) -> int:
 
 def _match(store: Store, workers: Workers) -> int:
     sources = _sources(store)  # all pairs share the sources: there may be millions of pairs
+    # another run may describe further pictures meanwhile; it matches their pairs
+    rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
 
     def lost(task: Lost) -> PairRecord:
         return PairRecord(task.id, error=task.error)
 
-    tasks = ((number, sources[i], sources[j], workers.settings) for number, i, j in store.pending_pairs())
+    tasks = ((number, sources[i], sources[j], workers.settings) for number, i, j in rows)
     n = 0
     for record in workers.records(match_files, tasks, lost, store.n_pending_pairs(), "pairs"):
         store.record_pair(record)
