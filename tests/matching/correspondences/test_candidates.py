@@ -132,18 +132,6 @@ def test_candidates_are_the_nearest_pairs_of_each_kind():
         assert (np.diff(own.score) >= 0).all()
 
 
-def test_one_feature_may_stand_in_several_candidates():
-    f0, f1 = two_images()
-    found = match_features(f0, f1, CandidateConfig(max_matches=1000, per_feature=3))
-    assert len(np.unique(found.xy0, axis=0)) < len(found)
-
-
-@pytest.mark.parametrize("most", [1, 2, 3, 7, 20])
-def test_no_more_candidates_than_asked_for(most):
-    found = match_features(*two_images(), CandidateConfig(max_matches=most))
-    assert 1 <= len(found) <= most
-
-
 def test_a_kind_that_one_image_lacks_leaves_its_share_to_the_other():
     f0, f1 = two_images()
     config = CandidateConfig(max_matches=24)
@@ -166,13 +154,6 @@ def test_too_far_descriptors_are_no_candidates():
     near = match_features(f0, f1, CandidateConfig(max_distance=0.3))
     assert len(near) > 0
     assert near.score.max() < 0.3
-
-
-def test_candidates_are_masked_by_indexing():
-    found = match_features(*two_images())
-    part = found[found.score < 0.3]
-    assert len(part) == (found.score < 0.3).sum()
-    assert part.frames1.shape == (len(part), 2, 2)
 
 
 def test_the_reserve_is_what_comes_next():
@@ -275,14 +256,6 @@ def test_a_picture_is_matched_with_its_mirror_image():
 )
 def test_shares_are_equal_and_what_one_lacks_goes_to_the_others(available, total, shares):
     assert _equal_shares(available, total).tolist() == shares
-
-
-@pytest.mark.parametrize(
-    "wrong", ["max_matches", "reserve", "per_feature", "max_distance", "duplicate_radius"]
-)
-def test_settings_of_candidates_are_checked(wrong):
-    with pytest.raises(ValueError, match=wrong):
-        CandidateConfig(**{wrong: -1})
 
 
 @settings(max_examples=25, deadline=None)

@@ -9,7 +9,6 @@ from planting import (
     distances_of,
     geometry,
     moving,
-    random_frames,
     similarity,
     strangers,
     together,
@@ -75,12 +74,6 @@ def test_scale_counts_in_both_directions():
     # i says: twice as large; j says: as large. |u| = 4, v = u: i is wrong by 4 forth, 2 back; j by nothing.
     c = candidates([[0, 0], [4, 0]], [[0, 0], [4, 0]], [np.eye(2)] * 2, [2 * np.eye(2), np.eye(2)])
     assert acc_distances(c)[0, 1] == pytest.approx((4 + 2 + 0 + 0) / 4)
-
-
-def test_maps_take_one_frame_to_the_other():
-    rng = np.random.default_rng(2)
-    c = strangers(rng, 9)
-    assert np.allclose(c.maps @ c.frames0, c.frames1)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -163,14 +156,6 @@ def test_threads_change_nothing():
         assert one.distances.tobytes() == other.distances.tobytes()
 
 
-def test_frames_may_mirror():
-    rng = np.random.default_rng(6)
-    mirror = np.diag([-1.0, 1.0])
-    c = moving(rng, 10, mirror, shift=(200, 0))
-    assert acc_neighbors(c, 3).distances.max() < 1e-3
-    assert (np.linalg.det(random_frames(rng, 5)) > 0).all()
-
-
 def test_where_all_moves_alike_the_nearest_in_place_come_first():
     rng = np.random.default_rng(4)
     c = moving(rng, 60, np.eye(2), shift=(40, -7))
@@ -193,16 +178,6 @@ def test_agreeing_counts_pixels_of_the_smaller_image(magnification):
     assert find_agreeing_shares(c, i, j, 2.9, 0.0) == 0
     assert find_agreeing_shares(c, i, j, 3.1, 0.0) == 1
     assert find_agreeing_shares(c, i, j, 2.9, 0.05) == 1  # sqrt(2.9^2 + 2^2) = 3.5 at a gap of 40
-
-
-def test_nearest_others_leave_the_point_itself_out():
-    x = np.array([[0.0, 0], [1, 0], [1, 0], [5, 0]])
-    near = find_nearest_others(x, 2)
-    assert (near != np.arange(4)[:, None]).all()
-    assert set(near[1]) == {0, 2}
-    assert list(find_nearest_others(x, 1, np.array([3]))[0]) in ([1], [2])
-    same = find_nearest_others(np.zeros((6, 2)), 3)
-    assert (same != np.arange(6)[:, None]).all()
 
 
 def test_neighbours_among_chosen_ones_only():

@@ -39,10 +39,6 @@ def orb(example, monkeypatch):
     return detectors.list_registered()[0]
 
 
-def test_the_example_is_short(example):
-    assert len(example.splitlines()) <= 40
-
-
 @pytest.mark.parametrize("regions", [("orb",), REGIONS])
 def test_objects_are_found_by_its_features(orb, regions):
     pair = object_pair()

@@ -141,21 +141,6 @@ def test_outliers_lie_below_the_largest_gap(scores, kept):
     assert list(find_above_largest_gap(np.array(scores))) == kept
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_clusters", 0),
-        ("n_neighbors", 0),
-        ("n_neighbor_clusters", 0),
-        ("min_affinity", -1),
-        ("min_degree", -0.1),
-    ],
-)
-def test_settings_out_of_range(name, value):
-    with pytest.raises(InputError, match=f"{name} must be at least"):
-        ClusteringConfig(**{name: value})
-
-
 def test_a_method_that_there_is_none_of(planted):
     c, _, (knn, graph) = planted
     with pytest.raises(InputError, match="method must be one of"):

@@ -15,7 +15,6 @@ from planting import (
 )
 
 from matching.correspondences.distances import acc_neighbors
-from matching.errors import InputError
 from matching.grouping.graph import (
     GraphConfig,
     build_graph,
@@ -189,9 +188,3 @@ def test_threads_change_nothing():
     one, many = (build_graph(c, 35, GraphConfig(), n)[1] for n in (1, 5))
     assert one.weights.tobytes() == many.weights.tobytes()
     assert one.indices.tobytes() == many.indices.tobytes()
-
-
-@pytest.mark.parametrize("name", ["scale", "slope", "coarseness", "nearness", "rounds"])
-def test_settings_out_of_range(name):
-    with pytest.raises(InputError, match=f"{name} must be at least"):
-        GraphConfig(**{name: -1})

@@ -5,7 +5,6 @@ import pytest
 from planting import bent, candidates, geometry, moving, similarity, strangers, together
 
 from matching import MatchConfig
-from matching.errors import InputError
 from matching.grouping import Correspondences, group, replace_clustering, rounds, stages
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.objects import ObjectsConfig, is_object
@@ -326,18 +325,3 @@ def test_matches_of_one_place_are_no_object():
     assert not is_object(c, np.arange(20), config)
     assert not is_object(Correspondences(c.xy1, c.xy0, c.inverse_maps), np.arange(20), config)
     assert is_object(Correspondences(xy, xy, c.maps), np.arange(20), config)
-
-
-def test_the_least_settings_are_allowed():
-    least = {"min_matches": 4, "min_width": 0.0, "rounds": 1, "reach": 0.0, "gap": 0.0, "evidence": 0.0}
-    config = ObjectsConfig(**least)
-    assert {name: getattr(config, name) for name in least} == least
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("min_matches", 3), ("min_width", -1), ("rounds", 0), ("reach", -1), ("gap", -1), ("evidence", -1)],
-)
-def test_settings_out_of_range(name, value):
-    with pytest.raises(InputError, match=f"{name} must be at least"):
-        ObjectsConfig(**{name: value})

@@ -7,7 +7,6 @@ from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
 
 from matching.correspondences.correspondences import Correspondences
-from matching.errors import InputError
 from matching.grouping._kernels import fit_random_field
 from matching.grouping.merging import (
     MIN_LANDMARKS,
@@ -245,12 +244,6 @@ def test_no_part_and_one_part():
     c = moving(np.random.default_rng(9), 50, np.eye(2))
     assert merged(c)[0].tolist() == []
     assert merged(c, np.arange(50))[0].tolist() == [0]
-
-
-@pytest.mark.parametrize("name", ["n_landmarks", "inflation", "crease"])
-def test_settings_out_of_range(name):
-    with pytest.raises(InputError, match=f"{name} must be at least"):
-        MergingConfig(**{name: -1})
 
 
 def test_the_spread_of_points_is_a_length_even_if_they_are_almost_on_a_line():

@@ -143,11 +143,6 @@ def test_the_least_smoothing_over_a_large_picture():
     assert np.linalg.norm(fitted(xy0) - xy1, axis=1).max() < 100
 
 
-def test_equal_results_give_equal_maps(result):
-    one, two = (object_deformation(result, 0).forward(grid()) for _ in range(2))
-    assert np.array_equal(one, two)
-
-
 def test_wrong_arguments_are_told(result):
     with pytest.raises(InputError, match="object_id must be below 1, got 3"):
         object_deformation(result, 3)

@@ -62,12 +62,6 @@ def test_few_matches_give_four_finite_corners(n):
     assert np.abs(fit_frame(xy0, xy0 + 7, BOX, transform) - list_corners(BOX) - 7).max() < 1
 
 
-def test_matches_of_one_point_give_finite_corners():
-    xy0 = np.random.default_rng(0).uniform(0, 100, (20, 2))
-    frame = fit_frame(xy0, np.full((20, 2), 5.0), BOX, similarity(1, 0))
-    assert np.isfinite(frame).all()
-
-
 def test_linear_part_is_the_derivative():
     point, step = np.array([120.0, 310.0]), 1e-4
     moved = apply_transform(TILTED, point + np.array([[step, 0], [0, step], [-step, 0], [0, -step]]))
@@ -117,11 +111,6 @@ def test_matches_that_all_fall_on_one_point_put_the_frame_there():
     xy0 = np.random.default_rng(0).uniform(0, 100, (10, 2))
     frame = fit_frame(xy0, np.full((10, 2), 5.0), BOX, np.diag([0.0, 0.0, 1.0]))
     assert frame.tolist() == [[5.0, 5.0]] * 4
-
-
-def test_the_frame_of_a_picture_that_is_only_mirrored():
-    transform = similarity(2, 0, mirrored=True)
-    assert frame_error(transform, *matches(transform, 50, np.random.default_rng(3), noise=0.1)) < 0.001
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-9])

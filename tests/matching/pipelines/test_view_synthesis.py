@@ -63,6 +63,7 @@ def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
     assert found.timings["views"] > 0
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_threads_nor_on_the_order_of_the_pictures(tilted, found):
     with limit_threads(1):
         assert same(match(*tilted[:2], VIEWS), found)
@@ -131,6 +132,7 @@ def test_unrelated_pictures_have_no_object_and_the_plain_candidates():
     assert same(found, plain)
 
 
+@pytest.mark.slow
 def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
     from PIL import Image
 

@@ -5,7 +5,6 @@ from scipy.interpolate import RBFInterpolator
 from scipy.spatial import cKDTree
 
 from matching.correspondences.correspondences import Correspondences
-from matching.errors import InputError
 from matching.grouping.graph import GraphConfig
 from matching.grouping.refinement.smooth_map import (
     SmoothMapConfig,
@@ -269,14 +268,6 @@ def test_a_few_members_are_no_trouble(n):
     c = moving(np.random.default_rng(9), 40, SIMILAR, noise=0.3)
     (part,) = refined(c, [np.arange(n)], np.arange(40))
     assert len(part) >= n if n > 4 else np.array_equal(part, np.arange(n))
-
-
-@pytest.mark.parametrize("name", ["accuracy", "largest_bend", "tolerance", "reach", "agreeing"])
-def test_settings_out_of_range(name):
-    with pytest.raises(InputError, match=f"{name} must be at least"):
-        SmoothMapConfig(**{name: -1})
-    with pytest.raises(InputError, match="n_neighbors must be at least 4"):
-        SmoothMapConfig(n_neighbors=3)
 
 
 @pytest.mark.parametrize("n_members", [8, 300])

@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
 
-from matching.errors import InputError
 from matching.grouping.refinement.suppression import (
     N_NEAREST,
-    SuppressionConfig,
     find_surrounded,
     find_uncontained,
 )
@@ -102,12 +100,6 @@ def test_after_a_contained_part_others_are_looked_at(rng):
     xy0 = np.concatenate([big, big[:64], elsewhere])
     xy1 = np.concatenate([big, big[100:164], elsewhere])
     assert find_uncontained(xy0, xy1, rows(196, 64, 64), 0.5, RADIUS).tolist() == [0, 2]
-
-
-@pytest.mark.parametrize("name", ["share"])
-def test_settings_out_of_range(name):
-    with pytest.raises(InputError, match=f"{name} must be at least"):
-        SuppressionConfig(**{name: -1})
 
 
 def literally_surrounded(xy0, xy1, objects):
