@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import ConvexHull, cKDTree
+from scipy.spatial import cKDTree
 
 from matching._common.components import find_components
 from matching._common.types import Bools, Floats, Ints
@@ -27,7 +27,6 @@ from matching.grouping.motions import (
     N_GUIDES,
     SAME_POINT_RADIUS,
     Scene,
-    direct,
     find_motions,
     fit,
     follow,
@@ -57,7 +56,7 @@ class Copies:
     """Things and their places."""
 
     things: list[list[Ints]]  # for each thing, the rows of the features in each of its two or more places
-    judged: Bools  # (n_seeds,), whether it is required that the object of each seed joins two places
+    must_join: Bools  # (n_seeds,), whether the object of each seed counts only if it links two copies
 
 
 def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig) -> Copies:
@@ -73,10 +72,10 @@ def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig
         The conditions for a place.
     """
     things: list[list[Ints]] = []
-    judged, taken = np.zeros(len(seeds), bool), np.zeros(len(features), bool)
+    must_join, taken = np.zeros(len(seeds), bool), np.zeros(len(features), bool)
     bounds = [seed.bound for seed in seeds if len(seed.first)]
     if not bounds:
-        return Copies(things, judged)
+        return Copies(things, must_join)
     scene = survey(features, max(bounds), config.reach)
     known: dict[float, list[Ints]] = {}
     for k, seed in enumerate(seeds):
@@ -89,52 +88,34 @@ def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig
         if own_motion is not None:
             gap = np.linalg.norm(features.xy[own_motion[seed.first]] - features.xy[seed.second], axis=1)
             met = gap <= SAME_POINT_RADIUS
-            judged[k] = 2 * np.count_nonzero(met & (own_motion[seed.first] >= 0)) > len(seed.first)
+            must_join[k] = 2 * np.count_nonzero(met & (own_motion[seed.first] >= 0)) > len(seed.first)
             if not any(is_same(own_motion, other) for other in motions):
                 motions.insert(0, own_motion)
-        if not judged[k]:
+        if not must_join[k]:
             continue
-        ends = np.vstack([direct(features.xy, to) for to in motions])
+        ends = np.stack(motions)
         found = _find_things(scene, ends, rows, config)
+        if found and all(len(places) == 2 for _, places in found):
+            must_join[k] = False  # the object itself joins both places, and is whole even where it bends
+            continue
         if not found:  # parts of a sparse print are far apart but agree; copies arranged differently don't
             agrees = _find_profiles(scene, ends >= 0)[rows].any(axis=1)
-            judged[k] = 2 * np.count_nonzero(agrees) <= len(rows)
+            must_join[k] = 2 * np.count_nonzero(agrees) <= len(rows)
         for own, places in found:
             if 2 * np.count_nonzero(taken[own]) <= len(own):
                 taken[np.concatenate(places)] = True
                 things.append(places)
-    return Copies(_drop_parts(features, things, config.reach), judged)
+    return Copies(_drop_parts(features, things), must_join)
 
 
-def _drop_parts(features: Features, things: list[list[Ints]], reach: float) -> list[list[Ints]]:
-    """The things that are not parts of others: not all of their places lie inside larger ones.
-
-    The gap between two places of one thing that are nearer to each other than reach counts as inside.
-    """
+def _drop_parts(features: Features, things: list[list[Ints]]) -> list[list[Ints]]:
+    """Drop the things that are parts of others: all of their places lie inside larger ones."""
     kept: list[list[Ints]] = []
     for places in sorted(things, key=lambda own: -sum(map(len, own))):
         known = [rows for other in kept for rows in other]
         if not known or not all(_is_amid(features, rows, np.concatenate(known)) for rows in places):
-            hulls = [hull for other in kept for hull in _list_hulls(features.xy, other, reach)]
-            if not all(any(_is_within(features.xy[rows], hull) for hull in hulls) for rows in places):
-                kept.append(places)
+            kept.append(places)
     return kept
-
-
-def _list_hulls(xy: Floats, places: list[Ints], reach: float) -> list[Floats]:
-    """The sides (s, 3) of the convex hull of each pair of places (k,) within reach of each other."""
-    trees = [cKDTree(xy[rows]) for rows in places]
-    return [
-        ConvexHull(np.concatenate([tree.data, other.data])).equations
-        for k, tree in enumerate(trees)
-        for other in trees[:k]
-        if np.isfinite(other.query(tree.data, distance_upper_bound=reach)[0]).any()
-    ]
-
-
-def _is_within(points: Floats, hull: Floats) -> bool:
-    inside = (points @ hull[:, :2].T + hull[:, 2] <= 0).all(axis=1)
-    return bool(2 * np.count_nonzero(inside) > len(points))
 
 
 def _is_amid(features: Features, rows: Ints, others: Ints) -> bool:

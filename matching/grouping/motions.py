@@ -148,21 +148,6 @@ def is_same(ends: Ints, other: Ints) -> bool:
     return bool(2 * np.count_nonzero(ends[own] == other[own]) > least)
 
 
-def direct(xy: Floats, to: Ints) -> Ints:
-    """A motion as one row (1, n) or, if it is its own inverse, such as half a turn, as two rows (2, n).
-
-    Of the two rows, one leads there, and the other leads back.
-    """
-    own = np.flatnonzero(to >= 0)
-    back = np.where(to[to[own]] >= 0, to[to[own]], own)
-    if 2 * np.count_nonzero(np.linalg.norm(xy[back] - xy[own], axis=1) <= SAME_POINT_RADIUS) <= len(own):
-        return to[None]
-    shift = xy[to[own]] - xy[own]
-    ahead = np.zeros(len(to), bool)
-    ahead[own] = shift @ np.linalg.eigh(shift.T @ shift)[1][:, 1] > 0
-    return np.stack([np.where(ahead, to, -1), np.where(ahead, -1, to)])
-
-
 def follow(scene: Scene, a: Floats, b: Floats, bound: float, config: ObjectsConfig) -> Ints | None:
     """Follow a motion x -> a x + b, which may bend a little -> ends (n,); None if too few features move."""
     xy, pairs = scene.features.xy, (scene.start, scene.equal[1], scene.alike)

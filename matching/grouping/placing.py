@@ -8,11 +8,10 @@ at its two ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.spatial import cKDTree
 
 from matching._common.types import Bools, Floats, Ints
@@ -23,7 +22,6 @@ from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 from matching.grouping.repeats import Repeats
 
-MovesApart = Callable[[Correspondences, Sequence[Ints]], bool]
 _Object = tuple[Ints, float, float, bool, tuple[int, int]]  # rows, score, log_nfa, periodic, places
 
 
@@ -44,7 +42,6 @@ def place_objects(
     xy: Floats,
     config: ObjectsConfig,
     measure_score: Callable[[Ints], float],
-    moves_apart: MovesApart,
 ) -> Placed:
     """Distribute the matches of objects over pairs of places.
 
@@ -64,11 +61,8 @@ def place_objects(
         The conditions for an object.
     measure_score : callable
         Measures the score of directed matches.
-    moves_apart : callable
-        Tests whether two sets of matches, rows of correspondences, are two things rather than one.
     """
     groups, n = repeats.groups, len(ends)
-    copies = _join_parts(correspondences, ends, repeats, copies, xy, config, moves_apart)
     copies = _absorb_parts(ends, repeats, copies, xy, config.reach)
     thing_of = np.repeat(np.arange(len(copies.things)), [len(places) for places in copies.things])
     place = _find_place(xy, [rows for places in copies.things for rows in places], config.reach)[ends]
@@ -83,7 +77,7 @@ def place_objects(
     log_nfa = np.full(len(groups.scores), np.nan) if groups.log_nfa is None else groups.log_nfa
     for k, rows in enumerate(groups.members):
         own = rows[joins[rows]]
-        is_placed = 2 * np.count_nonzero(is_known[rows]) > len(rows) or copies.judged[k]
+        is_placed = 2 * np.count_nonzero(is_known[rows]) > len(rows) or copies.must_join[k]
         if not is_placed:
             found.append((rows, groups.scores[k], log_nfa[k], bool(repeats.periodic[k]), (-1, -1)))
         elif not repeats.periodic[k]:
@@ -111,59 +105,6 @@ def place_objects(
         nfa = min(log_nfa[k] for k, _ in parts)
         found.append((rows, score, nfa, False, (one, other) if is_first else (other, one)))
     return _renumber(repeats, reversed_, found, copies)
-
-
-def _join_parts(
-    correspondences: Correspondences,
-    ends: Ints,
-    repeats: Repeats,
-    copies: Copies,
-    xy: Floats,
-    config: ObjectsConfig,
-    moves_apart: MovesApart,
-) -> Copies:
-    """The copies, with things that are parts of one object joined at all their places."""
-    things = [list(places) for places in copies.things]
-    turned_ends = np.where(repeats.reversed[:, None], ends[:, ::-1], ends)
-    for rows, is_periodic in zip(repeats.groups.members, repeats.periodic, strict=True):
-        while not is_periodic:
-            place = _find_place(xy, [own for places in things for own in places], config.reach)
-            place, directed = place[turned_ends[rows]], rows + len(ends) * repeats.reversed[rows]
-            number = np.append(np.repeat(np.arange(len(things)), [len(places) for places in things]), -1)
-            first = np.append(np.cumsum([0, *map(len, things)])[:-1], 0)
-            own = (number[place[:, 0]] == number[place[:, 1]]) & (place[:, 0] != place[:, 1])
-            found = [k for k in np.unique(number[place[own, 0]]).tolist() if k >= 0]
-            parts = {k: np.flatnonzero(own & (number[place[:, 0]] == k)) for k in found}
-            for k, j in ((k, j) for k in found for j in found if k < j):
-                joins = place[parts[k]] - first[k], place[parts[j]] - first[j]
-                both = _unite(things[k], things[j], joins, xy, config.reach)
-                if both and not moves_apart(correspondences, [directed[parts[k]], directed[parts[j]]]):
-                    break
-            else:
-                break
-            things[k] = both
-            del things[j]
-    return replace(copies, things=things)
-
-
-def _unite(
-    things: list[Ints], others: list[Ints], joins: tuple[Ints, Ints], xy: Floats, reach: float
-) -> list[Ints]:
-    """The joint places of two things; none if they are apart at one, or the numbers of places differ.
-
-    joins: for each thing, the places (n, 2) that its matches of one object join. The pairs most often joined
-    belong together.
-    """
-    if len(things) != len(others):
-        return []
-    gap = np.array([[cKDTree(xy[a]).query(xy[b])[0].min() for b in others] for a in things])
-    for a, b in zip(*map(_most, joins), strict=True):
-        known = gap[a, b]
-        gap[a], gap[:, b], gap[a, b] = np.inf, np.inf, known
-    rows, columns = linear_sum_assignment(np.minimum(gap, 1e9))
-    if (gap[rows, columns] > reach).any():
-        return []
-    return [np.union1d(things[a], others[b]) for a, b in zip(rows, columns, strict=True)]
 
 
 def _absorb_parts(ends: Ints, repeats: Repeats, copies: Copies, xy: Floats, reach: float) -> Copies:
@@ -217,12 +158,6 @@ def _number(n: int, places: list[Ints]) -> Ints:
     for k, rows in enumerate(places):
         number[rows] = k
     return number
-
-
-def _most(pairs: Ints) -> list[int]:
-    """The most frequent pair (2,)."""
-    kinds, count = np.unique(pairs, axis=0, return_counts=True)
-    return list(kinds[count.argmax()].tolist())
 
 
 def _complete(known: Ints, correspondences: Correspondences, rows: Ints, own: Ints) -> Ints:

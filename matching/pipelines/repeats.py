@@ -1,6 +1,6 @@
 """Repeats: what one picture shows more than once, found by matching its features with each other."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,6 @@ from matching.grouping import group
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.copies import Seed, find_copies
 from matching.grouping.graph import build_graph
-from matching.grouping.merging import find_landmarks, merge_parts
 from matching.grouping.placing import Placed, place_objects
 from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
@@ -120,18 +119,6 @@ class RepeatsContext:
         k, reach = config.clustering.n_neighbors, config.objects.gap
         _, graph = build_graph(matches, k, config.graph, default_threads(), reach=reach)
         return float(cluster_scores(graph, [np.arange(len(matches))], k)[0])
-
-    def moves_apart(self, matches: Correspondences, parts: Sequence[Ints]) -> bool:
-        """Test whether two parts, given as rows of the matches, are two things."""
-        config = self.config
-        landmarks = [
-            find_landmarks(matches, own, np.ones(len(own)), config.merging, config.smooth_map.accuracy)
-            for own in parts
-        ]
-        labels, _ = merge_parts(
-            matches, parts, landmarks, config.merging, config.smooth_map, config.objects.gap
-        )
-        return bool(labels[0] != labels[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +222,6 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         features.xy,
         config.objects,
         lambda members: context.measure_score(state.correspondences[members]),
-        context.moves_apart,
     )
     return replace(state, placed=placed)
 

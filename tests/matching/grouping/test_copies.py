@@ -35,7 +35,7 @@ def find(features, n=N):
 @pytest.mark.parametrize("offsets", [[(0, 0), (100, 0), (200, 0), (300, 0)], [(0, 0), (240, 30), (90, 200)]])
 def test_two_places_lead_to_all_others(offsets):
     found = find(copies_at(np.array(offsets, float), np.random.default_rng(0)))
-    assert found.judged.tolist() == [True]
+    assert found.must_join.tolist() == [True]
     (places,) = found.things
     numbers = sorted({int(k) for k in np.unique(rows // N)}.pop() for rows in places)
     assert numbers == list(range(len(offsets)))
@@ -46,15 +46,17 @@ def test_two_places_lead_to_all_others(offsets):
 def test_a_place_whose_finer_features_a_smaller_copy_lacks_is_found_whole(scale):
     """Most neighbours of its features are finer ones. A copy of the same size would have them."""
     rng = np.random.default_rng(0)
-    thing = copies_at(np.array([(0.0, 0.0), (200.0, 0.0)]), rng)
+    thing = copies_at(np.array([(0.0, 0.0), (200.0, 0.0), (400.0, 0.0)]), rng)
     finer = copies_at(np.zeros((1, 2)), rng, 4 * N)
-    thing.xy[N:] = (thing.xy[N:] - [200.0, 0.0]) * scale + [200.0, 0.0]
+    for k in (1, 2):
+        own = slice(k * N, (k + 1) * N)
+        thing.xy[own] = (thing.xy[own] - [200.0 * k, 0.0]) * scale + [200.0 * k, 0.0]
     thing.frames[N:] *= scale
     both = ([getattr(of, f.name) for of in (thing, finer)] for f in fields(Features))
     found = find(Features(*(np.concatenate(pair) for pair in both)))
     if scale < 1:
         (places,) = found.things
-        assert sorted(rows[0] // N for rows in places) == [0, 1]
+        assert sorted(rows[0] // N for rows in places) == [0, 1, 2]
         assert all(len(rows) >= 0.9 * N for rows in places)
     else:
         assert found.things == []
@@ -75,37 +77,44 @@ def test_matches_that_no_motion_explains_are_not_judged():
     features = copies_at(np.array([(0.0, 0.0), (100.0, 0.0)]), np.random.default_rng(0))
     features.xy[N:] = np.random.default_rng(1).uniform((100, 0), (190, 90), (N, 2))
     found = find(features)
-    assert not found.judged.any()
+    assert not found.must_join.any()
     assert found.things == []
+
+
+def test_object_that_joins_both_of_two_places_is_left_as_it_is():
+    found = find(copies_at(np.array([(0.0, 0.0), (100.0, 0.0)]), np.random.default_rng(0)))
+    assert found.must_join.tolist() == [False]
+    assert found.things == []
+
+
+def thrice(*parts):
+    """Features of parts that stand at three places each, and a seed that joins the first two places."""
+    columns = ([getattr(part, f.name) for part in parts] for f in fields(Features))
+    sizes = [len(part) // 3 for part in parts]
+    starts = np.cumsum([0, *(3 * n for n in sizes)])
+    first = np.concatenate([start + np.arange(n) for start, n in zip(starts, sizes, strict=False)])
+    second = first + np.repeat(sizes, sizes)
+    return Features(*(np.concatenate(column) for column in columns)), Seed(first, second, 0.3)
 
 
 @pytest.mark.parametrize(("apart", "n_things"), [((0.0, 0.0), 1), ((6.0, 4.0), 2)])
 def test_parts_across_a_band_are_one_thing_where_they_move_alike(apart, n_things):
     rng = np.random.default_rng(0)
-    upper, lower = copies_at(np.array([(0.0, 0.0), (150.0, 0.0)]), rng), copies_at(np.zeros((2, 2)), rng)
-    lower.xy[:] += np.repeat([(0.0, 130.0), (150.0 + apart[0], 130.0 + apart[1])], N, axis=0)
-    both = (
-        [getattr(upper, f.name) for f in fields(Features)],
-        [getattr(lower, f.name) for f in fields(Features)],
-    )
-    features = Features(*(np.concatenate(pair) for pair in zip(*both, strict=True)))
-    first = np.concatenate([np.arange(N), np.arange(2 * N, 3 * N)])
-    found = find_copies(features, [Seed(first, first + N, 0.3)], ObjectsConfig())
+    places = np.array([(0.0, 0.0), (150.0, 0.0), (300.0, 0.0)])
+    lower = places + [0.0, 130.0] + np.arange(3)[:, None] * apart
+    features, seed = thrice(copies_at(places, rng), copies_at(lower, rng))
+    found = find_copies(features, [seed], ObjectsConfig())
     assert len(found.things) == n_things
-    assert {len(places) for places in found.things} == {2}
+    assert {len(places) for places in found.things} == {3}
 
 
 def test_a_small_part_that_moves_otherwise_is_not_of_a_thing_whose_motion_is_fitted_to_both():
     """A shear, which no copy has, takes both to their copies."""
     rng = np.random.default_rng(0)
-    upper, lower = copies_at(np.zeros((2, 2)), rng, 24), copies_at(np.array([(0.0, 0.0), (150.0, 0.0)]), rng)
-    upper.xy[:] = upper.xy / 2 + np.repeat([(20.0, -160.0), (178.0, -160.0)], 24, axis=0)
-    both = ([getattr(of, f.name) for f in fields(Features)] for of in (lower, upper))
-    features = Features(*(np.concatenate(pair) for pair in zip(*both, strict=True)))
-    first = np.concatenate([np.arange(N), 2 * N + np.arange(24)])
-    second = np.concatenate([N + np.arange(N), 2 * N + 24 + np.arange(24)])
-    found = find_copies(features, [Seed(first, second, 0.3)], ObjectsConfig())
-    assert len(found.things) == 2
+    upper, lower = copies_at(np.zeros((3, 2)), rng, 24), copies_at(np.arange(3)[:, None] * [150.0, 0.0], rng)
+    upper.xy[:] = upper.xy / 2 + np.repeat([(20.0, -160.0), (178.0, -160.0), (336.0, -160.0)], 24, axis=0)
+    features, seed = thrice(lower, upper)
+    assert len(find_copies(features, [seed], ObjectsConfig()).things) == 2
 
 
 def test_a_wall_is_cut_into_its_tiles():
