@@ -9,8 +9,7 @@ from typing import Any, overload
 
 import numba
 
-from .kernel_cache import keep_compiled
-from .kernel_digest import Declared, declared
+from .kernel_cache import KernelCache
 
 Kernel = Callable[..., Any]  # its arguments are arrays and numbers of the types that Numba infers
 
@@ -26,9 +25,8 @@ def njit(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
 def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
     """Compile ``function`` on its first call, without the GIL and without fast-math, and cache it on disk.
 
-    The machine code is kept in the folder that ``NUMBA_CACHE_DIR`` names or, if this variable is not set,
-    beside the source file or in the user's cache folder. If none of these can be written, a private folder
-    among the temporary files keeps it; if that fails, too, each process compiles the function.
+    The machine code is kept in the folder that ``NUMBA_CACHE_DIR`` names or, if this variable is not set, in
+    the user's cache folder. If it can't be written, each process compiles the function.
 
     Parameters
     ----------
@@ -45,11 +43,11 @@ def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kern
     if function is None:
         return lambda function: njit(function, **more)
     options = {"nogil": True, "error_model": "numpy", **more}
-    declared[function] = Declared(is_kernel=True, options=options)
-    compiled: Kernel = numba.njit(**options)(function)
-    # NUMBA_DISABLE_JIT leaves the function as it is
-    kept: Kernel = function if compiled is function else keep_compiled(compiled, options)
-    return kept
+    compiled: Any = numba.njit(**options)(function)
+    if compiled is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
+        compiled._cache = KernelCache(function)
+    kernel: Kernel = compiled
+    return kernel
 
 
 @overload
@@ -77,6 +75,5 @@ def inner(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Ker
         return lambda function: inner(function, **more)
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **more}
     options = {"nogil": True, "error_model": "numpy", **options}
-    declared[function] = Declared(is_kernel=False, options=options)
     compiled: Kernel = numba.njit(**options)(function)
     return compiled
