@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 TEXT = "compiling inner loops on their first use, which takes up to a minute"
 
@@ -13,8 +14,9 @@ TEXT = "compiling inner loops on their first use, which takes up to a minute"
 def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
     """Report when a kernel is first compiled; report nothing if all kernels are in the cache.
 
-    Numba compiles in one thread. So another process compiles the kernels that are needed last, and this
-    process finds them in the cache.
+    Numba compiles in one thread. So another process compiles the kernels of grouping, which are needed last.
+    When this process has compiled the first of them, it waits for the other one, and finds the rest in the
+    cache.
     """
     from numba.core import event
 
@@ -24,7 +26,7 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
         other: subprocess.Popen[bytes] | None = None
         reported = False
 
-        def on_start(self, event: object) -> None:
+        def on_start(self, event: Any) -> None:
             if not self.reported:
                 self.reported = True
                 tell(TEXT)
@@ -33,8 +35,10 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
                         "from matching.cli.compiling import compile_grouping; compile_grouping()"
                     )
 
-        def on_end(self, event: object) -> None:
-            pass
+        def on_end(self, event: Any) -> None:
+            kernel = event.data["dispatcher"].py_func.__module__
+            if self.other is not None and kernel.startswith(("matching.grouping", "gdl_core")):
+                self.other.wait()
 
     teller = Teller()
     try:
