@@ -1,12 +1,12 @@
-"""The recipes of docs/recipes.md, run as they stand there, on the pictures that a script makes."""
+"""The recipes of docs/recipes.md, run as they stand there, on the pictures that an experiment makes."""
 
-import importlib.util
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from eval import door
 from matching.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,12 +19,8 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    path = ROOT / "scripts" / "draw" / "make_recipe_pictures.py"
-    spec = importlib.util.spec_from_file_location("make_recipe_pictures", path)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
     folder = tmp_path_factory.mktemp("made") / "recipes"
-    assert script.main(["--out", str(folder)]) == 0
+    assert door.main(["recipe-pictures", "--out", str(folder)]) == 0
     return folder
 
 
