@@ -1,6 +1,5 @@
 """The examples of docs/gallery.md, run as they stand there."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -32,16 +31,3 @@ def test_example(name, text, monkeypatch, capsys, tmp_path):
     drawn = {path.name for path in tmp_path.iterdir()}
     assert drawn == set(PICTURE.findall(text))
     assert all((ROOT / "docs" / "gallery" / picture).exists() for picture in drawn)
-
-
-def test_script_draws_the_pictures_of_the_page(tmp_path, monkeypatch, capsys):
-    path = ROOT / "scripts" / "draw" / "draw_gallery.py"
-    spec = importlib.util.spec_from_file_location("draw_gallery", path)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert [name for name, _ in script.EXAMPLE.findall(PAGE)] == [name for name, _ in EXAMPLES]
-    monkeypatch.setattr(
-        script, "EXAMPLE", re.compile(r"^## (Counts of words)\n.*?^```python\n(.*?)^```", re.S | re.M)
-    )
-    assert script.main(["--out", str(tmp_path / "a" / "b")]) == 0
-    assert "[50 50 50]" in capsys.readouterr().out
