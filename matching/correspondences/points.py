@@ -19,19 +19,38 @@ def nearest_points(
     points: Array, at: Array, k: int, reach: float = np.inf, own: Array | None = None, n_threads: int = 1
 ) -> tuple[Ints, Floats]:
     """Find the k points (n, 2) nearest to `at` (q, 2), without own (q,) -> index, distance (q, k)."""
-    index, distance = np.full((len(at), k), -1, np.int64), np.full((len(at), k), np.inf)
-    if len(points) and len(at):
-        own = np.full(len(at), -1) if own is None else own
-        points, at = (np.ascontiguousarray(a, np.float64) for a in (points, at))
-        own = np.ascontiguousarray(own, np.int64)
+    index, square = np.full((len(at), k), -1, np.int64), np.full((len(at), k), float(reach) ** 2)
+    own = np.full(len(at), -1) if own is None else own
+    _enter(points, np.arange(len(points)), at, own, index, square, n_threads)
+    return index, np.where(index >= 0, np.sqrt(square), np.inf)
 
-        def find(start: int, stop: int) -> None:
-            rows = slice(start, stop)
-            places = at[rows], own[rows], float(reach)
-            _point_kernels.nearest_points(points, *places, index[rows], distance[rows])
 
-        run_in_ranges(find, len(at), n_threads, 1024)
-    return index, distance
+def _enter(
+    points: Array, numbers: Ints, at: Array, own: Array, index: Ints, square: Floats, n_threads: int
+) -> None:
+    """Enter points (n, 2) into the lists (q, k) of the nearest to `at` (q, 2), without own (q,).
+
+    The lists are in the order (squared distance, number), and hold -1 and bounds at first, or other points.
+    """
+    if not len(points) or not len(at):
+        return
+    low, size = points.min(axis=0), np.ptp(points, axis=0)
+    # two points per cell on average
+    side = max(math.sqrt(2 * size[0] * size[1] / len(points)), 2 * size.max() / len(points)) or 1.0
+    columns, rows = (size / side).astype(int) + 1
+    x, y = np.minimum(((points - low) / side).astype(int), (columns - 1, rows - 1)).T
+    cell = y * columns + x
+    order = np.argsort(cell, kind="stable")
+    start = np.append(0, np.cumsum(np.bincount(cell, minlength=columns * rows)))
+    sorted_ = np.ascontiguousarray(points[order], np.float64)
+    grid = sorted_, numbers[order], start, np.array([*low, *size, side], np.float64), int(columns), int(rows)
+    at, own = np.ascontiguousarray(at, np.float64), np.ascontiguousarray(own, np.int64)
+
+    def search(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        _point_kernels.search(*grid, at[part], own[part], index[part], square[part])
+
+    run_in_ranges(search, len(at), n_threads, 1024)
 
 
 @dataclass(eq=False)
@@ -47,25 +66,29 @@ class NearestMembers:
 
     def __post_init__(self) -> None:
         m = len(self.points)
-        self.index, self.square = np.empty((m, self.k), np.int64), np.empty((m, self.k))
+        self.index, self.square = np.full((m, self.k), -1, np.int64), np.full((m, self.k), np.inf)
         self._members, self._known = np.empty(0, np.int64), np.zeros(m, bool)
 
     def renew(self, members: Ints, rows: Ints, n_threads: int = 1) -> Bools:
         """Find the members (n,) nearest to points `rows` (q,); forget all others -> changed (q,) bool."""
-        (gone, come), renewed = np.zeros((2, len(self.points)), bool), np.empty(len(rows), bool)
+        gone, come, known = np.zeros((3, len(self.points)), bool)
         gone[self._members] = come[members] = True
         gone[members] = come[self._members] = False
-        known = np.zeros(len(self.points), bool)
-        known[rows] = self._known[rows]
-        change = np.flatnonzero(come), gone
-
-        def renew(start: int, stop: int) -> None:
-            part, found = slice(start, stop), (self.index, self.square, known)
-            _point_kernels.renew_nearest(self.points, members, *change, rows[part], *found, renewed[part])
-
-        run_in_ranges(renew, len(rows), n_threads, 1024)
+        # a row whose members have all stayed can change only through members that have joined
+        stays = self._known[rows] & ~gone[self.index[rows]].any(axis=1)
+        new, others = rows[~stays], rows[stays]
+        self.index[new], self.square[new] = -1, np.inf
+        before = self.index[rows]
+        self._enter(members, new, n_threads)
+        self._enter(np.flatnonzero(come), others, n_threads)
+        known[others], known[new] = True, self.index[new, -1] >= 0  # rows of fewer than k members are unknown
         self._members, self._known = members, known
-        return renewed
+        return np.asarray(~stays | (self.index[rows] != before).any(axis=1))
+
+    def _enter(self, members: Ints, rows: Ints, n_threads: int) -> None:
+        index, square = self.index[rows], self.square[rows]
+        _enter(self.points[members], members, self.points[rows], rows, index, square, n_threads)
+        self.index[rows], self.square[rows] = index, square
 
 
 def as_numbers(points: Array) -> Array:
