@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gdl_core.jit import inner, njit
-from matching._common.types import Array, Bools, Scalar
+from matching._common.types import Array, Scalar
 
 RUN = 32  # distances that are compared at a time
 
@@ -23,27 +23,31 @@ def pass_over_near(similarity: Array, xy0: Array, clearance0: Array, xy1: Array,
 
 @njit
 def enter_nearest(
-    similarity: Array, norms: Array, rows: Array, members: Array, found: Array, score: Array
+    similarity: Array, norms: Array, rows: Array, members: Array, distance: Array, found: Array, score: Array
 ) -> None:
     """Enter the columns of `similarity` (b, c) into the lists of the nearest, ordered by norm - 2 similarity.
 
-    The columns are `members` (c,); the lists of `rows` (b,) are in found and score (n, width).
+    The columns are `members` (c,); the lists of `rows` (b,) are in found and score (n, width). distance (c,)
+    float32 is for the kernel's use.
     """
-    distance = np.empty(len(members), np.float32)
     for b in range(similarity.shape[0]):
-        index, value, row = found[rows[b]], score[rows[b]], similarity[b]
         for j in range(len(distance)):
-            distance[j] = norms[j] - np.float32(2) * row[j]
-        bound = bound_smallest(distance, len(value))
-        for start in range(0, len(distance), RUN):
-            run = distance[start : start + RUN]
-            worst, nearer = min(value[-1], bound), np.int32(0)
-            for j in range(len(run)):  # vector instructions; most runs hold none
-                nearer += np.int32(run[j] <= worst)
-            if nearer > 0:
-                for j in range(len(run)):
-                    if run[j] <= bound and run[j] < value[-1]:
-                        insert(members[start + j], run[j], index, value)
+            distance[j] = norms[j] - np.float32(2) * similarity[b, j]
+        enter_smallest(distance, members, found[rows[b]], score[rows[b]])
+
+
+@inner
+def enter_smallest(distance: Array, members: Array, index: Array, value: Array) -> None:
+    """Enter members (c,) into the list of the nearest, index and value (width,), by distance (c,)."""
+    end = len(value) - 1
+    for start in range(0, len(distance), RUN):
+        stop, worst, nearer = min(start + RUN, len(distance)), value[end], np.int32(0)
+        for j in range(start, stop):  # vector instructions; most runs hold none
+            nearer += np.int32(distance[j] < worst)
+        if nearer > 0:
+            for j in range(start, stop):
+                if distance[j] < value[end]:
+                    insert(members[j], distance[j], index, value)
 
 
 @njit
@@ -91,40 +95,6 @@ def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
     value[k], index[k] = d, j
 
 
-@inner
-def bound_smallest(row: Array, k: Scalar) -> Scalar:
-    """Return an upper bound of the k smallest values of `row`, found by halving an interval.
-
-    The row is divided into about 2 k interleaved subsets, of which at least k have a minimum up to the bound.
-    """
-    width = (2 * k + 15) // 16 * 16  # so that vectors are full
-    if width > len(row):
-        return np.float32(np.inf)
-    least = row[:width].copy()
-    for start in range(width, len(row), width):
-        run = row[start : start + width]
-        for j in range(len(run)):
-            least[j] = run[j] if run[j] < least[j] else least[j]
-    low, high, n_finite = np.float32(np.inf), np.float32(-np.inf), np.int32(0)
-    for value in least:
-        if value < np.inf:
-            low, high, n_finite = min(low, value), max(high, value), n_finite + np.int32(1)
-    if n_finite < k:
-        return np.float32(np.inf)
-    n_within = np.int32(0)
-    while n_within != k:
-        middle, n_within = low + (high - low) / np.float32(2), np.int32(0)
-        for j in range(width):  # vector instructions
-            n_within += np.int32(least[j] <= middle)
-        if middle in (low, high):  # several values equal the k-th smallest
-            break
-        if n_within >= k:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
 @njit
 def ratios_to_other_places(found: Array, squared: Array, xy1: Array, radius: Scalar, ratios: Array) -> None:
     """Divide the distance of each nearest descriptor by that of the first one at another place.
@@ -154,7 +124,7 @@ def ratios_to_other_places(found: Array, squared: Array, xy1: Array, radius: Sca
 
 
 @njit
-def drop_same_regions(
+def keep_distinct(
     xy0: Array,
     xy1: Array,
     size0: Array,
@@ -163,41 +133,38 @@ def drop_same_regions(
     reach: Scalar,
     farthest: Scalar,
     most: Scalar,
-) -> Bools:
-    """Mask of the pairs, in order of preference, that don't repeat a kept one; it keeps at most `most`.
+    squares: Array,
+    head: Array,
+    after: Array,
+    keep: Array,
+) -> None:
+    """Set keep (n,) for at most `most` pairs, in order of preference, that don't repeat a kept one.
 
-    A pair repeats another one if both of its ends are within `radius` of the other's ends, or, if the sizes
-    are alike, within `reach` times the size of the other's regions, but at most `farthest`.
+    squares (n, 2) are those in which xy0 lie, which are as wide as the largest distance. head (b,), initially
+    -1, and after (n,) are for the kernel's use: lists of the kept pairs in each of b sets of squares.
     """
-    keep = np.zeros(len(xy0), np.bool_)
-    buckets = 65536  # for squares
-    head = np.full(buckets, -1, np.int64)
-    after = np.empty(len(xy0), np.int64)
-    wide = max(radius, farthest)
-    kept = 0
+    buckets, kept = len(head), 0
     for p in range(len(xy0)):
-        gx, gy = math.floor(xy0[p, 0] / wide), math.floor(xy0[p, 1] / wide)
         free = True
-        for cy in range(gy - 1, gy + 2):
-            for cx in range(gx - 1, gx + 2):
-                q = head[(cx * 73856093 ^ cy * 19349663) & (buckets - 1)]
-                while q >= 0 and free:
-                    a = (xy0[p, 0] - xy0[q, 0]) ** 2 + (xy0[p, 1] - xy0[q, 1]) ** 2
-                    b = (xy1[p, 0] - xy1[q, 0]) ** 2 + (xy1[p, 1] - xy1[q, 1]) ** 2
-                    free = not (a < radius * radius and b < radius * radius)
-                    if free and _alike(size0[p], size0[q]) and _alike(size1[p], size1[q]):
-                        r0, r1 = min(reach * size0[q], farthest), min(reach * size1[q], farthest)
-                        free = not (a < r0 * r0 and b < r1 * r1)
-                    q = after[q]
+        for k in range(9):
+            cx, cy = squares[p, 0] + k % 3 - 1, squares[p, 1] + k // 3 - 1
+            q = head[(cx * 73856093 ^ cy * 19349663) & (buckets - 1)]
+            while q >= 0 and free:
+                a = (xy0[p, 0] - xy0[q, 0]) ** 2 + (xy0[p, 1] - xy0[q, 1]) ** 2
+                b = (xy1[p, 0] - xy1[q, 0]) ** 2 + (xy1[p, 1] - xy1[q, 1]) ** 2
+                free = not (a < radius * radius and b < radius * radius)
+                if free and _alike(size0[p], size0[q]) and _alike(size1[p], size1[q]):
+                    r0, r1 = min(reach * size0[q], farthest), min(reach * size1[q], farthest)
+                    free = not (a < r0 * r0 and b < r1 * r1)
+                q = after[q]
         if free:
             keep[p] = True
-            bucket = (gx * 73856093 ^ gy * 19349663) & (buckets - 1)
+            bucket = (squares[p, 0] * 73856093 ^ squares[p, 1] * 19349663) & (buckets - 1)
             after[p] = head[bucket]
             head[bucket] = p
             kept += 1
             if kept == most:
                 break
-    return keep
 
 
 @inner

@@ -6,25 +6,31 @@ import numpy as np
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
-from matching.correspondences._candidate_kernels import bound_smallest
-
-LARGEST = np.finfo(np.float32).max
+from matching.correspondences._candidate_kernels import enter_smallest
 
 
 @njit
 def acc_nearest(
-    table: Array, slope: Scalar, k: Scalar, start: Scalar, stop: Scalar, nearest: Array, distance: Array
+    table: Array,
+    members: Array,
+    slope: Scalar,
+    start: Scalar,
+    stop: Scalar,
+    row: Array,
+    nearest: Array,
+    distance: Array,
 ) -> None:
     """Fill rows start..stop of nearest, distance (m, k): the k smallest ACC distances + slope * mean gap.
 
-    They are in the order (distance, index). table (12, m) float32 has a row per quantity, for vector
-    instructions over j: x0 (2), x1 (2), the maps (4) and the inverse maps (4).
+    They are in the order (distance, index), and initially hold -1 and infinity. members (m,) are the numbers
+    of all correspondences. table (12, m) float32 has a row per quantity, for vector instructions over j: x0
+    (2), x1 (2), the maps (4) and the inverse maps (4). row (m,) float32 is for the kernel's use.
     """
-    row = _make_row(table.shape[1])
     for i in range(start, stop):
         _acc_row(table, i, slope, row)
         row[i] = np.inf
-        _smallest(row, k, nearest[i], distance[i])
+        _drop_far(row, nearest.shape[1])
+        enter_smallest(row, members, nearest[i], distance[i])
 
 
 @njit
@@ -32,31 +38,25 @@ def acc_nearest_among(
     table: Array,
     among: Array,
     slope: Scalar,
-    k: Scalar,
     start: Scalar,
     stop: Scalar,
+    own: Array,
+    row: Array,
     nearest: Array,
     distance: Array,
 ) -> None:
-    """`acc_nearest` among the correspondences in each row of among (m, c), ascending; k is at most c."""
-    c = among.shape[1]
-    own, row, chosen = np.empty((12, c + 1), np.float32), _make_row(c + 1), np.empty(k, np.int64)
+    """`acc_nearest` among the correspondences in each row of among (m, 1 + c), itself and others, ascending.
+
+    own (12, 1 + c) and row (1 + c,) float32 are for the kernel's use.
+    """
     for i in range(start, stop):
         for q in range(12):
-            own[q, 0] = table[q, i]
-            for n in range(c):
-                own[q, 1 + n] = table[q, among[i, n]]
+            for n in range(among.shape[1]):
+                own[q, n] = table[q, among[i, n]]
         _acc_row(own, 0, slope, row)
         row[0] = np.inf
-        _smallest(row, k, chosen, distance[i])
-        for n in range(k):
-            nearest[i, n] = among[i, chosen[n] - 1]
-
-
-@inner
-def _make_row(m: Scalar) -> Array:
-    """An array for m distances, padded with infinity to a multiple of 8."""
-    return np.full((m + 7) // 8 * 8, np.inf, np.float32)
+        _drop_far(row, nearest.shape[1])
+        enter_smallest(row, among[i], nearest[i], distance[i])
 
 
 @inner
@@ -80,86 +80,36 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
 
 
 @inner
-def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
-    """Find the k smallest of `row` and their indices, by (value, index); -1 and infinity pad the result.
+def _drop_far(row: Array, k: Scalar) -> None:
+    """Replace most values of `row` above the k smallest by infinity.
 
-    `row` is non-negative, and its length is divisible by 8. Values within a bound are found eight at a time,
-    and each goes directly to its rank, so that hardly any branch depends on the values.
+    The bound is found by halving an interval. The row is divided into about 2 k interleaved subsets, of which
+    at least k have a minimum up to the bound.
     """
-    bound, n, most = min(bound_smallest(row, k), LARGEST), 0, 4 * k
-    within, keys = np.empty(len(row), np.uint8), np.empty(most + 24, np.int64)
+    width = (2 * k + 15) // 16 * 16  # so that vectors are full
+    if width > len(row):
+        return
+    least = row[:width].copy()
+    for start in range(width, len(row), width):
+        run = row[start : start + width]
+        for j in range(len(run)):
+            least[j] = run[j] if run[j] < least[j] else least[j]
+    low, high, n_finite = np.float32(np.inf), np.float32(-np.inf), np.int32(0)
+    for value in least:
+        if value < np.inf:
+            low, high, n_finite = min(low, value), max(high, value), n_finite + np.int32(1)
+    if n_finite < k:
+        return
+    n_within = np.int32(0)
+    while n_within != k:
+        middle, n_within = low + (high - low) / np.float32(2), np.int32(0)
+        for j in range(width):  # vector instructions
+            n_within += np.int32(least[j] <= middle)
+        if middle in (low, high):  # several values equal the k-th smallest
+            break
+        if n_within >= k:
+            high = middle
+        else:
+            low = middle
     for j in range(len(row)):  # vector instructions
-        within[j] = np.uint8(row[j] <= bound)
-    bits, eights = row.view(np.int32), within.view(np.uint64)  # the bits have the same order as the numbers
-    for e in range(len(eights)):
-        if eights[e] > 0:
-            for j in range(8 * e, 8 * e + 8):
-                keys[n] = np.int64(bits[j]) << 32 | j
-                n += within[j]
-            if n > most:  # many are equal
-                n = _sort_smallest(keys, n, k)
-    n = _sort_smallest(keys, n, k)
-    for r in range(k):
-        j = keys[r] & 0xFFFFFFFF
-        index[r], value[r] = (j, row[j]) if r < n else (-1, np.float32(np.inf))
-
-
-@inner
-def _sort_smallest(keys: Array, n: Scalar, k: Scalar) -> Scalar:
-    """Sort the k smallest of the first n keys, which all differ, and count them; overwrites 16 more."""
-    keys[n : n + 16] = np.iinfo(np.int64).max  # so that vectors are full
-    padded = keys[: (n + 15) // 16 * 16].copy()
-    for key in padded[:n]:
-        place = np.int64(0)
-        for other in padded:  # vector instructions
-            place += np.int64(other < key)
-        if place < k:
-            keys[place] = key
-    return min(n, k)
-
-
-@njit
-def agreeing_shares(
-    x0: Array,
-    x1: Array,
-    forth: Array,
-    back: Array,
-    growth: Array,
-    rows: Array,
-    near: Array,
-    scale: Scalar,
-    slope: Scalar,
-    out: Array,
-) -> None:
-    """Fill out (q,): the share of near[r], (q, k) padded with -1, with which rows[r] agrees.
-
-    x0, x1 (m, 2) are points, forth and back (m, 2, 2) maps and inverse maps.
-    """
-    for r in range(len(rows)):
-        i, n_agreeing, n_near = rows[r], 0, 0
-        for j in near[r]:
-            if j < 0:
-                continue
-            n_near += 1
-            unit = math.sqrt(growth[i] * growth[j])
-            unit = max(unit, 1.0 / unit)
-            ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
-            vx, vy = x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1]
-            total = 0.0
-            for t in (i, j):
-                total += _length(
-                    vx - (forth[t, 0, 0] * ux + forth[t, 0, 1] * uy),
-                    vy - (forth[t, 1, 0] * ux + forth[t, 1, 1] * uy),
-                ) + _length(
-                    ux - (back[t, 0, 0] * vx + back[t, 0, 1] * vy),
-                    uy - (back[t, 1, 0] * vx + back[t, 1, 1] * vy),
-                )
-            distance = total / 4 / ((1.0 + unit) / 2)
-            deviation = slope * (math.sqrt(max(ux * ux + uy * uy, vx * vx + vy * vy)) / unit)
-            n_agreeing += distance * distance < scale * scale + deviation * deviation
-        out[r] = n_agreeing / n_near
-
-
-@inner
-def _length(x: Scalar, y: Scalar) -> Scalar:
-    return math.sqrt(x * x + y * y)
+        row[j] = row[j] if row[j] <= high else np.float32(np.inf)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from matching._common.arrays import invert_matrices, order_by, select_rows
-from matching._common.types import Array, Floats, Ints
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
@@ -218,11 +218,32 @@ def choose_best(
     order = order_by(squared)
     if config.duplicate_radius:
         places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
-        sizes = np.zeros((2, len(order)))  # sizes of 0: only places count
-        how = config.duplicate_radius, 0.0, 0.0, most
-        order = order[_candidate_kernels.drop_same_regions(*places, *sizes, *how)]
+        sizes = np.zeros(len(order)), np.zeros(len(order))  # sizes of 0: only places count
+        order = order[find_distinct(*places, *sizes, config.duplicate_radius, 0.0, 0.0, most)]
     best = order[:most]
     return make_candidates(features0, features1, i[best], j[best], squared[best])
+
+
+def find_distinct(
+    xy0: Floats,
+    xy1: Floats,
+    size0: Floats,
+    size1: Floats,
+    radius: float,
+    reach: float,
+    farthest: float,
+    most: int,
+) -> Bools:
+    """Mask of the pairs (n,), in order of preference, that don't repeat a kept one; it keeps at most `most`.
+
+    A pair repeats another one if both of its ends are within `radius` of the other's ends, or, if the sizes
+    are alike, within `reach` times the size of the other's regions, but at most `farthest`.
+    """
+    squares = np.floor(xy0 / max(radius, farthest)).astype(np.int64)
+    head, after, keep = np.full(65536, -1), np.empty(len(xy0), np.int64), np.zeros(len(xy0), bool)
+    given = xy0, xy1, size0, size1, float(radius), float(reach), float(farthest), most
+    _candidate_kernels.keep_distinct(*given, squares, head, after, keep)
+    return keep
 
 
 def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, squared: Array) -> Candidates:

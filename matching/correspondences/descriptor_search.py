@@ -67,7 +67,8 @@ def nearest_descriptors(
                 near = xy0[rows], clearance0[rows], xy1[columns], clearance1[columns]
                 _candidate_kernels.pass_over_near(similarity, *near)
             names = numbers[rows], numbers[:n1][columns]
-            _candidate_kernels.enter_nearest(similarity, norm1[columns], *names, found, score)
+            distance = np.empty(similarity.shape[1], np.float32)
+            _candidate_kernels.enter_nearest(similarity, norm1[columns], *names, distance, found, score)
 
     with single_blas_thread():
         run_in_ranges(search, n0, n_threads, max(min(block, -(-n0 // n_threads)), 1))
@@ -150,7 +151,10 @@ def search_by_cells(
             rows = start + asked[bounds[k] : bounds[k + 1]] // PROBES
             own = slice(starts[k], starts[k + 1])
             similarity = descriptors0[rows] @ members[own].T
-            _candidate_kernels.enter_nearest(similarity, norms[own], rows, order[own], found, squared)
+            distance = np.empty(similarity.shape[1], np.float32)
+            _candidate_kernels.enter_nearest(
+                similarity, norms[own], rows, order[own], distance, found, squared
+            )
 
     with single_blas_thread():
         run_in_ranges(search, len(descriptors0), n_threads, BLOCK)

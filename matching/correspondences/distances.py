@@ -30,16 +30,21 @@ def acc_neighbors(
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
     table = np.concatenate([correspondences.xy0, correspondences.xy1, *maps], axis=1).astype(np.float32)
     table = np.ascontiguousarray(table.T)  # (12, m)
-    nearest = np.empty((m, n_neighbors), np.int64)
-    distance = np.empty((m, n_neighbors), np.float32)
-    shared = table, nearness, n_neighbors
-    if among is None:
-        run_in_ranges(lambda a, b: _kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
-    else:
-        chosen = table, np.sort(among, axis=1), nearness, n_neighbors
-        run_in_ranges(
-            lambda a, b: _kernels.acc_nearest_among(*chosen, a, b, nearest, distance), m, n_threads, 256
-        )
+    nearest = np.full((m, n_neighbors), -1, np.int64)
+    distance = np.full((m, n_neighbors), np.inf, np.float32)
+    if among is not None:
+        among = np.column_stack([np.arange(m), np.sort(among, axis=1)])
+
+    def find(start: int, stop: int) -> None:
+        if among is None:
+            row = np.empty(m, np.float32)
+            _kernels.acc_nearest(table, np.arange(m), float(nearness), start, stop, row, nearest, distance)
+        else:
+            own = np.empty((12, among.shape[1]), np.float32)
+            given = table, among, float(nearness), start, stop
+            _kernels.acc_nearest_among(*given, own, own[0].copy(), nearest, distance)
+
+    run_in_ranges(find, m, n_threads, 256)
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
 
 
@@ -52,14 +57,32 @@ def find_agreeing_shares(
     which the object is smaller; gap_ij is the larger of their separations in both images.
     """
     c, out = correspondences, np.empty(len(rows))
-    arrays = [np.ascontiguousarray(a) for a in (c.xy0, c.xy1, c.maps, c.inverse_maps, c.growth)]
 
     def measure(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        _kernels.agreeing_shares(*arrays, rows[part], near[part], float(scale), float(slope), out[part])
+        j = near[start:stop]
+        is_near, i = j >= 0, rows[start:stop, None]
+        unit = np.sqrt(c.growth[i] * c.growth[j])
+        unit = np.maximum(unit, 1.0 / unit)
+        u, v = (np.moveaxis(x[j] - x[i], -1, 0) for x in (c.xy0, c.xy1))  # (2, q, k)
+        total: Array = np.zeros(j.shape)
+        for t in (i, j):
+            total = total + (_off(v, c.maps[t], u) + _off(u, c.inverse_maps[t], v))
+        distance = total / 4 / ((1.0 + unit) / 2)
+        gap = np.sqrt(np.maximum(u[0] * u[0] + u[1] * u[1], v[0] * v[0] + v[1] * v[1]))
+        deviation = slope * (gap / unit)
+        agrees = distance * distance < scale * scale + deviation * deviation
+        out[start:stop] = (agrees & is_near).sum(axis=1) / is_near.sum(axis=1)
 
-    run_in_ranges(measure, len(rows), n_threads, 1024)
+    with np.errstate(all="ignore"):  # maps may be singular
+        run_in_ranges(measure, len(rows), n_threads, 1024)
     return out
+
+
+def _off(v: Floats, maps: Floats, u: Floats) -> Floats:
+    """The lengths (q, k) of v - M u: u, v (2, q, k); maps (q, k, 2, 2)."""
+    (a, b), (c, d) = np.moveaxis(maps, (-2, -1), (0, 1))
+    x, y = v[0] - (a * u[0] + b * u[1]), v[1] - (c * u[0] + d * u[1])
+    return np.asarray(np.sqrt(x * x + y * y))
 
 
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:

@@ -4,6 +4,7 @@ Ten thousand queries of a few hundred points take less time here than building a
 loaded.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np

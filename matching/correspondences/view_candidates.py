@@ -16,6 +16,7 @@ from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
     find_comparable_rows,
+    find_distinct,
     join_candidates,
     make_candidates,
     share_out,
@@ -83,7 +84,7 @@ def _find_best(
     i, j = i[order], j[order]
     places = features0.xy[i], features1.xy[j]
     if config.duplicate_radius:
-        kept = _candidate_kernels.drop_same_regions(
+        kept = find_distinct(
             *places,
             _sizes(features0.frames[i]),
             _sizes(features1.frames[j]),

@@ -120,14 +120,13 @@ def describe(
 
 def _normalise(histograms: Floats, root: bool) -> Floats:
     """Clip histograms (n, 128) at a fifth of their norm, or take roots; normalise them. Empty ones stay 0."""
-    # cumulative sums add in order; the pairwise ones of np.sum would depend on NumPy's version
-    norm = np.sqrt(np.cumsum(histograms**2, axis=1)[:, -1:])
+    norm = np.sqrt(np.einsum("ij,ij->i", histograms, histograms))[:, None]
     clipped = np.minimum(histograms, 0.2 * norm)
     if root:
-        total = np.cumsum(clipped, axis=1)[:, -1:]
+        total = clipped.sum(axis=1, keepdims=True)
         shares = np.sqrt(clipped / np.where(norm > 0, total, 1.0))
         return np.asarray(np.rint(DESCRIPTOR_NORM * shares))
-    total = np.sqrt(np.cumsum(clipped**2, axis=1)[:, -1:])
+    total = np.sqrt(np.einsum("ij,ij->i", clipped, clipped))[:, None]
     return np.asarray(np.rint(DESCRIPTOR_NORM * clipped / np.where(norm > 0, total, 1.0)))
 
 

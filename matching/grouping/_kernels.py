@@ -72,13 +72,15 @@ def local_maps(
     Each affine map is fitted to the displacements of near (m, K) with weights (m, K), from maps (m, 2, 2).
     """
     k = near.shape[1]
-    u, v, robust = np.empty((k, 2)), np.empty((k, 2)), np.empty(k)
-    normal, right, change = np.empty((3, 3)), np.empty((3, 2)), np.empty((3, 2))
+    u, v, robust, own = np.empty((k, 2)), np.empty((k, 2)), np.empty(k), np.empty((2, 2))
+    normal, right = np.empty((3, 3)), np.empty((2, 3))
     for r in range(start, stop):
         i = rows[r]
         # lengths in pixels of the image where the object is smaller
         unit0, unit1 = max(1.0 / growth[i], 1.0), max(growth[i], 1.0)
-        own = maps[i] * (unit0 / unit1)
+        for a in range(2):
+            for c in range(2):
+                own[a, c] = maps[i, a, c] * (unit0 / unit1)
         for n in range(k):
             j = near[i, n]
             for c in range(2):
@@ -86,24 +88,25 @@ def local_maps(
             for c in range(2):  # the residual of the map of the match
                 there = own[c, 0] * u[n, 0] + own[c, 1] * u[n, 1]
                 v[n, c] = (x1[j, c] - x1[i, c]) / unit1 - there
-        robust[:] = 1.0
+            robust[n] = 1.0
         for _ in range(rounds):
             _normal_equations(u, v, weights[i], robust, ridge, normal, right)
-            _solve_symmetric(normal, right, change)
+            _whiten(normal, right)
+            _solve_back(normal, right)
             for n in range(k):
-                a = v[n, 0] - (u[n, 0] * change[0, 0] + u[n, 1] * change[1, 0] + change[2, 0])
-                b = v[n, 1] - (u[n, 0] * change[0, 1] + u[n, 1] * change[1, 1] + change[2, 1])
+                a = v[n, 0] - (u[n, 0] * right[0, 0] + u[n, 1] * right[0, 1] + right[0, 2])
+                b = v[n, 1] - (u[n, 0] * right[1, 0] + u[n, 1] * right[1, 1] + right[1, 2])
                 robust[n] = 1.0 / (1.0 + (a * a + b * b) / (scale * scale))
         for a in range(2):
             for c in range(2):
-                out[r, a, c] = (own[a, c] + change[c, a]) * (unit1 / unit0)
+                out[r, a, c] = (own[a, c] + right[a, c]) * (unit1 / unit0)
 
 
 @inner
 def _normal_equations(
     u: Array, v: Array, weight: Array, robust: Array, ridge: Scalar, normal: Array, right: Array
 ) -> None:
-    """D^T W D + diag(ridge, ridge, 1) and D^T W v of the design D = [u | 1], W = diag(weight robust)."""
+    """D^T W D + diag(ridge, ridge, 1) and v^T W D of the design D = [u | 1], W = diag(weight robust)."""
     normal[:] = 0.0
     right[:] = 0.0
     normal[0, 0] = normal[1, 1] = ridge
@@ -111,67 +114,15 @@ def _normal_equations(
     for n in range(len(u)):
         w, a, b = weight[n] * robust[n], u[n, 0], u[n, 1]
         normal[0, 0] += w * a * a
-        normal[0, 1] += w * a * b
-        normal[0, 2] += w * a
+        normal[1, 0] += w * a * b
+        normal[2, 0] += w * a
         normal[1, 1] += w * b * b
-        normal[1, 2] += w * b
+        normal[2, 1] += w * b
         normal[2, 2] += w
         for c in range(2):
-            right[0, c] += w * a * v[n, c]
-            right[1, c] += w * b * v[n, c]
-            right[2, c] += w * v[n, c]
-
-
-@inner
-def _offsets(points: Array, rows: Array, origin: Array, out: Array) -> Scalar:
-    """Fill out (k, 2): rows of the points relative to the origin (2,); return the sum of their squares."""
-    total = 0.0
-    for n in range(len(rows)):
-        for c in range(2):
-            out[n, c] = points[rows[n], c] - origin[c]
-            total += out[n, c] * out[n, c]
-    return total
-
-
-@inner
-def _solve_symmetric(m: Array, right: Array, out: Array) -> None:
-    """Solve m out = right for out (3, 2), by m = L L^T: m (3, 3) positive definite, as an upper triangle."""
-    l00 = math.sqrt(m[0, 0])
-    l10, l20 = m[0, 1] / l00, m[0, 2] / l00
-    l11 = math.sqrt(m[1, 1] - l10 * l10)
-    l21 = (m[1, 2] - l20 * l10) / l11
-    l22 = math.sqrt(m[2, 2] - l20 * l20 - l21 * l21)
-    for c in range(2):
-        a = right[0, c] / l00
-        b = (right[1, c] - l10 * a) / l11
-        d = (right[2, c] - l20 * a - l21 * b) / l22
-        out[2, c] = d / l22
-        out[1, c] = (b - l21 * out[2, c]) / l11
-        out[0, c] = (a - l10 * out[1, c] - l20 * out[2, c]) / l00
-
-
-@njit
-def drop_small_degrees(indptr: Array, indices: Array, weights: Array, least: Scalar, labels: Array) -> None:
-    """Set labels (m,) to -1 where the degree within the cluster is below `least`, until nothing changes.
-
-    The degree is the product of the sums of weights to and from vertices of the same label.
-    """
-    outdegree, indegree = np.empty(len(labels)), np.empty(len(labels))
-    is_any = True
-    while is_any:
-        outdegree[:] = 0.0
-        indegree[:] = 0.0
-        for i in range(len(labels)):
-            if labels[i] >= 0:
-                for e in range(indptr[i], indptr[i + 1]):
-                    if labels[indices[e]] == labels[i]:
-                        outdegree[i] += weights[e]
-                        indegree[indices[e]] += weights[e]
-        is_any = False
-        for i in range(len(labels)):
-            if labels[i] >= 0 and indegree[i] * outdegree[i] < least:
-                labels[i] = -1
-                is_any = True
+            right[c, 0] += w * a * v[n, c]
+            right[c, 1] += w * b * v[n, c]
+            right[c, 2] += w * v[n, c]
 
 
 @njit
@@ -194,9 +145,15 @@ def spline_residuals(
     u, v = np.empty((k, 2)), np.empty((k, 2))
     matrix, right, shares = np.empty((k, k)), np.empty((2, k)), np.empty(k)
     for r in range(len(near)):
-        square = _offsets(x, near[r], from_[r], u) / k + 1e-18
-        u /= math.sqrt(square)
-        _offsets(y, near[r], to[r], v)
+        square = 0.0
+        for n in range(k):
+            for c in range(2):
+                u[n, c], v[n, c] = x[near[r, n], c] - from_[r, c], y[near[r, n], c] - to[r, c]
+                square += u[n, c] * u[n, c]
+        square = square / k + 1e-18
+        for n in range(k):
+            u[n, 0] /= math.sqrt(square)
+            u[n, 1] /= math.sqrt(square)
         variance = _kriging_shares(u, max(smoothing / square, MIN_SMOOTHING), matrix, right, shares)
         a, b = 0.0, 0.0
         for n in range(k):
@@ -230,12 +187,12 @@ def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, sh
         ones += right[1, n] * right[1, n]
     multiplier = (1.0 - both) / ones
     variance = multiplier - free
-    for i in range(k - 1, -1, -1):
-        bend, total = shares[i], right[0, i] + multiplier * right[1, i]
-        for n in range(i + 1, k):
-            total -= matrix[n, i] * shares[n]
-        shares[i] = total / matrix[i, i]
-        variance -= shares[i] * bend
+    for n in range(k):
+        right[0, n] += multiplier * right[1, n]
+    _solve_back(matrix, right)
+    for n in range(k - 1, -1, -1):
+        variance -= right[0, n] * shares[n]
+        shares[n] = right[0, n]
     return variance
 
 
@@ -257,6 +214,17 @@ def _whiten(matrix: Array, right: Array) -> None:
             for n in range(i):
                 total -= matrix[i, n] * right[c, n]
             right[c, i] = total / matrix[i, i]
+
+
+@inner
+def _solve_back(lower: Array, right: Array) -> None:
+    """Replace right (c, k) by right lower^-1, for a lower triangle (k, k)."""
+    for c in range(len(right)):
+        for i in range(len(lower) - 1, -1, -1):
+            total = right[c, i]
+            for n in range(i + 1, len(lower)):
+                total -= lower[n, i] * right[c, n]
+            right[c, i] = total / lower[i, i]
 
 
 @njit
@@ -312,14 +280,3 @@ def fit_random_field(x: Array, y: Array, bends: Scalar, noise: Scalar) -> tuple[
 def _bend(a: Scalar, b: Scalar) -> Scalar:
     square = a * a + b * b
     return 0.5 * square * math.log(square) if square > 0.0 else 0.0
-
-
-@njit
-def least_square_distance(points: Array, others: Array) -> Scalar:
-    """The least squared distance of points (n, 2) from others (m, 2)."""
-    least = np.inf
-    for i in range(len(points)):
-        for j in range(len(others)):
-            x, y = points[i, 0] - others[j, 0], points[i, 1] - others[j, 1]
-            least = min(least, x * x + y * y)
-    return least

@@ -14,7 +14,6 @@ from gdl_core import AffinityGraph, KnnGraph, MergeTree
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
-from matching.grouping import _kernels
 from matching.settings import (
     BANDWIDTH,
     METHODS,
@@ -109,17 +108,27 @@ def cluster_graph(
 def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Ints:
     """Remove members of small degree from their clusters: labels (m,) -> (m,)."""
     labels = np.array(labels, np.int64)
-    _kernels.drop_small_degrees(graph.indptr, graph.indices, graph.weights, min_degree**2, labels)
-    return labels
+    while True:
+        outdegree, indegree = _degrees_within(graph, labels)
+        is_outlier = (labels >= 0) & (outdegree * indegree < min_degree**2)
+        if not is_outlier.any():
+            return labels
+        labels[is_outlier] = -1
 
 
 def member_degrees(graph: AffinityGraph, labels: Array) -> Floats:
     """Measure how well each member is connected to its cluster: labels (m,) -> (m,)."""
+    outdegree, indegree = _degrees_within(graph, labels)
+    return np.asarray(np.sqrt(outdegree * indegree))
+
+
+def _degrees_within(graph: AffinityGraph, labels: Array) -> tuple[Floats, Floats]:
+    """The sums of the weights from and to each vertex (m,) within its cluster: labels (m,)."""
     from_ = np.repeat(np.arange(graph.n_samples), np.diff(graph.indptr))
     inside = (labels[from_] == labels[graph.indices]) & (labels[from_] >= 0)
     from_, to, weights = from_[inside], graph.indices[inside], graph.weights[inside]
     outdegree, indegree = (np.bincount(ends, weights, graph.n_samples) for ends in (from_, to))
-    return np.asarray(np.sqrt(outdegree * indegree))
+    return np.asarray(outdegree, np.float64), np.asarray(indegree, np.float64)
 
 
 def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int) -> Floats:

@@ -27,6 +27,7 @@ import numpy as np
 
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
+from matching.correspondences.points import nearest_points
 from matching.grouping import _kernels
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.settings import check_settings, setting
@@ -325,7 +326,8 @@ def _fixes_map(x: Floats) -> bool:
 
 def _gap(part: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> float:
     """The least distance of a point of one part from one of the other, in the image where it is larger."""
-    return math.sqrt(max(_kernels.least_square_distance(*points) for points in zip(part, other, strict=True)))
+    distances = (nearest_points(far, near, 1)[1] for near, far in zip(part, other, strict=True))
+    return max(float(distance.min()) for distance in distances)
 
 
 def _spread(points: Floats) -> float:

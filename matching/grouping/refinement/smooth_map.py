@@ -223,6 +223,7 @@ def spline_residuals(
     smoothing c_j = y_j. Returns residual (q,), deviation (q,).
     """
     from_, to = (x, y) if at is None else at
+    near = np.ascontiguousarray(near)
     residual, deviation = np.empty(len(near)), np.empty(len(near))
 
     def measure(start: int, stop: int) -> None:

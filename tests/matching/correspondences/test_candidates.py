@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import record
 
-from matching.correspondences import _candidate_kernels, candidates
+from matching.correspondences import candidates
 from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
@@ -80,7 +80,7 @@ def literal_thinning(xy0, xy1, radius, most):
 def test_near_duplicates_are_dropped_as_a_literal_loop_does(seed, n, size, radius, most):
     rng = np.random.default_rng(seed)
     xy0, xy1 = rng.uniform(-size / 4, size, (2, n, 2))
-    found = _candidate_kernels.drop_same_regions(xy0, xy1, *np.zeros((2, n)), radius, 0.0, 0.0, most)
+    found = candidates.find_distinct(xy0, xy1, *np.zeros((2, n)), radius, 0.0, 0.0, most)
     assert np.array_equal(found, literal_thinning(xy0, xy1, radius, most))
 
 
