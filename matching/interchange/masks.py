@@ -19,17 +19,15 @@ from matching.interchange.records import PairMatches
 from matching.interchange.two_views import find_static
 from matching.objects.description import draw_outlines
 from matching.output.folders import make_temporary_folder, place_files
+from matching.pictures.names import exists
 
 Outlines = list[tuple[list[Floats], list[Floats]]]  # per pair, polygons (k, 2) of what moved, and of the rest
 
 
 def check_masks_folder(folder: Path) -> None:
     """Check that masks can be written into a folder, which must be new or empty."""
-    try:
-        if folder.exists() and any(folder.iterdir()):
-            raise InputError(f"--masks {folder}: is not empty; choose a new or empty folder")
-    except OSError as error:
-        raise InputError(f"--masks {folder}: the folder can't be written ({error.strerror})") from None
+    if exists(folder) and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"--masks {folder}: is not empty; choose a new or empty folder")
 
 
 def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
@@ -64,16 +62,13 @@ def _outline(
             continue
         sizes |= dict(zip(pair.names, pair.sizes, strict=True))
         static = find_static(pair.xy0, pair.xy1, cluster)
-        if not static.any():
-            continue
-        both: tuple[tuple[list[Floats], list[Floats]], ...] = ([], []), ([], [])
-        for k in range(int(cluster.max()) + 1):
+        for name in pair.names if static.any() else ():
+            outlines[name].append(([], []))
+        for k in range(int(cluster.max(initial=-1)) + 1 if static.any() else 0):
             own = cluster == k
-            moved = static[own].mean() < 0.5
-            for image, polygon in zip(both, draw_outlines(pair.xy0[own], pair.xy1[own]), strict=True):
-                image[0 if moved else 1].append(polygon)
-        for name, image in zip(pair.names, both, strict=True):
-            outlines[name].append(image)
+            kind = 0 if static[own].mean() < 0.5 else 1
+            for name, polygon in zip(pair.names, draw_outlines(pair.xy0[own], pair.xy1[own]), strict=True):
+                outlines[name][-1][kind].append(polygon)
     return sizes, outlines
 
 

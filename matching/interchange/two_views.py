@@ -4,8 +4,6 @@ One fundamental matrix F, x1' F x0 = 0, explains all objects that stand still; a
 different matrix. COLMAP is given the largest set of objects that one matrix explains.
 """
 
-from typing import Any
-
 import numpy as np
 import scipy
 import shapely
@@ -24,19 +22,8 @@ N_NEIGHBORS = 8  # nearest matches that tell whether a match lies among explaine
 LEAST_ERROR, ALIKE = 0.1, 2.5  # pixels; factor by which a scene's matrix may exceed an object's own error
 
 
-def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Any, Any] | None = None) -> TwoViews:
-    """Estimate the geometry of matches xy0, xy1 (n, 2), by pycolmap if `cameras` are two of its cameras.
-
-    Otherwise, it is uncalibrated: COLMAP's mapper needs no more than the matches and their matrix.
-    """
-    if cameras is not None:
-        import pycolmap
-
-        options = pycolmap.TwoViewGeometryOptions()
-        options.detect_watermark, options.ransac.random_seed = False, 0
-        rows = np.repeat(np.arange(len(xy0), dtype=np.uint32)[:, None], 2, axis=1)
-        found = pycolmap.estimate_two_view_geometry(cameras[0], xy0, cameras[1], xy1, rows, options)
-        return TwoViews(int(found.config), found.F, found.E, found.H)
+def estimate_two_views(xy0: Floats, xy1: Floats) -> TwoViews:
+    """Estimate the geometry of matches xy0, xy1 (n, 2), uncalibrated: COLMAP's mapper fits it again."""
     fundamental = fit_fundamental(xy0, xy1)
     if fundamental is None or (epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR).sum() < MIN_NUM_INLIERS:
         return TwoViews(Geometry.DEGENERATE)

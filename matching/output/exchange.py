@@ -6,7 +6,6 @@ stored, without EXIF orientation; in COLMAP, the centre of the top-left pixel is
 displayed pixels, like matches.npz.
 """
 
-import csv
 import io
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -60,10 +59,8 @@ class Geometry(IntEnum):
     """COLMAP's configurations of a two-view geometry (`TwoViewGeometry::ConfigurationType`)."""
 
     DEGENERATE = 1
-    CALIBRATED = 2
     UNCALIBRATED = 3
     PLANAR = 4
-    PLANAR_OR_PANORAMIC = 6
     MULTIPLE = 8
 
 
@@ -71,10 +68,9 @@ class Geometry(IntEnum):
 class TwoViews:
     """The entry of a pair in COLMAP's table of two-view geometries."""
 
-    config: int  # a `Geometry`, or another number of COLMAP's
-    fundamental: Array | None = None  # (3, 3) float64, like the other two
-    essential: Array | None = None
-    homography: Array | None = None
+    config: Geometry
+    fundamental: Array | None = None  # (3, 3) float64
+    homography: Array | None = None  # (3, 3) float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +146,12 @@ def _stored_images(pictures: Sequence[Picture], result: Matches, kept: Ints) -> 
 
 
 def _csv(result: Matches, kept: Ints) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["object", "x0", "y0", "x1", "y1", "score"])
-    for i in kept:
-        numbers = [*result.xy0[i], *result.xy1[i], result.score[i]]
-        writer.writerow([int(result.cluster[i]), *(repr(float(n)) for n in numbers)])
-    return text.getvalue().encode()
+    table = np.column_stack([result.xy0, result.xy1, result.score])[kept]
+    lines = [
+        ",".join(map(repr, [int(k), *row]))
+        for k, row in zip(result.cluster[kept], table.tolist(), strict=True)
+    ]
+    return "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()
 
 
 def _database(images: list[StoredImage], result: Matches) -> bytes:
@@ -193,10 +188,10 @@ def insert_geometry(
     database: sqlite3.Connection, pair: int, matches: Array, found: TwoViews, table: str = GEOMETRIES
 ) -> None:
     """Insert the geometry of a pair and the matches (n, 2) that it explains into a COLMAP database."""
-    matrices = (found.fundamental, found.essential, found.homography)
+    matrices = (found.fundamental, found.homography)
     blobs = (None if matrix is None else matrix.astype("<f8").tobytes() for matrix in matrices)
     database.execute(
-        f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, E, H) VALUES (?, ?, 2, ?, ?, ?, ?, ?)",
+        f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, H) VALUES (?, ?, 2, ?, ?, ?, ?)",
         (pair, len(matches), matches.astype("<u4").tobytes(), found.config, *blobs),
     )
 

@@ -3,7 +3,6 @@
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -143,7 +142,7 @@ def test_the_geometry_is_that_of_the_static_scene(tmp_path):
         ).fetchall()
         [(n_matches,)] = file.execute("SELECT rows FROM matches").fetchall()
     matches = np.frombuffer(data, np.uint32).reshape(-1, 2)
-    assert config in (3, 6) and fundamental == 72
+    assert config == 3 and fundamental == 72
     kept = np.isin(MATCHES[:, 0], matches[:, 0])
     assert kept[GROUPS >= 0].all() and kept[GROUPS < 0].mean() < 0.3
     assert n == kept.sum()
@@ -158,43 +157,6 @@ def test_a_static_scene_of_few_matches_is_degenerate(tmp_path):
     file.groups(labels)["groups.db"](tmp_path / "b.db")
     with closing(sqlite3.connect(tmp_path / "b.db")) as again:
         assert again.execute("SELECT rows, config FROM two_view_geometries").fetchall() == [(0, 1)]
-
-
-def test_known_intrinsics_make_it_calibrated_if_pycolmap_is_installed(tmp_path):
-    calibrated = 3 if find_spec("pycolmap") is None else 2
-    path = database(tmp_path / "a.db")
-    rng = np.random.default_rng(8)
-    points = rng.uniform((-2, -1.5, 4), (2, 1.5, 8), (90, 3))
-    turned = points @ [[0.95, 0, -0.31], [0, 1, 0], [0.31, 0, 0.95]] + (1.5, 0.2, 0.3)
-    with closing(sqlite3.connect(path)) as file:
-        for k, x in enumerate((points, turned[::-1]), 1):
-            xy = (500 * x[:, :2] / x[:, 2:] + (320, 240)).astype(np.float32)
-            file.execute("UPDATE keypoints SET data = ? WHERE image_id = ?", (xy.tobytes(), k))
-        lens = np.array([500, 320, 240, 0.0]).tobytes()
-        file.execute("UPDATE cameras SET params = ?, prior_focal_length = 1", (lens,))
-        file.commit()
-    found = match_file(path)
-    [(key, pair)] = found.pairs()
-    for k, (change, config) in enumerate((("params = params", calibrated), ("prior_focal_length = 0", 3))):
-        with closing(sqlite3.connect(path)) as file:
-            file.execute(f"UPDATE cameras SET {change}")
-            file.commit()
-        found.groups({key: (pair, np.zeros(90, np.int64))})["groups.db"](tmp_path / f"{k}.db")
-        with closing(sqlite3.connect(tmp_path / f"{k}.db")) as file:
-            assert file.execute("SELECT config FROM two_view_geometries").fetchall() == [(config,)]
-
-
-def test_cameras_that_cannot_be_read_are_uncalibrated(tmp_path):
-    path = database(tmp_path / "a.db")
-    with closing(sqlite3.connect(path)) as file:
-        file.execute("UPDATE cameras SET params = 'text', prior_focal_length = 1 WHERE camera_id = 1")
-        file.execute("UPDATE cameras SET params = x'00', prior_focal_length = 1 WHERE camera_id = 2")
-        file.commit()
-    found = match_file(path)
-    found.groups({key: (pair, GROUPS) for key, pair in found.pairs()})["groups.db"](tmp_path / "b.db")
-    with closing(sqlite3.connect(tmp_path / "b.db")) as file:
-        [(config, essential)] = file.execute("SELECT config, E FROM two_view_geometries")
-        assert config in (3, 6) and essential is None
 
 
 def test_pycolmap_reads_the_copy(tmp_path):
@@ -233,21 +195,6 @@ def test_what_was_verified_stays_where_there_are_no_objects(tmp_path):
         assert again.execute(query).fetchall() == [row]
 
 
-def test_a_pair_with_nothing_in_common_has_no_matches(tmp_path):
-    path, rng = database(tmp_path / "a.db"), np.random.default_rng(0)
-    with closing(sqlite3.connect(path)) as chance:
-        for k in (1, 2):
-            points = rng.uniform(0, 400, (90, 2)).astype(np.float32).tobytes()
-            chance.execute("UPDATE keypoints SET data = ? WHERE image_id = ?", (points, k))
-        chance.commit()
-    file = match_file(path)
-    labels = {key: (pair, np.full(90, -1)) for key, pair in file.pairs()}
-    file.groups(labels)["groups.db"](tmp_path / "b.db")
-    with closing(sqlite3.connect(tmp_path / "b.db")) as again:
-        assert again.execute("SELECT rows FROM matches").fetchall() == [(0,)]
-        assert again.execute("SELECT rows, config FROM two_view_geometries").fetchall() == [(0, 1)]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -257,11 +204,6 @@ def test_a_pair_with_nothing_in_common_has_no_matches(tmp_path):
             "refers to keypoint 89 of image 1, but that image has only 9 keypoints",
         ),
         ("UPDATE keypoints SET cols = 3", "folder/1.png: must have 2 or 4 or 6 columns, got 3"),
-        ("UPDATE keypoints SET data = 'text'", "folder/1.png: is damaged"),
-        (
-            "UPDATE images SET name = CAST(x'ff' AS TEXT) WHERE image_id = 1",
-            "a.db: can't be read as COLMAP's database",
-        ),
         ("DELETE FROM matches", "a.db: holds no matches"),
         ("DELETE FROM images WHERE image_id = 2", "a.db: pair 1, 2: there is no image 2"),
         ("DROP TABLE matches", "a.db: is not a database of COLMAP: it has no table matches"),
@@ -277,39 +219,12 @@ def test_what_cannot_be_read_is_told(tmp_path, change, message):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("width", ["0", "x'ff'"])
-def test_a_camera_without_a_size(tmp_path, width):
+def test_a_camera_without_a_size(tmp_path):
     path = database(tmp_path / "a.db")
     with closing(sqlite3.connect(path)) as file:
-        file.execute(f"UPDATE cameras SET width = {width}")
+        file.execute("UPDATE cameras SET width = 0")
         file.commit()
     assert read_matches(path)[0].sizes is None
-
-
-def test_a_file_that_is_no_database(tmp_path):
-    (tmp_path / "a.db").write_text("no database, but long enough to look at" * 30)
-    with pytest.raises(
-        InputError, match=r"a\.db: can't be read as COLMAP's database \(file is not a database\)"
-    ):
-        read_matches(tmp_path / "a.db")
-
-
-def test_matches_may_be_in_the_geometries_alone(tmp_path):
-    path = database(tmp_path / "a.db")
-    with closing(sqlite3.connect(path)) as file:
-        file.execute("DELETE FROM matches")
-        file.execute(
-            "UPDATE two_view_geometries SET rows = 60, cols = 2, data = ?", (MATCHES[:60].tobytes(),)
-        )
-        file.commit()
-    [pair] = read_matches(path)
-    assert np.array_equal(pair.indices, MATCHES[:60])
-    found = match_file(path)
-    [(key, pair)] = found.pairs()
-    (tmp_path / "o").mkdir()
-    found.groups({key: (pair, GROUPS[:60])})["groups.db"](tmp_path / "o" / "groups.db")
-    [written] = read_matches(tmp_path / "o" / "groups.db")
-    assert np.array_equal(written.indices, MATCHES[:60])
 
 
 def test_a_pair_without_matches_of_its_own_has_those_of_its_geometry(tmp_path):
@@ -329,7 +244,7 @@ def test_a_pair_without_matches_of_its_own_has_those_of_its_geometry(tmp_path):
     assert np.array_equal(first.xy1, second.xy1)
 
 
-@pytest.mark.parametrize("folder", ["a#b", "q?x", "c%41d", "e f"])
+@pytest.mark.parametrize("folder", ["a#b?", "c%41 d"])
 def test_folders_of_any_name(tmp_path, folder):
     (tmp_path / folder).mkdir()
     assert len(read_matches(database(tmp_path / folder / "a.db"))) == 1
