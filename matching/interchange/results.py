@@ -1,6 +1,6 @@
 """The result files of given matches: of a pair, with or without pictures, and of a file of many pairs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,9 @@ from matching._version import __version__
 from matching.config import MatchConfig
 from matching.interchange.records import PairMatches
 from matching.matches import Matches
-from matching.output.files import NamedImage, encode_manifest, encode_npz, summarise, write_results
+from matching.output.files import encode_manifest, write_results
 from matching.output.folders import Content, write_files
-from matching.pictures.images import Picture
+from matching.pictures.images import NamedImage, Picture
 
 GIVEN = "as given; if they are pixels, (0, 0) is the centre of the top-left one, x to the right, y down"
 STORED = (
@@ -21,37 +21,15 @@ STORED = (
 
 
 def write_pair(
-    folder: Path,
-    pair: PairMatches,
-    result: Matches,
-    pictures: Sequence[Picture] | None,
-    *,
-    figure: bool,
-    inputs: Sequence[str],
-    others: Mapping[str, Content] = {},
-    **options: Any,
+    folder: Path, pair: PairMatches, result: Matches, pictures: Sequence[Picture] | None, **options: Any
 ) -> None:
     """Write the results of a pair as `write_results` does; without pictures, matches.png shows points."""
     if pictures is not None:
-        write_results(folder, pictures, result, figure=figure, inputs=inputs, others=others, **options)
+        write_results(folder, pictures, result, **options)
         return
     named = zip(pair.names or (None, None), pair.sizes or ((None, None),) * 2, strict=True)
     images = [NamedImage(name, width, height) for name, (height, width) in named]
-
-    def files() -> Iterator[tuple[str, Content]]:
-        yield "matches.npz", encode_npz(result)
-        if figure:
-            from matching.output.figures.point_figure import draw_points
-
-            name0, name1 = (image.path or f"image {k}" for k, image in enumerate(images))
-            yield "matches.png", draw_points(result, (name0, name1), pair.sizes)
-        yield from others.items()
-
-    def manifest(digests: dict[str, str]) -> bytes:
-        told = summarise(images, result) | {"inputs": list(inputs)}
-        return encode_manifest(told | {"coordinates": STORED if pair.as_stored else GIVEN}, digests)
-
-    write_files(folder, files(), manifest)
+    write_results(folder, images, result, coordinates=STORED if pair.as_stored else GIVEN, **options)
 
 
 def summarise_pair(folder: str, pair: PairMatches, result: Matches) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,20 +24,12 @@ from matching.output.folders import Content, check_folder, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 from matching.output.words import count_dropped
-from matching.pictures.images import Picture
+from matching.pictures.images import NamedImage, Picture
 
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
     " (0, 0) the centre of the top-left pixel"
 )
-
-
-class NamedImage(NamedTuple):
-    """What is known of a picture that was not read."""
-
-    path: str | None
-    width: int | None
-    height: int | None
 
 
 def make_folder(path: str | Path) -> Path:
@@ -56,7 +48,7 @@ def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[s
 
 def write_results(
     folder: Path,
-    pictures: Sequence[Picture],
+    pictures: Sequence[Picture | NamedImage],
     result: Matches,
     *,
     figure: bool = True,
@@ -67,45 +59,53 @@ def write_results(
     explain: bool = False,
     inputs: Sequence[str] | None = None,
     others: Mapping[str, Content] | None = None,
+    coordinates: str = COORDINATES,
 ) -> None:
-    """Write all results of a run into a folder, or none of them, in place of an earlier run's files."""
+    """Write all results of a run into a folder, or none of them, in place of an earlier run's files.
+
+    Pictures that were not read allow no files but matches.npz, matches.json, and matches.png of the points.
+    """
+    read = [picture for picture in pictures if isinstance(picture, Picture)]
     warped = result.objects if warp else ()
     deformations = {found.id: object_deformation(result, found.id) for found in warped}
-    picture0, picture1 = pictures
 
     def files() -> Iterator[tuple[str, Content]]:
         yield "matches.npz", encode_npz(result)
         yield from (others or {}).items()
-        if figure:
+        if figure and read:
             # once it is a file, the drawing is no longer needed
-            drawn = draw_result(picture0, picture1, result, explain=explain)
+            drawn = draw_result(*read, result, explain=explain)
             yield "matches.png", opencv.encode_png(drawn, overwrite=True)
             del drawn
+        elif figure:
+            from matching.output.figures.point_figure import draw_points
+
+            yield "matches.png", draw_points(result, pictures)
         warps = {}
         for found in warped:  # one after another: all drawings together need much memory
-            from matching.output.figures.warping import draw_object
+            from matching.output.figures.warping import draw_picks, draw_warps
 
-            drawings = draw_object(picture0, picture1, result, found, deformations[found.id])
+            drawings = draw_warps(*read, found, deformations[found.id])
             if html:
                 from matching.output.html.pair import embed_warps
 
                 warps[found.id] = embed_warps(drawings)
-            for name, rgb in drawings.items():
+            picks = draw_picks(*(picture.displayed for picture in read), result, found)
+            for name, rgb in {f"object{found.id}-picks": picks, **drawings}.items():
                 yield f"{name}.png", opencv.encode_png(rgb, overwrite=True)
         if crops:
-            yield from crop_files(pictures, result.objects)
+            yield from crop_files(read, result.objects)
         for name in exports:
             from matching.output.exchange import export_matches
 
-            yield from export_matches(name, pictures, result).items()
+            yield from export_matches(name, read, result).items()
         if html:
             from matching.output.html import pair_report
 
-            text = pair_report(pictures, result, warps)
-            yield "matches.html", text.encode("utf-8", "backslashreplace")
+            yield "matches.html", pair_report(read, result, warps).encode("utf-8", "backslashreplace")
 
     def manifest(digests: dict[str, Any]) -> bytes:
-        told = summarise(pictures, result, deformations)
+        told = summarise(pictures, result, deformations) | {"coordinates": coordinates}
         told |= {} if inputs is None else {"inputs": list(inputs)}
         return encode_manifest(told, digests)
 

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from matching._common.interrupts import handle_interrupts
 from matching.errors import InputError
-from matching.pictures.names import is_file
+from matching.pictures.names import exists, is_file
 
 MANIFEST = "matches.json"
 GENERATOR = b'<meta name="generator" content="gdl-match'  # in the first lines of all our pages
@@ -96,11 +96,7 @@ def choose_folder(base: Path, inputs: tuple[str, ...]) -> Path:
 
 def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
     told = read_results(folder)
-    try:
-        there = (folder / MANIFEST).exists()
-    except OSError:  # the name is too long: reported when the folder is made
-        return False
-    return there and (told is None or told.get("inputs") != list(inputs))
+    return exists(folder / MANIFEST) and (told is None or told.get("inputs") != list(inputs))
 
 
 def check_folder(path: Path) -> Path:
@@ -112,9 +108,8 @@ def check_folder(path: Path) -> Path:
         probe = path / f".{uuid4().hex}"
         probe.touch()
         probe.unlink()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: the folder can't be written ({reason})") from None
+    except OSError as error:
+        raise InputError(f"{path}: the folder can't be written ({error.strerror})") from None
     finally:
         _unmake(made)
     return path

@@ -8,7 +8,6 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,14 +24,6 @@ fails if results have changed but no number has.
 """
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "pillow-heif")
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The programs and the machine with which something was computed."""
-
-    programs: Mapping[str, str]  # as `programs` returns them
-    machine: str
 
 
 def _sources_digest() -> str:
@@ -65,11 +56,6 @@ def machine() -> str:
     """Name the kind of processor, as OpenCV detects it, and the build of OpenCV."""
     build = hashlib.sha256(opencv.BUILD.encode()).hexdigest()[:12]
     return f"{platform.machine()}, {opencv.CPU_FEATURES}, OpenCV build {build}"
-
-
-def origin() -> Origin:
-    """The origin of what this process computes."""
-    return Origin(programs(), machine())
 
 
 def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -77,6 +77,14 @@ class Picture:
     def height(self) -> int:
         """The number of pixels from top to bottom."""
         return int(self.rgb.shape[0])
+
+
+class NamedImage(NamedTuple):
+    """What is known of a picture that was not read."""
+
+    path: str | None
+    width: int | None  # pixels
+    height: int | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Array, Bools, Bytes, Floats, Ints
+from matching._common.types import Array, Bools, Bytes, Floats
 from matching.matches import Matches
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.description import MatchedObject
@@ -16,22 +16,12 @@ from matching.output.figures.lettering import draw_label
 from matching.pictures.images import Picture
 
 NODES = 100  # exact values of the map along the longer side of an object; a cubic spline fills the gaps
-STRIP = 512  # rows warped at a time
 MARGIN = 0.25  # share of an object's size that is shown around it, so that its surroundings can be compared
 PICKS = 24  # numbered matches
 LEAST, MOST = 640, 1600  # bounds of the longer side of a cut-out, in pixels
 BACKGROUND = 0.35  # how far the surroundings go towards mid grey
 FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10|crop0|crop1)\.png")
 SQUARES = 6  # squares of the checkerboard along the longer side of an object
-
-
-def draw_object(
-    picture0: Picture, picture1: Picture, result: Matches, found: MatchedObject, deformation: Deformation
-) -> dict[str, Bytes]:
-    """Draw an object's matches, and the object warped each way onto the other picture, by file name."""
-    name = f"object{found.id}"
-    picks = draw_picks(picture0.displayed, picture1.displayed, result, found)
-    return {f"{name}-picks": picks, **draw_warps(picture0, picture1, found, deformation)}
 
 
 def draw_warps(
@@ -79,9 +69,9 @@ def draw_warp(
     plain = opencv.resize(cut, min(max(LEAST / longest, 1), MOST / longest))
     zoom = np.array(plain.shape[1::-1]) / cut.shape[1::-1]
     outline = _zoom(outline, corner, zoom)
-    shape, origin = plain.shape[:2], np.zeros(2)
+    shape = plain.shape[:2]
     warped, inside = warp_object(
-        source, lambda xy: to_source((xy + 0.5) / zoom - 0.5 + corner), outline, origin, shape
+        source, lambda xy: to_source((xy + 0.5) / zoom - 0.5 + corner), outline, shape
     )
     board = _checkerboard(outline, shape)
     outside = ~opencv.fill_polygons(shape, [outline])
@@ -95,54 +85,31 @@ def draw_warp(
 
 
 def warp_object(
-    source: Bytes,
-    to_source: Callable[[Floats], Floats],
-    outline: Floats,
-    corner: Array,
-    shape: tuple[int, int],
+    source: Bytes, to_source: Callable[[Floats], Floats], outline: Floats, shape: tuple[int, int]
 ) -> tuple[Bytes, Bools]:
     """Warp an object to its place in the other picture; outline (k, 2) -> warped (h, w, 3), inside (h, w)."""
-    places = _places(to_source, corner, shape)
-    inside = opencv.fill_polygons(shape, [outline - corner])
     step = _magnification(to_source, outline)
-    if step > 1.5:
-        height, width = (max(round(n / step), 1) for n in source.shape[:2])
-        steps = np.array([source.shape[1] / width, source.shape[0] / height])
-        source = opencv.resize_area(source, width, height)
-    else:
-        steps = np.ones(2)
-    warped = np.empty((*shape, 3), np.uint8)
-    for top in range(0, shape[0], STRIP):
-        rows = slice(top, min(top + STRIP, shape[0]))
-        xy = (places(np.arange(rows.start, rows.stop)) + 0.5) / steps - 0.5
-        low, part = _around(source, xy)
-        warped[rows] = opencv.sample(part, xy - low)
-        limit = np.array([source.shape[1], source.shape[0]]) - 0.5
-        inside[rows] &= ((xy >= -0.5) & (xy <= limit)).all(axis=2)
-    return warped, inside
-
-
-def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
-    """Cut out the part of a picture around places (h, w, 2), for OpenCV; also return its top-left pixel."""
+    source, factors = drawing.reduce(source, 1 / step if step > 1.5 else 1.0)
+    xy = drawing.zoom(_places(to_source, shape), factors)
     size = np.array(source.shape[1::-1])
+    # OpenCV takes only so large a source: cut out what is needed
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
     high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
-    return low, source[low[1] : high[1], low[0] : high[0]]
+    warped = opencv.sample(source[low[1] : high[1], low[0] : high[0]], xy - low)
+    is_in_source = ((xy >= -0.5) & (xy <= size - 0.5)).all(axis=2)
+    return warped, opencv.fill_polygons(shape, [outline]) & is_in_source
 
 
-def _places(
-    to_source: Callable[[Floats], Floats], corner: Array, shape: tuple[int, int]
-) -> Callable[[Ints], Floats]:
-    """A function from rows (n,) to places (n, width, 2) in the source: a spline through exact values."""
+def _places(to_source: Callable[[Floats], Floats], shape: tuple[int, int]) -> Floats:
+    """Where the pixels of a target lie in the source, by a spline through exact values -> (h, w, 2)."""
     from scipy.interpolate import RectBivariateSpline  # a slow import that most runs don't need
 
-    height, width = shape
     step = max(max(shape) / NODES, 1.0)
-    x, y = (np.arange(-1, n / step + 2) * step for n in (width, height))
+    y, x = (np.arange(-1, n / step + 2) * step for n in shape)
     nodes = np.stack(np.meshgrid(x, y), axis=-1)
-    grid = to_source((nodes + corner).reshape(-1, 2)).reshape(nodes.shape)
-    splines = [RectBivariateSpline(y, x, grid[:, :, k]) for k in range(2)]
-    return lambda rows: np.stack([spline(rows, np.arange(width)) for spline in splines], axis=-1)
+    grid = to_source(nodes.reshape(-1, 2)).reshape(nodes.shape)
+    rows, columns = (np.arange(n) for n in shape)
+    return np.stack([RectBivariateSpline(y, x, grid[:, :, k])(rows, columns) for k in range(2)], axis=-1)
 
 
 def _magnification(to_source: Callable[[Floats], Floats], outline: Floats) -> float:

@@ -100,7 +100,7 @@ def objects_data(
                 "colour": "#{:02x}{:02x}{:02x}".format(*colour(o.thing if o.id in names else o.id)),
                 "n_matches": o.n_matches,
                 "score": round(o.score, 4),
-                "cells": _cells(o),
+                "cells": format_object(o)[1:],
                 "kind": o.transform_kind,
                 "words": "" if o.motion is None else o.motion.words,
                 "frame": None if frame is None else np.round(frame, 1).tolist(),
@@ -122,14 +122,6 @@ def rejected_data(rejected: Iterable[Rejection]) -> list[dict[str, Any]]:
         }
         for item in rejected
     ]
-
-
-def _cells(found: MatchedObject) -> list[str]:
-    """The cells of a row after the first; the cell for the confidence is empty if that is unknown."""
-    cells = dict(zip(HEADER, format_object(found), strict=True))
-    if found.confidence is None:
-        cells["how sure"] = ""
-    return list(cells.values())[1:]
 
 
 def candidates_data(

@@ -37,8 +37,8 @@ def draw_all_warps(pictures: Sequence[Picture], result: Matches, most: int) -> d
 
 
 def embed_warps(drawings: Mapping[str, Bytes]) -> list[str]:
-    """Encode the drawings (h, w, 3), by name, that show an object warped onto the other picture."""
-    return [embed_picture(rgb, LONGEST_WARP) for name, rgb in drawings.items() if "-warp" in name]
+    """Encode the drawings (h, w, 3), by name, of an object warped onto the other picture."""
+    return [embed_picture(rgb, LONGEST_WARP) for rgb in drawings.values()]
 
 
 def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | None = None) -> str:

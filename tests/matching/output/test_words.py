@@ -16,8 +16,6 @@ from matching.output.words import (
     describe_things,
     explain_rejected,
     format_object,
-    format_table,
-    hint_at_mirrored,
     hint_at_rejected,
     list_repeats,
     may_look_harder,
@@ -77,24 +75,6 @@ def test_the_candidates_that_each_stage_dropped_are_counted():
     assert hint == f"2 of 5 candidates were dropped: {REASONS['graph'].text}; {REASONS['graph'].hint}"
 
 
-def test_a_mirror_image_is_named_as_the_cause():
-    usual = replace(EMPTY, config=MatchConfig(), cluster=np.full(100, -1), n_features=(100, 100))
-    assert hint_at_mirrored(usual) == [] and may_look_harder(usual)
-    (line,) = hint_at_mirrored(replace(usual, looks_mirrored=True))
-    assert "--mirrored" in line and not may_look_harder(replace(usual, looks_mirrored=True))
-
-
-@pytest.mark.parametrize("stage", REASONS)
-def test_where_nothing_is_found_the_best_group_is_named(stage):
-    result = replace(EMPTY, rejected=(replace(REJECTED[0], stage=stage),))
-    (line,) = hint_at_rejected(result)
-    assert line.startswith("a group of 4 matches around 105, 105 was rejected: ")
-    assert f"{REASONS[stage].text} (measured -2.25, bound -4); {REASONS[stage].hint}" in line
-    found = describe_object(0, SQUARE, SQUARE, 0.5)
-    assert hint_at_rejected(replace(result, objects=(found,))) == []
-    assert hint_at_rejected(EMPTY) == []
-
-
 def test_simulated_views_are_advised_unless_another_cause_is_known():
     """Matches on a line in only one picture may be those of a surface seen from the side."""
     n = MatchConfig().objects.min_matches
@@ -108,11 +88,6 @@ def test_simulated_views_are_advised_unless_another_cause_is_known():
         assert may_look_harder(replace(result, rejected=rejected)) == advised
 
 
-def test_the_hint_at_what_chance_explains_names_the_option_of_its_bound():
-    (line,) = hint_at_rejected(replace(EMPTY, rejected=REJECTED))
-    assert "(measured -2.25, bound -4); to keep it anyway, raise --max-nfa, whose log10 is the bound" in line
-
-
 def test_the_table_says_where_a_transform_fits_only_some_matches():
     found = describe_object(0, SQUARE, SQUARE, score=0.5)
     assert format_object(replace(found, inlier_share=0.9))[-1] == "0.0 px"
@@ -120,8 +95,10 @@ def test_the_table_says_where_a_transform_fits_only_some_matches():
     assert format_object(replace(found, inlier_share=None))[-1] == "0.0 px"
 
 
-def test_the_table_says_if_one_picture_is_in_negative():
-    result = replace(EMPTY, objects=(describe_object(0, SQUARE, SQUARE, score=0.5),))
-    lines = format_table(replace(result, negative=True)).splitlines()
-    assert lines == [*format_table(result).splitlines(), "found with one picture in negative"]
-    assert format_table(replace(EMPTY, negative=True)) == "no common object"
+def test_where_nothing_is_found_the_best_group_is_named():
+    result = replace(EMPTY, rejected=REJECTED)
+    (line,) = hint_at_rejected(result)
+    assert line.startswith("a group of 4 matches around 105, 105 was rejected: ")
+    assert "(measured -2.25, bound -4); to keep it anyway, raise --max-nfa" in line
+    assert hint_at_rejected(replace(result, objects=(describe_object(0, SQUARE, SQUARE, 0.5),))) == []
+    assert hint_at_rejected(EMPTY) == []

@@ -1,9 +1,7 @@
 """The reports, as text and in a real browser."""
 
 import json
-import os
 import re
-import shutil
 import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,13 +14,12 @@ from PIL import Image
 from planting import object_pair
 
 from matching import MatchConfig, find_repeats, match
-from matching.cli import main as cli
 from matching.collection import FeatureCache, match_collection, plan_folder
 from matching.collection.database.store import open_store
 from matching.collection.reports.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html import pair_report, write_pair_report
-from matching.output.html.page import _json, candidates_data, embed_picture, objects_data
+from matching.output.html.page import _json, candidates_data, objects_data
 from matching.output.words import format_repeats
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines.pair import match_pictures
@@ -89,20 +86,6 @@ def test_names_are_text_never_markup(page_of_pair):
     assert _json({"a": "</script><!--"}) == '{"a":"\\u003c/script>\\u003c!--"}'
 
 
-def test_equal_results_give_equal_pages(pair):
-    pictures, result = pair
-    assert pair_report(pictures, result) == pair_report(pictures, result)
-
-
-def test_pages_do_not_say_how_sure_an_object_is_where_its_score_does_not(pair):
-    pictures, result = pair
-    unrated = replace(result, objects=tuple(replace(found, log_nfa=None) for found in result.objects))
-    for shown, has_word in ((result, True), (unrated, False)):
-        page = pair_report(pictures, shown)
-        words = {found.confidence for found in result.objects}
-        assert any(f"<td>{word}</td>" in page for word in words) is has_word
-
-
 def test_kept_candidates_come_first_then_the_nearest_rejected():
     xy = np.arange(10.0).reshape(5, 2)
     data, rows = candidates_data(
@@ -111,21 +94,6 @@ def test_kept_candidates_come_first_then_the_nearest_rejected():
     assert rows.tolist() == [1, 3, 2, 4]
     assert data["cluster"] == [0, 1, -1, -1]
     assert data["xy0"][:4] == [20, 30, 60, 70]
-
-
-def test_embedded_pictures_are_made_smaller():
-    import base64
-    import io
-
-    uri = embed_picture(np.full((600, 300, 3), 90, np.uint8), 200)
-    image = Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
-    assert (image.format, image.size) == ("JPEG", (100, 200))
-
-
-def test_a_page_without_objects(pair):
-    pictures = [make_picture_of_array(np.full((60, 80), 90, np.uint8)) for _ in range(2)]
-    text = pair_report(pictures, match_pictures(*pictures))
-    assert "No common object" in text
 
 
 def test_the_report_says_why_there_can_be_no_object():
@@ -201,19 +169,6 @@ def test_tapping_an_outline(page_of_pair):
         page.touchscreen.tap(box["x"] + 3, box["y"] + 3)  # a corner, outside all objects
         assert button.get_attribute("aria-pressed") == "false"
         assert page.complaints == []
-
-
-def test_hovering_and_clicking_an_outline(page_of_pair):
-    with browser_page(viewport={"width": 1100, "height": 900}) as page:
-        page.goto(page_of_pair.as_uri())
-        inside = page.evaluate(INSIDE)
-        page.mouse.move(*inside)
-        assert page.locator("tr.chosen button").inner_text().endswith("Object 0")
-        page.mouse.move(5, 5)
-        assert page.locator("tr.chosen").count() == 0
-        page.mouse.click(*inside)
-        page.mouse.move(5, 5)
-        assert page.get_by_role("button", name="Object 0").get_attribute("aria-pressed") == "true"
 
 
 def test_dots_lie_on_what_they_mark(page_of_pair, pair):
@@ -309,38 +264,6 @@ def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collectio
     assert text.count('"n_rejected":0') == 3
     assert text.count("(can't be read any more)") == 3
     assert len(text) < len(Path(page_of_collection).read_text())  # without the pictures
-
-
-def test_a_report_on_paths_that_begin_differently(page_of_collection, tmp_path):
-    place = page_of_collection.parent
-    shutil.copy(place / "c.db", tmp_path)
-    with open_store(tmp_path / "c.db", MatchConfig()) as store:
-        store.cursor("UPDATE images SET path = '/' || path WHERE path LIKE '%second.png'")
-    write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10)
-    told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
-    names = [picture["name"] for picture in json.loads(told)["pictures"].values()]
-    assert names == ["first.png", "second.png", "third.png"]
-
-
-def test_a_database_whose_name_is_not_utf8(page_of_collection, tmp_path):
-    place = page_of_collection.parent
-    db = tmp_path / os.fsdecode(b"c\xff.db")
-    shutil.copy(place / "c.db", db)
-    write_collection_report(db, tmp_path / "c.html", 10)
-    assert r"c\udcff.db" in (tmp_path / "c.html").read_text("utf-8")
-
-
-def test_the_command_writes_the_report(tmp_path):
-    for k, array in enumerate(object_pair()):
-        Image.fromarray(array).save(tmp_path / f"{k}.png")
-    paths = [str(tmp_path / name) for name in ("0.png", "1.png", "out")]
-    assert cli.main([*paths[:2], "--out", paths[2], "--html", "--no-figure", "--quiet"]) == 0
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "matches.html",
-        "matches.json",
-        "matches.npz",
-    ]
-    assert "<title>0.png and 1.png: 2 objects in both" in (tmp_path / "out" / "matches.html").read_text()
 
 
 def drawn_pictures(content):
