@@ -46,7 +46,7 @@ def decode(path: str | PathLike[str]) -> tuple[Array, int]:
     with _one_line_errors(path):
         if path.exists() and not (path.is_file() or path.is_dir()):  # reading might never end, or never begin
             raise InputError(f"{path}: is a pipe or device, not a file")
-        with _open(path) as file:
+        with path.open("rb") as file:
             return _decode_file(file, path, path)
 
 
@@ -82,10 +82,9 @@ def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tup
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
-    """Read the frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or 4)."""
+    """Read the frame of a Pillow image -> (h, w) or (h, w, 3 or 4); Pillow has 16-bit colours with 8 bits."""
     with _one_line_errors(name):
-        encoded = _read_encoded(image)
-        return _decode(image, name) if encoded is None else _decode_file(BytesIO(encoded), name, encoded)
+        return _decode(image, name)
 
 
 @contextmanager
@@ -99,21 +98,10 @@ def _one_line_errors(name: str | Path) -> Iterator[None]:
         raise InputError(f"{name}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{name}: is a folder, not a picture") from None
-    except NotADirectoryError:
-        raise InputError(f"{name}: its folder is a file") from None
-    except PermissionError:
-        raise InputError(f"{name}: can't be read (permission denied)") from None
     except OSError as error:
         raise InputError(f"{name}: can't be opened ({error.strerror or error})") from None
     except MemoryError:
         raise InputError(f"{name}: there is not enough memory for this picture") from None
-
-
-def _open(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except ValueError as error:  # an impossible file name
-        raise InputError(f"{path}: can't be opened ({error})") from None
 
 
 @contextmanager
@@ -194,22 +182,6 @@ def _decode_tiff(
 def _turned(array: Array, orientation: int) -> Array:
     turn = TURNS.get(orientation)
     return np.ascontiguousarray(turn(array) if turn else array)
-
-
-def _read_encoded(image: Image.Image) -> bytes | None:
-    """The file of an image, if its pixels are untouched and it is the first in the file; otherwise None."""
-    file = getattr(image, "fp", None)
-    if file is None or not getattr(image, "tile", None) or image.tell() != 0:
-        return None
-    if image.format != "TIFF" and not _is_deep_colour(image):
-        return None
-    place = file.tell()
-    try:
-        file.seek(0)
-        content: bytes = file.read()
-        return content
-    finally:
-        file.seek(place)
 
 
 def _array(image: Image.Image) -> Array:

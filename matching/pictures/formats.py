@@ -2,7 +2,6 @@
 
 import re
 from functools import cache
-from importlib.util import find_spec
 from typing import BinaryIO
 
 from PIL import Image, UnidentifiedImageError
@@ -14,11 +13,6 @@ FORMATS = (
     *("TGA", "TIFF", "WEBP"),
 )
 HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)  # at the start of a file
-
-
-def reads_heic() -> bool:
-    """Test whether HEIC can be read, which needs an optional package."""
-    return find_spec("pillow_heif") is not None
 
 
 @cache

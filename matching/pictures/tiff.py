@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 HEADS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # the first bytes of TIFF and BigTIFF
 NODATA = 42113  # GDAL's tag
-WHITE_IS_ZERO, BLACK_IS_ZERO, RGB, INKS = 0, 1, 2, 5  # photometric interpretations
-N_COLOURS = {WHITE_IS_ZERO: 1, BLACK_IS_ZERO: 1, RGB: 3, INKS: 4}
+WHITE_IS_ZERO, BLACK_IS_ZERO, RGB = 0, 1, 2  # photometric interpretations
+N_COLOURS = {WHITE_IS_ZERO: 1, BLACK_IS_ZERO: 1, RGB: 3}
 ALPHA = (1, 2)  # extra samples: associated, unassociated
 SEPARATE = 2  # planar configuration: a plane for each sample
 SIGNED = 2  # sample format
@@ -54,7 +54,7 @@ def is_for_pillow(page: TiffPage, image: Image.Image) -> bool:
     is_separate = page.planarconfig == SEPARATE and page.samplesperpixel > 1
     if page.compression == WEBP:
         return False
-    if n_colours is None or page.photometric == INKS:
+    if n_colours is None:
         return not (is_separate and page.bitspersample > 8)
     if read_nodata(page) is not None and 0 in page.databytecounts:  # parts without data are not stored
         return False
@@ -74,19 +74,16 @@ def read_bands(page: TiffPage, encoded: Path | bytes, name: str | Path) -> tuple
     Returns
     -------
     array : array of shape (h, w), (h, w, 3) or (h, w, 4)
-        The numbers of the file; colours of inks are converted to red, green and blue.
+        The numbers of the file.
     is_upright : bool
         Whether the array is turned as the page's tag says.
     """
     bands, is_upright = _read_samples(page, encoded, name)
     alpha = _find_alpha(page)
-    n_colours = max(N_COLOURS[page.photometric], 3)
     plain = [k for k in range(bands.shape[2]) if k != alpha]
-    stored = colours = bands[:, :, plain[:n_colours] if len(plain) >= n_colours else plain[:1]]
-    if page.photometric in (WHITE_IS_ZERO, INKS):
+    stored = colours = bands[:, :, plain[:3] if len(plain) >= 3 else plain[:1]]
+    if page.photometric == WHITE_IS_ZERO:
         colours = np.iinfo(bands.dtype).max - colours if bands.dtype.kind == "u" else -colours
-    if page.photometric == INKS:
-        colours = (colours[:, :, :3] * (colours[:, :, 3:] / np.iinfo(bands.dtype).max)).astype(bands.dtype)
     if alpha is not None:
         three = np.broadcast_to(colours, (*colours.shape[:2], 3))
         colours = np.concatenate([three, bands[:, :, alpha, None]], axis=2)
