@@ -83,8 +83,10 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     """
     if isinstance(matches, Mapping):
         return _read_mapping(matches, keypoints0, keypoints1)
-    if isinstance(matches, Sequence) and _is_opencv(matches):
-        return _read_opencv(matches, keypoint_sets(keypoints0, keypoints1, "matches"))
+    if isinstance(matches, Sequence):  # OpenCV's list of DMatch, or of lists of them, some of them empty
+        flat = list(chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches))
+        if flat and hasattr(flat[0], "queryIdx"):
+            return _read_opencv(flat, keypoint_sets(keypoints0, keypoints1, "matches"))
     array = _to_rows(matches)
     if keypoints0 is None and keypoints1 is None:
         return read_table(array, "matches")
@@ -164,10 +166,9 @@ def _sizes(found: Mapping[str, Any]) -> Sizes | None:
     if found.get("sizes") is None:
         return None
     sizes = to_array(found["sizes"], "sizes")
-    if sizes.shape != (2, 2):
-        raise InputError(f"sizes: must be ((height0, width0), (height1, width1)), got shape {sizes.shape}")
-    if not ((sizes >= 1) & (sizes <= MAX_PIXELS.most)).all():
-        raise InputError(f"sizes: must be from 1 to {MAX_PIXELS.most:.0e} pixels, got {sizes.tolist()}")
+    if sizes.shape != (2, 2) or not ((sizes >= 1) & (sizes <= MAX_PIXELS.most)).all():
+        rule = f"((height0, width0), (height1, width1)), each from 1 to {MAX_PIXELS.most:.0e} pixels"
+        raise InputError(f"sizes: must be {rule}, got {sizes.tolist()}")
     (height0, width0), (height1, width1) = ((int(n) for n in size) for size in sizes)
     return (height0, width0), (height1, width1)
 
@@ -205,12 +206,7 @@ def _indices(array: Array, name: str) -> tuple[Array, Any]:
         return array.astype(np.int64), slice(None)
     if array.ndim == 2 and array.size:
         raise InputError(f"{name}: must have shape (n, 2) or (n,), got {array.shape}")
-    return pair_indices(array.ravel(), name)
-
-
-def pair_indices(partner: Array, name: str) -> tuple[Array, Array]:
-    """Convert partners (n0,) of keypoints, -1 for none, to pairs (n, 2) and the keypoints (n,) of image 0."""
-    partner = partner.astype(np.int64)
+    partner = array.ravel().astype(np.int64)
     if (partner < -1).any():
         raise InputError(
             f"{name}: must be -1 or the index of a keypoint, got {partner.min()}: was it written with 16 bits"
@@ -220,35 +216,26 @@ def pair_indices(partner: Array, name: str) -> tuple[Array, Array]:
     return np.column_stack([rows, partner[rows]]), rows
 
 
-def _is_opencv(matches: Sequence[Any]) -> bool:
-    """Whether a list holds `DMatch`, or lists or tuples of them, some of which may be empty."""
-    flat = chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches)
-    return hasattr(next(flat, None), "queryIdx")
-
-
 def _read_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointSet]) -> PairMatches:
-    flat = list(chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches))
-    if len({m.imgIdx for m in flat}) > 1:
+    if len({m.imgIdx for m in matches}) > 1:
         raise InputError("matches: holds matches with several train images; give those with one of them")
-    indices = np.array([(m.queryIdx, m.trainIdx) for m in flat], np.int64)
-    return join_keypoints(keypoints, indices, np.array([m.distance for m in flat], np.float64), "matches")
+    indices = np.array([(m.queryIdx, m.trainIdx) for m in matches], np.int64)
+    return join_keypoints(keypoints, indices, np.array([m.distance for m in matches], np.float64), "matches")
 
 
 def load_whole(path: Path, load: Callable[[Path], Any], kind: str) -> Any:
     """Return what `load` reads from a file; any failure gives a one-line error with the kind of file."""
     try:
         return load(path)
-    except InputError:
-        raise
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
     except Exception:  # zipfile, zlib, pickle and NumPy raise different errors
         raise InputError(f"{path}: is damaged, or is not {kind}") from None
 
 
-def matches_of(path: Path, content: Any) -> PairMatches:
-    """The matches in the content of a file."""
+def matches_of(source: str | Path, content: Any, *keypoints: KeypointSet) -> PairMatches:
+    """The matches in the content of a file, as `matches_from` finds them."""
     try:
-        return matches_from(content)
+        return matches_from(content, *keypoints)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{source}: {error}") from None

@@ -11,7 +11,7 @@ from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
 from matching.interchange.tables import read_npz, read_storage, read_text, read_torch
 from matching.output.folders import Content
-from matching.pictures.names import check_name, exists, is_file, is_folder, make_absolute
+from matching.pictures.names import check_name, exists, is_file, make_absolute
 
 SUFFIXES = {
     "npz": (".npz", ".npy"),
@@ -86,13 +86,8 @@ def match_file(path: str | Path, features: str | Path | None = None) -> MatchFil
     """Find a file of matches and its kind."""
     for name in [path] if features is None else [path, features]:
         check_name(name)
-        given = Path(name)
-        if not exists(given):
-            raise InputError(f"{given}: no such file")
-        if is_folder(given):
-            raise InputError(f"{given}: is a folder, not a file of matches")
-        if not is_file(given):
-            raise InputError(f"{given}: is a pipe or device, not a file of matches")
+        if not is_file(name):
+            raise InputError(f"{name}: {'is not a file' if exists(name) else 'no such file'}")
     path, features = Path(path), None if features is None else Path(features)
     kind = KINDS.get(path.suffix.lower())
     if kind is None:

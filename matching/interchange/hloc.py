@@ -10,31 +10,26 @@ name0_name1). The group holds `matches0` (n0,), the partner of each keypoint of 
 """
 
 import io
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matching._common.types import Array
-from matching.errors import InputError
-from matching.interchange.arrays import pair_indices
-from matching.interchange.records import (
-    KeypointSet,
-    PairMatches,
-    frames_from_angles,
-    join_keypoints,
-    score_from_confidence,
-    to_size,
-)
+from matching.errors import InputError, one_line
+from matching.interchange.arrays import matches_of
+from matching.interchange.keypoints import read_features
+from matching.interchange.records import KeypointSet, PairMatches
 from matching.output.exchange import require_h5py
 
+SPARSE = ("matches0", "matching_scores0")
+DENSE = ("keypoints0", "keypoints1", "scores")
 
-@dataclass(frozen=True)
-class StoredPair:
+
+class StoredPair(NamedTuple):
     """A pair of a matches file."""
 
     group: str  # the name of the group in the file
@@ -44,21 +39,12 @@ class StoredPair:
 
 def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, PairMatches]]:
     """Read the matches of each pair of a matches file."""
-    with _open(path) as file:
-        if features is None:
-            for pair in _pairs(path, file, None):
-                yield pair.group, _dense_matches(f"{path}: {pair.group}", file[pair.group], pair.names)
-            return
-        with _open(features) as feature_file:
-            names = _feature_names(features, feature_file)
-            for pair in _pairs(path, file, names):
-                source = f"{path}: {pair.group}"
-                if pair.is_dense:
-                    yield pair.group, _dense_matches(source, file[pair.group], pair.names)
-                else:
-                    sets = (_keypoints(features, feature_file, name) for name in pair.names)
-                    keypoints = next(sets), next(sets)
-                    yield pair.group, _sparse_matches(source, file[pair.group], keypoints, pair.names)
+    with _open(path) as file, nullcontext() if features is None else _open(features) as feature_file:
+        names = None if features is None else _feature_names(features, feature_file)
+        for group, pair, is_dense in _list_pairs(path, file, names):
+            content = {key: file[group][key] for key in (DENSE if is_dense else SPARSE) if key in file[group]}
+            sets = () if is_dense else [_keypoints(f"{features}: {n}", feature_file[n]) for n in pair]
+            yield group, replace(matches_of(f"{path}: {group}", content, *sets), names=pair, as_stored=True)
 
 
 def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
@@ -109,21 +95,11 @@ def _name_in(path: str, images: str) -> str:
     return name.as_posix()
 
 
-def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[StoredPair]:
+def _list_pairs(path: Path, file: Any, names: dict[str, str] | None) -> list[StoredPair]:
     """The pairs of a matches file; names: the images of the features, by their names in a matches file."""
-    groups, has_keypoints = [], False
-
-    def visit(name: str, item: Any) -> None:
-        nonlocal has_keypoints
-        if not hasattr(item, "keys"):
-            return
-        has_keypoints |= "keypoints" in item
-        if "matches0" in item or {"keypoints0", "keypoints1"} <= set(item):
-            groups.append(name)
-
-    file.visititems(visit)
+    groups = _find_groups(file, lambda item: "matches0" in item or {*DENSE[:2]} <= {*item})
     if not groups:
-        if has_keypoints:
+        if _find_groups(file, lambda item: "keypoints" in item):
             raise InputError(
                 f"{path}: holds features, not matches; give the file of matches, and this file as --features"
             )
@@ -131,17 +107,27 @@ def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[St
     return [_stored_pair(path, file[group], group, names) for group in groups]
 
 
-def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] | None) -> StoredPair:
-    can_be_dense = {"keypoints0", "keypoints1"} <= set(item)
-    known = {} if names is None else names
+def _find_groups(file: Any, is_wanted: Callable[[Any], bool]) -> list[str]:
+    """The names of the groups in an HDF5 file that have some content."""
+    names: list[str] = []
+
+    def visit(name: str, item: Any) -> None:
+        if hasattr(item, "keys") and is_wanted(item):
+            names.append(name)
+
+    file.visititems(visit)
+    return names
+
+
+def _stored_pair(path: Path, item: Any, group: str, names: dict[str, str] | None) -> StoredPair:
+    known = names or {}
     separators = [group.rindex("/")] if "/" in group else []
     separators += [i for i, letter in enumerate(group) if letter == "_"]
     splits = [(group[:i], group[i + 1 :]) for i in separators]
     pair = next((s for s in splits if all(name in known for name in s)), None)
     if pair is not None and "matches0" in item:
-        name0, name1 = (_only(path, known[name], name) for name in pair)
-        return StoredPair(group, (name0, name1), is_dense=False)
-    if can_be_dense:
+        return StoredPair(group, (known[pair[0]], known[pair[1]]), is_dense=False)
+    if {*DENSE[:2]} <= {*item}:
         return StoredPair(group, splits[0] if splits else (group, ""), is_dense=True)
     if names is None:
         raise InputError(
@@ -151,95 +137,26 @@ def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] 
     raise InputError(f"{path}: {group}: the features hold no keypoints of {missing[0]}")
 
 
-def _only(path: Path, names: list[str], name: str) -> str:
-    if len(names) > 1:
-        raise InputError(
-            f"{path}: {name} could mean {' or '.join(sorted(names))}; rename one of these images"
-        )
-    return names[0]
-
-
-def _feature_names(path: Path, file: Any) -> dict[str, list[str]]:
+def _feature_names(path: Path, file: Any) -> dict[str, str]:
     """The images of a features file, by their names in a matches file."""
-    names = defaultdict(list)
-
-    def visit(name: str, item: Any) -> None:
-        if hasattr(item, "keys") and "keypoints" in item:
-            names[name.replace("/", "-")].append(name)
-
-    file.visititems(visit)
+    names = {name.replace("/", "-"): name for name in _find_groups(file, lambda item: "keypoints" in item)}
     if not names:
         raise InputError(f"{path}: holds no keypoints as hloc writes them")
-    return dict(names)
+    return names
 
 
-def _keypoints(path: Path, file: Any, name: str) -> KeypointSet:
-    item, source = file[name], f"{path}: {name}"
-    xy = _array(item, "keypoints", source)
-    if xy.ndim != 2 or (xy.shape[1] < 2 and len(xy)):
-        raise InputError(f"{source}: keypoints must have shape (n, 2), got {xy.shape}")
-    xy = xy[:, :2].astype(np.float64)
-    frames: Array | None = None
-    size: tuple[int, int] | None = None
-    if "scales" in item and "oris" in item:
-        scales, degrees = (_array(item, key, source).ravel().astype(np.float64) for key in ("scales", "oris"))
-        if len(scales) == len(degrees) == len(xy):
-            frames = frames_from_angles(scales, np.radians(degrees))
-    if "image_size" in item:
-        numbers = _array(item, "image_size", source).ravel()
-        size = to_size(*numbers) if len(numbers) == 2 else None
-    return KeypointSet(xy, frames, size)
-
-
-def _sparse_matches(
-    source: str, item: Any, keypoints: tuple[KeypointSet, KeypointSet], names: tuple[str, str]
-) -> PairMatches:
-    indices, rows = pair_indices(_array(item, "matches0", source).ravel(), f"{source}: matches0")
-    score = None
-    if "matching_scores0" in item:
-        scores = _array(item, "matching_scores0", source).ravel()
-        if len(scores) <= rows.max(initial=-1):
-            raise InputError(
-                f"{source}: matching_scores0 must be as long as matches0, got {len(scores)} scores"
-            )
-        score = score_from_confidence(scores[rows])
-    return replace(join_keypoints(keypoints, indices, score, source), names=names, as_stored=True)
-
-
-def _dense_matches(source: str, item: Any, names: tuple[str, str]) -> PairMatches:
-    xy0, xy1 = (_array(item, f"keypoints{k}", source).astype(np.float64) for k in range(2))
-    if xy0.shape != xy1.shape or xy0.shape[1:] != (2,):
-        raise InputError(
-            f"{source}: keypoints0 and keypoints1 must both have shape (n, 2), got {xy0.shape}"
-            f" and {xy1.shape}"
-        )
-    score = None
-    if "scores" in item:
-        score = score_from_confidence(_array(item, "scores", source).ravel())
-    return PairMatches(xy0, xy1, score=score, names=names, as_stored=True)
-
-
-def _array(item: Any, key: str, source: str) -> Array:
-    data = item[key]
-    if not hasattr(data, "dtype") or data.dtype.kind not in "biuf":
-        raise InputError(f"{source}: {key} must be an array of numbers")
-    return np.asarray(data[()])
+def _keypoints(source: str, item: Any) -> KeypointSet:
+    content = {key: item[key] for key in ("keypoints", "scales", "oris", "image_size") if key in item}
+    if "oris" in content:
+        content["oris"] = np.radians(content["oris"])
+    return read_features(content, source)
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
     h5py = require_h5py()
     try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        reason = error.strerror if error.errno else None
-        raise InputError(
-            f"{path}: " + (f"can't be read ({reason})" if reason else "is not an HDF5 file")
-        ) from None
-    try:
-        with file:
+        with h5py.File(path, "r") as file:
             yield file
-    except MemoryError:
-        raise InputError(f"{path}: there is not enough memory for it") from None
     except (OSError, RuntimeError, KeyError) as error:  # raised by h5py if blocks or objects are missing
-        raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None
+        raise InputError(f"{path}: can't be read as HDF5 ({one_line(error)})") from None

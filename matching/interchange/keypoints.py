@@ -56,18 +56,19 @@ def keypoint_sets(keypoints0: Any, keypoints1: Any, name: str) -> tuple[Keypoint
 
 def _keypoints(given: Any, name: str) -> KeypointSet:
     """The KeypointSet of an array, of LightGlue's features, or of OpenCV's keypoints."""
+    if isinstance(given, KeypointSet):
+        return given
     if isinstance(given, Mapping):
-        if given.get("keypoints") is None:
-            raise InputError(
-                f"{name}: a dictionary of features must have `keypoints`, got {', '.join(given)}"
-            )
-        return _features(given, name)
+        return read_features(given, name)
     if isinstance(given, Sequence) and len(given) and hasattr(given[0], "pt"):
         return _opencv_keypoints(given)
     return KeypointSet(to_points(given, name))
 
 
-def _features(given: Mapping[str, Any], name: str) -> KeypointSet:
+def read_features(given: Mapping[str, Any], name: str) -> KeypointSet:
+    """Read the features of an image with the names of LightGlue and hloc; `oris` are radians."""
+    if given.get("keypoints") is None:
+        raise InputError(f"{name}: a dictionary of features must have `keypoints`, got {', '.join(given)}")
     xy = to_points(given["keypoints"], name)
     frames: Array | None = None
     size: tuple[int, int] | None = None

@@ -27,19 +27,15 @@ COLUMNS = ("x0", "y0", "x1", "y1")
 
 def read_npz(path: Path) -> PairMatches:
     """Read the matches in NumPy's archive, or in a single array."""
-    loaded = load_whole(path, _load_numpy, "NumPy's .npz file of arrays of numbers")
-    return loaded if isinstance(loaded, PairMatches) else matches_of(path, loaded)
+    return matches_of(path, load_whole(path, _load_numpy, "NumPy's .npz file of arrays of numbers"))
 
 
-def _load_numpy(path: Path) -> PairMatches | dict[str, Array]:
-    """The matches of one array, or the arrays of an archive."""
+def _load_numpy(path: Path) -> Array | dict[str, Array]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with path.open("rb") as file:  # otherwise, NumPy would leave a damaged file open
             loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return read_table(loaded, str(path))
-            return {name: loaded[name] for name in loaded.files}
+            return loaded if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
 
 
 def read_storage(path: Path) -> PairMatches:
@@ -70,18 +66,26 @@ def read_text(path: Path) -> PairMatches:
         raise InputError(f"{path}: can't be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: must be text in UTF-8") from None
-    lines = [(n, line.split("#")[0].strip()) for n, line in enumerate(_show_names(text.split("\n")), 1)]
-    lines = [(number, line) for number, line in lines if line]
+    lines: list[tuple[int, str]] = []
+    names: list[str] | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        content, _, comment = line.partition("#")
+        commented = re.split(r"[\s,;]+", comment.strip().lower())
+        if not lines and {*COLUMNS} <= {*commented}:  # as `np.savetxt` writes
+            names = commented
+        if content.strip():
+            lines.append((number, content.strip()))
     delimiter = None
     if lines and (told := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets write
         delimiter, lines = told[1], lines[1:]
     if not lines:
         raise InputError(f"{path}: holds no matches")
-    rows = _split(lines, delimiter or _find_delimiter(lines[0][1]))
+    rows = _split(lines, delimiter or next((mark for mark in (";", "\t", ",") if mark in lines[0][1]), None))
     _refuse_decimal_commas(path, *rows[0])
-    if _is_number(rows[0][1][0]):
-        return read_table(_numbers(path, rows, len(rows[0][1])), str(path))
-    names = [name.strip("\"'").lower() for name in rows.pop(0)[1]]
+    if names is None:
+        if _is_number(rows[0][1][0]):
+            return read_table(_numbers(path, rows, len(rows[0][1])), str(path))
+        names = [name.strip("\"'").lower() for name in rows.pop(0)[1]]
     if missing := [name for name in COLUMNS if name not in names]:
         raise InputError(f"{path}: must have the columns {', '.join(COLUMNS)}; {missing[0]} is missing")
     used = [*COLUMNS, *[name for name in (*DISTANCES, *CONFIDENCES) if name in names][:1]]
@@ -89,22 +93,6 @@ def read_text(path: Path) -> PairMatches:
     return matches_from(
         {"xy0": table[:, :2], "xy1": table[:, 2:4]} | dict(zip(used[4:], table.T[4:], strict=True))
     )
-
-
-def _find_delimiter(line: str) -> str | None:
-    """The separator of the fields of a line; None for white space."""
-    return next((delimiter for delimiter in (";", "\t", ",") if delimiter in line), None)
-
-
-def _show_names(lines: list[str]) -> list[str]:
-    """The lines, without the # of a comment that names all columns, such as `np.savetxt` writes."""
-    first = next((n for n, line in enumerate(lines) if line.strip() and line.strip()[0] != "#"), len(lines))
-    for n in range(first):
-        names = re.split(r"[\s,;]+", lines[n].strip().lstrip("# \t").lower())
-        if {*COLUMNS} <= {*names}:
-            named = (_find_delimiter("".join(lines[first : first + 1])) or " ").join(names)
-            return [*lines[:n], named, *lines[n + 1 :]]
-    return lines
 
 
 def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[int, list[str]]]:
@@ -120,8 +108,6 @@ def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[in
 
 def _refuse_decimal_commas(path: Path, number: int, fields: list[str]) -> None:
     wrong = next((f for f in fields for part in f.split() if re.fullmatch(r"[+-]?\d*,\d+", part)), None)
-    if wrong is None and len(fields) > 1 and all(re.fullmatch(r"\d+ [+-]?\d+", f) for f in fields[1:-1]):
-        wrong = ",".join(fields) if len(fields) > 2 else None  # 1,5 2,5 3,5 between white space
     if wrong is not None:
         raise InputError(f"{path}: line {number}: has a decimal comma; use a decimal point: {wrong!r}")
 

@@ -9,7 +9,6 @@ from matching import InputError
 from matching.cli.arguments import name_after_dashes
 from matching.cli.subcommands import find_meant
 from matching.collection.reports.relations import Relation
-from matching.interchange.arrays import pair_indices
 from matching.interchange.records import frames_from_angles
 from matching.labels.tracks import sort_frames
 from matching.objects.confidence import confidence
@@ -55,7 +54,6 @@ PARTS = [SimpleNamespace(id=k, thing=0, is_whole=False) for k in range(2)]
         (find_meant("a.jpg"), None),
         (CROP.role, "crop of"),
         (CROP.reverse().role, "shows more than"),
-        (pair_indices(np.array([-1, 7, 3], np.int16), "matches0")[0].tolist(), [[1, 7], [2, 3]]),
         (frames_from_angles(np.array([2.0]), np.array([np.pi / 2])).round(12).tolist(), [[[0, -2], [2, 0]]]),
         (sort_frames(["frame10.png", "frame9.png"]), [1, 0]),
         ([confidence(log_nfa) for log_nfa in (-20.0, -7.1, -3.5)], ["sure", "likely", "look at it"]),

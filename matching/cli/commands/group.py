@@ -130,16 +130,12 @@ def _job(arguments: argparse.Namespace) -> Job:
         clustering=options.make_clustering(arguments, config.clustering),
         objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
     )
-    given = (file.path, file.features, *_image_options(arguments))
+    given = (file.path, file.features, arguments.image0, arguments.image1, arguments.images)
     inputs = tuple(make_absolute(path) for path in given if path is not None)
     folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)
     names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
     check_not_over(folder, map(Path, inputs), names)
     return Job(file, inputs, folder, config, arguments)
-
-
-def _image_options(arguments: argparse.Namespace) -> tuple[Path | None, Path | None, Path | None]:
-    return arguments.image0, arguments.image1, arguments.images
 
 
 def _check_usage(arguments: argparse.Namespace) -> None:
@@ -149,7 +145,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         raise InputError("give --image0 and --image1, or --images")
     if arguments.masks is not None and arguments.image0 is not None:
         raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
-    if all(option is None for option in _image_options(arguments)):
+    if arguments.image0 is None and arguments.images is None:
         rule = "requires the pictures: give --image0 and --image1, or --images for many pairs"
         options.refuse(arguments, ("html", "warp"), rule)
 

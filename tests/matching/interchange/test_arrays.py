@@ -1,7 +1,5 @@
 """Matches in memory, in the shapes that LightGlue, LoFTR, vismatch, Transformers and OpenCV give them."""
 
-from dataclasses import replace
-
 import cv2
 import numpy as np
 import pytest
@@ -165,6 +163,8 @@ def test_opencvs_lists():
     assert pair.frames0 is None  # the angle is -1: these have no orientation
     assert np.array_equal(matches_from(found, XY0, XY1).xy1, XY1[[7, 8, 29]])
     assert len(matches_from([[], []], XY0, XY1)) == 0
+    points = np.array(XY0[:, None])  # (n, 1, 2), as OpenCV also has them
+    assert np.array_equal(matches_from({"keypoints0": points, "keypoints1": points}).xy0, XY0)
 
 
 def test_frames_of_lightglues_sift_where_both_pictures_have_one_scale():
@@ -194,12 +194,6 @@ def test_frames_that_say_nothing_are_left_out():
         assert matches_from(points | {"frames0": bad, "frames1": bad}).frames0 is None
 
 
-def test_swapped():
-    pair = matches_from({"keypoints0": XY0, "keypoints1": XY1, "matches": INDICES}).swapped()
-    assert np.array_equal(pair.xy0, XY1[INDICES[:, 1]])
-    assert np.array_equal(pair.indices, INDICES[:, ::-1])
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -222,6 +216,10 @@ def test_swapped():
         ((XY0,), r"must have 4 or 5 columns, x0 y0 x1 y1 \[score\], got 40 rows of 2$"),
         ((INDICES, {"descriptors": XY0}, XY1), "keypoints0: a dictionary of features must have `keypoints`"),
         ((INDICES, [[1], [1, 2]], XY1), "keypoints0: must be an array of numbers"),
+        (("matches.db",), "matches: must be a dictionary of matches, an array .n, 4. .*got str"),
+        (((XY0, XY0),), r"shape .2, 40, 2.; for matched points of two images, use group_matches"),
+        (({"xy0": XY0, "xy1": XY0, "frames1": np.ones((N0, 2, 2))},), "frames0: must be given if frames1 is"),
+        (({"xy0": XY0, "xy1": XY0, "sizes": [[100, np.nan], [9, 9.0]]},), "sizes: must be .* from 1 to 1e"),
         (([cv2.DMatch(0, 0, 0, 1.0), cv2.DMatch(0, 0, 1, 1.0)], XY0, XY1), "several train images"),
     ],
 )
@@ -229,39 +227,3 @@ def test_what_cannot_be_read_is_told(arguments, message):
     with pytest.raises(InputError, match=message) as raised:
         matches_from(*arguments)
     assert "\n" not in str(raised.value)
-
-
-def test_matches_are_shown_without_their_arrays():
-    pair = matches_from({"xy0": XY0[:4], "xy1": XY1[:4], "score": np.ones(4)})
-    assert repr(pair) == "<PairMatches: 4 matches, scores>"
-    assert (
-        repr(replace(pair, names=("a.jpg", "b.jpg"), score=None))
-        == "<PairMatches of a.jpg and b.jpg: 4 matches>"
-    )
-
-
-def test_frames_of_one_picture_alone_are_told():
-    xy = np.zeros((3, 2))
-    found = {"xy0": xy, "xy1": xy, "frames1": np.tile(np.eye(2), (3, 1, 1))}
-    with pytest.raises(InputError, match="frames0: must be given if frames1 is"):
-        matches_from(found)
-
-
-def test_points_as_opencv_has_them():
-    points = np.random.default_rng(0).uniform(0, 400, (60, 1, 2)).astype(np.float32)
-    pair = matches_from({"keypoints0": points, "keypoints1": points + 20})
-    assert np.array_equal(pair.xy0, points[:, 0])
-    assert len(pair.group().objects) == 1
-    by_index = matches_from(np.tile(np.arange(60)[:, None], 2), points, points)
-    assert np.array_equal(by_index.xy1, points[:, 0])
-    one = matches_from({"keypoints0": points[:1], "keypoints1": points[:1]})  # or a batch of one pair
-    assert np.array_equal(one.xy0, points[0])
-
-
-@pytest.mark.parametrize("wrong", [np.inf, np.nan, 0, -5, 1e30])
-def test_sizes_that_cannot_be(wrong):
-    found = {"keypoints0": np.ones((9, 2)), "keypoints1": np.ones((9, 2)), "sizes": [[100, wrong], [9, 9.0]]}
-    with pytest.raises(InputError, match=r"sizes: must be from 1 to 1e\+09 pixels"):
-        matches_from(found)
-    features = {"keypoints": np.ones((9, 2)), "image_size": [np.inf, 9]}
-    assert matches_from(np.zeros((0, 2), int), features, features).sizes is None

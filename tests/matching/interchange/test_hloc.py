@@ -12,6 +12,7 @@ h5py = pytest.importorskip("h5py")
 
 NAMES = "db/left/1.png", "query/2.png"
 N = 50, 40
+GROUP = "db-left-1.png/query-2.png"
 RNG = np.random.default_rng(0)
 KEYPOINTS = [RNG.uniform(0, 500, (n, 2)).astype(np.float16) for n in N]
 PARTNER = np.full(N[0], -1, np.int16)
@@ -35,7 +36,7 @@ def features(folder, **more):
     return write(folder / "features.h5", content)
 
 
-def matches(folder, group="db-left-1.png/query-2.png", partner=PARTNER):
+def matches(folder, group=GROUP, partner=PARTNER):
     return write(
         folder / "matches.h5",
         {f"{group}/matches0": partner, f"{group}/matching_scores0": SCORES[: len(partner)]},
@@ -124,34 +125,6 @@ def test_groups_are_matches_without_outliers(tmp_path):
     assert np.array_equal(read.indices, [[3, 7], [30, 39]])
 
 
-def read_as_hloc_does(path, name0, name1):
-    """`hloc.utils.io.get_matches`: the name of a pair, its order, and which partners count."""
-    with h5py.File(path, "r") as file:
-        for names, is_reversed in (((name0, name1), False), ((name1, name0), True)):
-            for separator in "/_":
-                pair = separator.join(name.replace("/", "-") for name in names)
-                if pair in file:
-                    partner = file[pair]["matches0"].__array__()
-                    scores = file[pair]["matching_scores0"].__array__()
-                    rows = np.where(partner != -1)[0]
-                    found = np.stack([rows, partner[rows]], -1)
-                    return np.flip(found, -1) if is_reversed else found, scores[rows]
-    raise ValueError(f"Could not find pair {(name0, name1)}")
-
-
-@pytest.mark.parametrize("group", ["db-left-1.png/query-2.png", "db-left-1.png_query-2.png"])
-def test_hloc_reads_what_is_written(tmp_path, group):
-    file = match_file(matches(tmp_path, group), features(tmp_path))
-    [(key, pair)] = file.pairs()
-    written = file.groups({key: (pair, np.array([0, -1, 0]))})
-    (tmp_path / "groups.h5").write_bytes(written["groups.h5"])
-    [names] = [line.split() for line in written["pairs.txt"].decode().splitlines()]
-    found, scores = read_as_hloc_does(tmp_path / "groups.h5", *names)
-    assert found.tolist() == [[3, 7], [30, 39]] and scores.tolist() == [0.75, 0.75]
-    found, _ = read_as_hloc_does(tmp_path / "groups.h5", *names[::-1])
-    assert found.tolist() == [[7, 3], [39, 30]]
-
-
 def test_groups_of_a_dense_pair(tmp_path):
     path, xy = dense(tmp_path)
     file = match_file(path)
@@ -164,70 +137,47 @@ def test_groups_of_a_dense_pair(tmp_path):
         assert len(group["scores"]) == 45
 
 
-def test_equal_groups_are_equal_bytes(tmp_path):
-    file = match_file(matches(tmp_path), features(tmp_path))
-    labels = {key: (pair, np.zeros(3, int)) for key, pair in file.pairs()}
-    assert file.groups(labels) == file.groups(labels)
-
-
-def told(message, *arguments, **options):
+@pytest.mark.parametrize(
+    ("change", "has_features", "message"),
+    [
+        ({}, False, "give hloc's file of features"),
+        (
+            {f"{GROUP}/matches0": np.full(50, 45)},
+            True,
+            "refers to keypoint 45 of image 1, .* only 40 keypoints",
+        ),
+        (
+            {f"{GROUP}/matches0": np.arange(32_760, 32_800).astype(np.int16)},
+            True,
+            "was it written with 16 bits",
+        ),
+        ({f"{GROUP}/matches0": "text"}, True, "query-2.png: matches0: must be an array of numbers"),
+        ({f"{GROUP}/matching_scores0": "text"}, True, "matching_scores0: must be an array of numbers"),
+    ],
+)
+def test_matches_that_cannot_be_read_are_refused(tmp_path, change, has_features, message):
+    path = matches(tmp_path)
+    with h5py.File(path, "a") as file:
+        for name, value in change.items():
+            del file[name]
+            file[name] = value
     with pytest.raises(InputError, match=message) as raised:
-        read_matches(*arguments, **options)
+        read_matches(path, features=features(tmp_path) if has_features else None)
     assert "\n" not in str(raised.value)
 
 
-def test_what_cannot_be_read_is_told(tmp_path):
-    told("give hloc's file of features", matches(tmp_path))
-    told("holds features, not matches", features(tmp_path))
-
+def test_other_files_are_refused(tmp_path):
     other = write(tmp_path / "other.h5", {"x.png/keypoints": KEYPOINTS[0]})
-    told(
-        "db-left-1.png/query-2.png: the features hold no keypoints of db-left-1.png",
-        matches(tmp_path),
-        features=other,
-    )
-    told("holds no keypoints as hloc writes them", matches(tmp_path), features=matches(tmp_path))
-    told("holds no matches as hloc writes them", write(tmp_path / "e.h5", {"a": np.zeros(3)}))
+    given = matches(tmp_path)
     (tmp_path / "text.h5").write_text("no HDF5")
-    told("text.h5: is not an HDF5 file", tmp_path / "text.h5")
-    cut = matches(tmp_path).read_bytes()[:-300]
-    (tmp_path / "cut.h5").write_bytes(cut)
-    told("cut.h5: ", tmp_path / "cut.h5", features=features(tmp_path))
-    told(
-        "refers to keypoint 45 of image 1, but that image has only 40 keypoints",
-        matches(tmp_path, partner=np.full(50, 45)),
-        features=features(tmp_path),
-    )
-    wrapped = np.arange(32_760, 32_800).astype(np.int16)
-    told(
-        "matches0: must be -1 .* got -32768: was it written with 16 bits",
-        matches(tmp_path, partner=wrapped),
-        features=features(tmp_path),
-    )
-
-
-@pytest.mark.parametrize("key", ["matches0", "matching_scores0"])
-def test_what_is_no_array_of_numbers_is_told(tmp_path, key):
-    path = matches(tmp_path)
-    with h5py.File(path, "a") as file:
-        del file["db-left-1.png/query-2.png"][key]
-        file["db-left-1.png/query-2.png"][key] = "text"
-    told(f"query-2.png: {key} must be an array of numbers", path, features=features(tmp_path))
-    with h5py.File(path, "a") as file:
-        del file["db-left-1.png/query-2.png"][key]
-        file["db-left-1.png/query-2.png"].create_group(key)
-    told(f"query-2.png: {key} must be an array of numbers", path, features=features(tmp_path))
-
-
-def test_scores_of_another_length_are_told(tmp_path):
-    path = matches(tmp_path)
-    with h5py.File(path, "a") as file:
-        del file["db-left-1.png/query-2.png/matching_scores0"]
-        file["db-left-1.png/query-2.png/matching_scores0"] = SCORES[:9]
-    told("matching_scores0 must be as long as matches0, got 9 scores", path, features=features(tmp_path))
-
-
-def test_names_that_hloc_can_not_tell_apart(tmp_path):
-    both = {f"{name}/keypoints": KEYPOINTS[0] for name in ("a/1.png", "a-1.png", "b.png")}
-    path = matches(tmp_path, "a-1.png/b.png")
-    told("a-1.png could mean a-1.png or a/1.png", path, features=write(tmp_path / "both.h5", both))
+    (tmp_path / "cut.h5").write_bytes(given.read_bytes()[:-300])
+    for path, more, message in (
+        (features(tmp_path), None, "holds features, not matches"),
+        (given, other, "the features hold no keypoints of db-left-1.png"),
+        (given, given, "holds no keypoints as hloc writes them"),
+        (write(tmp_path / "e.h5", {"a": np.zeros(3)}), None, "holds no matches as hloc writes them"),
+        (tmp_path / "text.h5", None, "text.h5: can't be read as HDF5"),
+        (tmp_path / "cut.h5", tmp_path / "features.h5", "cut.h5: "),
+    ):
+        with pytest.raises(InputError, match=message):
+            read_matches(path, features=more)

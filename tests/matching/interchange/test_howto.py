@@ -3,10 +3,8 @@
 import re
 import shlex
 import sqlite3
-import sys
-from contextlib import closing, nullcontext
+from contextlib import closing
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -57,110 +55,6 @@ def test_opencv(folder, capsys):
     assert len(values["result"].cluster) == 2 * len(values["good"])
     assert len(values["result"].objects) == 4  # as the demo has
     assert len(capsys.readouterr().out.splitlines()) == 4
-
-
-class Tensor:
-    """What is needed of a tensor on a graphics card."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def detach(self):
-        return self
-
-    def cpu(self):
-        return type("OnProcessor", (), {"numpy": lambda _: self.array})()
-
-
-def lightglue(xy0, xy1):
-    """A module with LightGlue's interface, whose networks find these points, in its shapes and types."""
-    points, scores = iter((xy0, xy1)), np.linspace(0.05, 1, len(xy0), dtype=np.float32)
-
-    class Network:
-        def __init__(self, **_):
-            pass
-
-        def eval(self):
-            return self
-
-    class SuperPoint(Network):
-        def extract(self, image):
-            xy = next(points)
-            return {
-                "keypoints": Tensor(xy[None]),
-                "keypoint_scores": Tensor(np.ones((1, len(xy)), np.float32)),
-                "descriptors": Tensor(np.zeros((1, len(xy), 256), np.float32)),
-                "image_size": Tensor(np.array([SIZE], np.float32)),
-            }
-
-    class LightGlue(Network):
-        def __call__(self, data):
-            n = data["image0"]["keypoints"].array.shape[1]
-            row = np.arange(n)
-            return {
-                "matches0": Tensor(row[None]),
-                "matches1": Tensor(row[None]),
-                "matching_scores0": Tensor(scores[None]),
-                "matching_scores1": Tensor(scores[None]),
-                "stop": 9,
-                "matches": [Tensor(np.column_stack([row, row]))],
-                "scores": [Tensor(scores)],
-                "prune0": Tensor(np.ones((1, n))),
-                "prune1": Tensor(np.ones((1, n))),
-            }
-
-    module, utils = ModuleType("lightglue"), ModuleType("lightglue.utils")
-    module.LightGlue, module.SuperPoint, utils.load_image = LightGlue, SuperPoint, lambda name: name
-    return {"lightglue": module, "lightglue.utils": utils}
-
-
-def test_lightglue(monkeypatch):
-    xy0, xy1 = two_objects()
-    for name, module in lightglue(xy0, xy1).items():
-        monkeypatch.setitem(sys.modules, name, module)
-    [code] = examples("LightGlue")
-    values = {}
-    exec(code, values)
-    result = values["result"]
-    assert np.array_equal(result.xy0, xy0)
-    assert len(result.objects) == 2
-
-
-def loftr(xy0, xy1):
-    """Modules with the interfaces of PyTorch's and Kornia's that the example uses, and LoFTR's output."""
-    torch, kornia = ModuleType("torch"), ModuleType("kornia")
-    torch.inference_mode = nullcontext
-    feature, io = ModuleType("kornia.feature"), ModuleType("kornia.io")
-
-    class LoFTR:
-        def __init__(self, pretrained):
-            assert pretrained in ("outdoor", "indoor_new", "indoor")
-
-        def eval(self):
-            return self
-
-        def __call__(self, data):
-            assert set(data) == {"image0", "image1"}
-            n = len(xy0)
-            found = {"keypoints0": xy0, "keypoints1": xy1, "confidence": np.ones(n, np.float32)}
-            return {name: Tensor(array) for name, array in found.items()} | {
-                "batch_indexes": Tensor(np.zeros(n, np.int64))
-            }
-
-    feature.LoFTR, io.ImageLoadType = LoFTR, type("ImageLoadType", (), {"GRAY32": 2})
-    io.load_image = lambda name, kind: np.zeros((1, 300, 500), np.float32)
-    return {"torch": torch, "kornia": kornia, "kornia.feature": feature, "kornia.io": io}
-
-
-def test_loftr(monkeypatch):
-    xy0, xy1 = two_objects()
-    for name, module in loftr(xy0, xy1).items():
-        monkeypatch.setitem(sys.modules, name, module)
-    values = {}
-    [code] = examples("LoFTR and other dense matchers")
-    exec(code, values)
-    assert np.array_equal(values["result"].xy0, xy0)
-    assert len(values["result"].objects) == 2
 
 
 def test_localization(folder):
