@@ -100,7 +100,7 @@ def write_results(
 
             yield from export_matches(name, read, result).items()
         if html:
-            from matching.output.html import pair_report
+            from matching.output.html.pair import pair_report
 
             yield "matches.html", pair_report(read, result, warps).encode("utf-8", "backslashreplace")
 

@@ -74,7 +74,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
             draw_frame(canvas, both[side], GREY, unit)
     for side in (0, 1):
         for number, both in outlines:
-            _outline_object(canvas, both[side], number, unit)
+            outline_object(canvas, both[side], number, unit)
     for side, rgb, left in ((0, rgb0, 0), (1, rgb1, shift[0])):
         labels = [(number, str(number), both[side]) for number, both in outlines]
         labels += [(-1, name, both[side]) for name, both in rejected]
@@ -98,7 +98,7 @@ def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) ->
             for point in zoom(end, factors):
                 opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.thing))
     for number, _, outline in places:
-        _outline_object(canvas, outline, number, unit)
+        outline_object(canvas, outline, number, unit)
     most = MOST_REJECTED // 2  # each group has two places
     rejected = outline_rejected(result)[:most] if explain else []
     dropped = [(-1, name, zoom(outline, factors)) for name, *both in rejected for outline in both]
@@ -108,7 +108,7 @@ def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) ->
     return canvas if places else add_caption(canvas, [NOTHING_TWICE], 26 * unit)
 
 
-def _outline_object(canvas: Bytes, outline: Floats, number: int, unit: float) -> None:
+def outline_object(canvas: Bytes, outline: Floats, number: int, unit: float) -> None:
     """Outline an object in its colour, with a dark rim, in place: canvas (h, w, 3) uint8; outline (k, 2)."""
     opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
     opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))

@@ -28,11 +28,11 @@ def draw_warps(
     picture0: Picture, picture1: Picture, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
     """Draw one object warped each way onto the other picture, by file name."""
-    name, tint = f"object{found.id}", drawing.colour(found.id)
+    name = f"object{found.id}"
     rgb0, rgb1 = picture0.displayed, picture1.displayed
     return {
-        f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, tint),
-        f"{name}-warp10": draw_warp(rgb1, rgb0, deformation.forward, found.outline0, tint),
+        f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, found.id),
+        f"{name}-warp10": draw_warp(rgb1, rgb0, deformation.forward, found.outline0, found.id),
     }
 
 
@@ -50,25 +50,24 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) 
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
         panel = opencv.resize(cut, height / len(cut))
         zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
-        panel = drawing.fade_outside(panel, [_zoom(outline, corner, zoom)], BACKGROUND)
-        _draw_outline(panel, _zoom(outline, corner, zoom), drawing.colour(found.id))
-        for place in _zoom(xy[own], corner, zoom):
+        edge = drawing.zoom(outline - corner, zoom)
+        panel = drawing.fade_outside(panel, [edge], BACKGROUND)
+        drawing.outline_object(panel, edge, found.id, max(unit, 0.5))
+        for place in drawing.zoom(xy[own] - corner, zoom):
             opencv.draw_disc(panel, place, 2 * unit, drawing.colour(found.id))
-        for number, place in enumerate(_zoom(xy[picked], corner, zoom), start=1):
+        for number, place in enumerate(drawing.zoom(xy[picked] - corner, zoom), start=1):
             draw_label(panel, str(number), place, drawing.colour(found.id), 12 * unit)
         panels.append(panel)
     return _row(panels)
 
 
-def draw_warp(
-    source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, tint: drawing.Colour
-) -> Bytes:
-    """Draw an object of one picture (h, w, 3) warped onto another; outline (k, 2)."""
+def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, number: int) -> Bytes:
+    """Draw object `number` of one picture (h, w, 3) warped onto another; outline (k, 2)."""
     corner, cut = _cut_out(target, outline)
     longest = max(cut.shape[:2])
     plain = opencv.resize(cut, min(max(LEAST / longest, 1), MOST / longest))
     zoom = np.array(plain.shape[1::-1]) / cut.shape[1::-1]
-    outline = _zoom(outline, corner, zoom)
+    outline = drawing.zoom(outline - corner, zoom)
     shape = plain.shape[:2]
     warped, inside = warp_object(
         source, lambda xy: to_source((xy + 0.5) / zoom - 0.5 + corner), outline, shape
@@ -79,7 +78,7 @@ def draw_warp(
     for shown in (np.zeros_like(inside), inside, inside & board):
         panel = np.where(shown[:, :, None], warped, plain)
         panel[outside] = drawing.fade(panel, BACKGROUND)[outside]
-        _draw_outline(panel, outline, tint)
+        drawing.outline_object(panel, outline, number, max(len(panel) / 960, 0.5))
         panels.append(panel)
     return _row(panels)
 
@@ -125,23 +124,12 @@ def _cut_out(rgb: Bytes, outline: Floats) -> tuple[Array, Bytes]:
     return start, rgb[part]
 
 
-def _zoom(xy: Floats, corner: Array, zoom: Floats) -> Floats:
-    """Convert pixels of a picture to pixels of an enlarged part of it."""
-    return (xy - corner + 0.5) * zoom - 0.5
-
-
 def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:
     side = max(np.ptp(outline, axis=0).max() / SQUARES, 1.0)
     low = outline.min(axis=0)
     x, y = (np.floor((np.arange(n) - c) / side).astype(int) for n, c in zip(shape[::-1], low, strict=True))
     board: Bools = (x[None, :] + y[:, None]) % 2 == 0
     return board
-
-
-def _draw_outline(panel: Bytes, outline: Floats, tint: drawing.Colour) -> None:
-    unit = max(len(panel) / 960, 0.5)
-    opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(4 * unit), 4))
-    opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 2))
 
 
 def _row(panels: Sequence[Bytes]) -> Bytes:

@@ -73,7 +73,7 @@ def test_panels_show_the_picture_the_object_laid_over_it_and_both_in_turn(pair):
     deformation = object_deformation(result, 0)
     negative = 255 - pictures[0].rgb
     outline = result.objects[0].outline1
-    panels = draw_warp(negative, pictures[1].rgb, deformation.backward, outline, (230, 159, 0))
+    panels = draw_warp(negative, pictures[1].rgb, deformation.backward, outline, 0)
     gap = panels.shape[0] // 50
     width = (panels.shape[1] - 2 * gap) // 3
     shown, laid, board = (panels[:, k * (width + gap) :][:, :width].astype(int) for k in range(3))
