@@ -39,7 +39,7 @@ class StoredPair(NamedTuple):
 
 def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, PairMatches]]:
     """Read the matches of each pair of a matches file."""
-    with _open(path) as file, nullcontext() if features is None else _open(features) as feature_file:
+    with _open(path) as file, nullcontext(file) if features is None else _open(features) as feature_file:
         names = None if features is None else _feature_names(features, feature_file)
         for group, pair, is_dense in _list_pairs(path, file, names):
             content = {key: file[group][key] for key in (DENSE if is_dense else SPARSE) if key in file[group]}

@@ -74,7 +74,7 @@ def write_results(
         yield from (others or {}).items()
         if figure and read:
             # once it is a file, the drawing is no longer needed
-            drawn = draw_result(*read, result, explain=explain)
+            drawn = draw_result(read[0], read[1], result, explain=explain)
             yield "matches.png", opencv.encode_png(drawn, overwrite=True)
             del drawn
         elif figure:
@@ -85,12 +85,12 @@ def write_results(
         for found in warped:  # one after another: all drawings together need much memory
             from matching.output.figures.warping import draw_picks, draw_warps
 
-            drawings = draw_warps(*read, found, deformations[found.id])
+            drawings = draw_warps(read[0], read[1], found, deformations[found.id])
             if html:
                 from matching.output.html.pair import embed_warps
 
                 warps[found.id] = embed_warps(drawings)
-            picks = draw_picks(*(picture.displayed for picture in read), result, found)
+            picks = draw_picks(read[0].displayed, read[1].displayed, result, found)
             for name, rgb in {f"object{found.id}-picks": picks, **drawings}.items():
                 yield f"{name}.png", opencv.encode_png(rgb, overwrite=True)
         if crops:
