@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ._common.checks import check_integer, check_integers, check_weighting
 from ._common.components import number_components
 from ._common.exponential import exp_of_negative
+from ._common.transpose import transpose
 from ._common.types import Array, Floats, Int32s, Ints
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
@@ -245,14 +246,12 @@ def _check_edges(indptr: Ints, indices: Int32s) -> None:
 
 def _find_wrong_edge(indptr: Ints, indices: Int32s) -> tuple[int, int] | None:
     """The ends of an edge that leads from a vertex to itself or occurs twice in its row."""
-    n = len(indptr) - 1
-    ones = np.ones(len(indices), np.int8)
-    back = scipy.sparse.csr_matrix((ones, indices, indptr), (n, n)).tocsc()  # sources ascend in each column
-    target = np.repeat(np.arange(n, dtype=np.int32), np.diff(back.indptr))
-    wrong = back.indices == target
-    wrong[1:] |= (back.indices[1:] == back.indices[:-1]) & (target[1:] == target[:-1])
+    start, source, _ = transpose(indptr, indices)  # the sources of each target ascend
+    target = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(start))
+    wrong = source == target
+    wrong[1:] |= (source[1:] == source[:-1]) & (target[1:] == target[:-1])
     e = int(wrong.argmax()) if len(wrong) else 0
-    return (int(back.indices[e]), int(target[e])) if wrong.any() else None
+    return (int(source[e]), int(target[e])) if wrong.any() else None
 
 
 def _check_weights(weights: Floats) -> None:

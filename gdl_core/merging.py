@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ._common.checks import check_integer
 from ._common.jobs import effective_jobs
+from ._common.transpose import transpose
 from ._common.types import Array, Floats, Ints
 from ._common.views import view_read_only
 from ._merge.components import Components, interleave, split
@@ -146,10 +147,10 @@ def _shares(components: Components, n_jobs: int | None) -> list[Ints]:
 
 def _edges(components: Components) -> tuple[Array, ...]:
     """The argument ``graph`` of the kernel."""
-    w = components.graph.to_csr()
-    arrays = [components.vertices, components.clusters]
-    for matrix in (w, w.T.tocsr()):
-        arrays += [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data]
+    graph = components.graph
+    start, source, edge = transpose(graph.indptr, graph.indices)
+    arrays = components.vertices, components.clusters, graph.indptr, graph.indices, graph.weights
+    arrays += start, source, graph.weights[edge]
     return tuple(view_read_only(array) for array in arrays)
 
 
