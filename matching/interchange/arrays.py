@@ -19,7 +19,6 @@ from matching.interchange.records import (
     Sizes,
     drop_useless_frames,
     join_keypoints,
-    score_from_confidence,
 )
 from matching.settings import MAX_PIXELS
 
@@ -35,7 +34,10 @@ POINTS = (
 )
 DISTANCES = ("score", "distance", "distances")  # smaller is better
 # larger is better
-CONFIDENCES = ("scores", "confidence", "mconf", "matching_scores", "matched_confidences", "certainty")
+CONFIDENCES = (
+    *("scores", "confidence", "mconf", "matching_scores", "matched_confidences", "certainty"),
+    "matching_scores0",
+)
 WANTED = (
     "a dictionary of matches, an array (n, 4) of x0, y0, x1, y1 or (n, 2) of indices of keypoints, or a list"
     " of DMatch"
@@ -182,16 +184,14 @@ def _frames(value: Any, name: str, n: int) -> Array:
 
 def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
     """The scores of `rows` of n (smaller is better); None if no scores have this length."""
-    names = [*((name, False) for name in DISTANCES), *((name, True) for name in CONFIDENCES)]
-    names.append(("matching_scores0", True))
-    for name, is_confidence in names:
+    for name in (*DISTANCES, *CONFIDENCES):
         if found.get(name) is None:
             continue
         values = to_array(found[name], name)
         values = values.ravel() if values.ndim == 2 and 1 in values.shape else values
         if values.shape == (n,):
             values = values[rows].astype(np.float64)
-            return score_from_confidence(values) if is_confidence else values
+            return values if name in DISTANCES else 1 - values
     return None
 
 

@@ -165,8 +165,3 @@ def frames_from_angles(scale: Array, radians: Array) -> Array:
     turns = np.array([[cos, -sin], [sin, cos]]).transpose(2, 0, 1)
     frames: Array = np.asarray(scale, np.float64)[:, None, None] * turns
     return frames
-
-
-def score_from_confidence(confidence: Array) -> Array:
-    """Convert confidences (n,), larger is better, to scores (n,), smaller is better."""
-    return np.subtract(1, np.asarray(confidence, np.float64))

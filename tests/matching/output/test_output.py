@@ -17,7 +17,7 @@ from matching.objects.description import describe_object
 from matching.output import files as output
 from matching.output import folders
 from matching.output.figures import drawing
-from matching.output.figures.drawing import COLOURS, choose_frame, colour, draw_matches, spread
+from matching.output.figures.drawing import choose_frame, colour, draw_matches, spread
 from matching.output.files import encode_npz, summarise, write_results
 from matching.output.folders import check_folder, write_whole
 from matching.pictures.images import Picture, add_mask, make_picture_of_array
@@ -292,14 +292,6 @@ def test_every_object_has_its_colour_in_both_pictures(pictures, result):
     for half in (slice(0, 300), slice(305, None)):
         for found in result.objects:
             assert count(drawn[:, half], colour(found.id)) > count(plain[:, half], colour(found.id)) + 100
-
-
-def test_colours_differ():
-    assert len(set(COLOURS)) == len(COLOURS)
-    apart = [np.abs(np.subtract(a, b)).sum() for i, a in enumerate(COLOURS) for b in COLOURS[:i]]
-    assert min(apart) > 60
-    many = [colour(k) for k in range(25)]
-    assert len(set(many)) == 25
 
 
 def test_tiny_pictures_can_be_drawn():

@@ -2,7 +2,7 @@ import numpy as np
 from planting import crops
 
 from matching import find_repeats
-from matching.output.figures.drawing import colour, draw_repeats, draw_result
+from matching.output.figures.drawing import colour, draw_result
 from matching.pictures.images import make_picture
 
 
@@ -28,10 +28,3 @@ def test_a_picture_without_repeats_says_so():
     drawn = draw_result(picture, picture, result)
     assert drawn.shape[0] > 220
     assert np.array_equal(drawn[:220], picture.rgb)
-
-
-def test_a_large_picture_is_drawn_smaller(monkeypatch):
-    monkeypatch.setattr("matching.output.figures.drawing.CANVAS_PIXELS", 110 * 330)
-    own = crops()
-    picture = make_picture(np.hstack([own["coffee"], own["chelsea"], own["coffee"]]))
-    assert draw_repeats(picture, find_repeats(picture)).shape[:2] == (110, 330)

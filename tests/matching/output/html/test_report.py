@@ -2,7 +2,6 @@
 
 import json
 import re
-import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -264,30 +263,6 @@ def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collectio
     assert text.count('"n_rejected":0') == 3
     assert text.count("(can't be read any more)") == 3
     assert len(text) < len(Path(page_of_collection).read_text())  # without the pictures
-
-
-def drawn_pictures(content):
-    """How many pictures the pages of a PDF draw."""
-    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.S)
-    pages = (zlib.decompress(stream) for stream in streams if stream.startswith(b"x"))
-    return sum(len(re.findall(rb"/X\d+ Do", page)) for page in pages)
-
-
-def test_a_printed_gallery_shows_pictures_that_were_never_scrolled_to(page_of_collection, tmp_path):
-    text = page_of_collection.read_text()
-    (tmp_path / "far.html").write_text(
-        text.replace(".gallery {", ".gallery { padding-top: 9000px !important;", 1)
-    )
-    with browser_page(viewport={"width": 800, "height": 600}) as page:
-        page.goto((tmp_path / "far.html").as_uri())
-        thumbs = page.locator(".thumb").count()
-        assert thumbs == 6
-        assert page.locator(".thumb svg").count() == 0
-        content = page.pdf()
-        assert page.locator(".thumb svg").count() == thumbs
-        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # a second time adds nothing
-        assert page.locator(".thumb svg").count() == thumbs
-    assert drawn_pictures(content) == thumbs
 
 
 def test_the_page_of_one_picture_speaks_of_places(pair):
