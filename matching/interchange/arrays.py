@@ -190,8 +190,8 @@ def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
         values = to_array(found[name], name)
         values = values.ravel() if values.ndim == 2 and 1 in values.shape else values
         if values.shape == (n,):
-            values = values[rows].astype(np.float64)
-            return values if name in DISTANCES else 1 - values
+            scores: Array = values[rows].astype(np.float64)
+            return scores if name in DISTANCES else 1 - scores
     return None
 
 

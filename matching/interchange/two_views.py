@@ -14,7 +14,6 @@ from matching.output.exchange import MAX_ERROR, MOST, Geometry, TwoViews
 
 # COLMAP's options of these names
 MIN_NUM_INLIERS = 15  # fewest inliers of a geometry
-MIN_E_F_INLIER_RATIO = 0.95  # share of the inliers of a matrix that a better one needs
 MAX_NUM_TRIALS = 10_000  # the most trials of a robust fit
 MINIMAL = 7  # matches that define a fundamental matrix: only further ones can confirm it
 CORES = 5  # the number of largest objects with which a scene may begin
@@ -55,8 +54,8 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     explain a part of it, only those matches for which it explains most of the nearest ones. Unassigned
     matches count if the matrix explains them.
 
-    At wide baselines, near and far objects do not move smoothly together, and there may be no such set, or a
-    small one. Then the scene consists of the `verified` matches.
+    At wide baselines, near and far objects do not move smoothly together, and there may be no such set. Then
+    the scene consists of the `verified` matches.
 
     xy0, xy1 (n, 2); cluster (n,); verified (n,) bool -> (n,) bool.
     """
@@ -68,25 +67,16 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     scene = _largest_scene(xy0, xy1, objects)
     if not scene:
         return verified.copy()
-    explained = _explain(xy0, xy1, np.concatenate(scene), np.flatnonzero(cluster < 0))
+    rows = np.concatenate(scene)
+    fundamental = fit_fundamental(xy0[rows], xy1[rows])
+    if fundamental is None:
+        return verified.copy()
+    explained = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
     static, places = explained & (cluster < 0), np.hstack([xy0, xy1])
     for rows in scene:
         static[rows] = _agree(explained, rows, places)
-    if static.any() and verified[static].mean() >= MOST:
-        return static | (verified & (cluster < 0))
-    return verified.copy() if is_wider(xy0, xy1, scene, static, verified) else static
-
-
-def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verified: Bools) -> bool:
-    """Whether the matrix of `verified` (n,) explains `scene`, and `verified` covers more than `static`."""
-    areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in (static, verified)]
-    if not static.any() or areas[1] <= areas[0]:
-        return False
-    fundamental = fit_fundamental(xy0[verified], xy1[verified])
-    if fundamental is None:
-        return False
-    explained = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
-    return all(explained[rows].mean() > 0.5 for rows in scene)
+    is_verified = static.any() and verified[static].mean() >= MOST
+    return static | (verified & (cluster < 0)) if is_verified else static
 
 
 def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array]:
@@ -99,19 +89,6 @@ def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array
         if sum(areas[k] for k in scene) > sum(areas[k] for k in best):
             best = scene
     return [objects[k] for k in best]
-
-
-def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
-    """Whether the matrix of a scene explains each match (n,); free ones take part if the fit is as good."""
-    explained, both = np.zeros(len(xy0), bool), np.concatenate([scene, free])
-    for rows in (scene, both):
-        fundamental = fit_fundamental(xy0[rows], xy1[rows])
-        if fundamental is not None:
-            found = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
-            is_same = found[scene].sum() >= MIN_E_F_INLIER_RATIO * explained[scene].sum()
-            if is_same and found[both].sum() > explained[both].sum():
-                explained = found
-    return explained
 
 
 def _gather(xy0: Floats, xy1: Floats, objects: list[Array], own: list[float], first: int) -> list[int]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from matching.interchange.two_views import epipolar_error, estimate_two_views, find_static, is_wider
+from matching.interchange.two_views import epipolar_error, estimate_two_views, find_static
 from matching.output.exchange import Geometry
 
 FOCAL, MIDDLE = 700.0, (320.0, 240.0)
@@ -92,16 +92,6 @@ def test_without_a_set_of_objects_the_scene_is_what_was_verified(n):
     cluster = np.full(len(body), -1)
     cluster[np.flatnonzero(body < 0)[:n]] = 0
     assert np.array_equal(find_static(xy0, xy1, cluster, verified), verified)
-
-
-def test_verified_matches_are_a_wider_scene_than_a_small_object_that_their_matrix_explains():
-    xy0, xy1, body = room_and_boxes()
-    room, box = np.flatnonzero(body == 0), np.flatnonzero(body == 1)
-    near = np.argsort(np.linalg.norm(xy0[room] - xy0[room[0]], axis=1))[:10]
-    verified = body == 0
-    for rows, expected in ((room[near], True), (box[:10], False), (room, False)):
-        static = np.isin(np.arange(len(body)), rows)
-        assert is_wider(xy0, xy1, [rows], static, verified) == expected
 
 
 def test_an_object_of_few_matches_has_no_matrix():
