@@ -51,7 +51,6 @@ class Round:
     labels: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # (n,), cluster of each vertex or -1
     clusters: list[Ints] = field(default_factory=list)  # rows (k,), largest first
     bodies: list[tuple[Ints, float]] = field(default_factory=list)  # rows and bend of each merged cluster
-    n_bodies: int = 0  # the number of merged clusters before some were rejected
     # set by `scores`; after `merging`, these are whole objects, the known ones first
     parts: list[Part] = field(default_factory=list)
     n_known: int = 0  # how many parts are objects of earlier rounds, set by `merging`

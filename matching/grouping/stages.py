@@ -11,13 +11,11 @@
     smooth map     members that the map does not explain leave, others join (refinement/smooth_map.py)
     suppression    a group that shares its points with a larger object in both images is texture
                    (refinement/suppression.py)
-    smooth map once more    matches freed by suppression may join other objects
     scores         how well the members of each part agree
     merging        parts that have grown towards each other, and objects found before, are merged
     largest gap    parts below the largest gap of the scores are outliers
     significance   objects that chance explains leave; if none is left, the pictures share nothing
                    (significance.py)
-    surroundings   matches that lie amid another object leave (refinement/suppression.py)
 
 The remaining correspondences are grouped again, together with the next candidates. Each stage is a function
 of the round's state and the shared context, and records what it drops in a `Trace`.
@@ -39,7 +37,7 @@ from matching.grouping.evidence import MIN_SUPPORTED, find_supported
 from matching.grouping.graph import build_second_graph, fit_maps
 from matching.grouping.objects import Groups, is_object, measure_width_of_matches
 from matching.grouping.refinement import smooth_map
-from matching.grouping.refinement.suppression import find_surrounded, find_uncontained
+from matching.grouping.refinement.suppression import find_uncontained
 from matching.grouping.rejections import Trace
 from matching.grouping.rounds import (
     Context,
@@ -191,7 +189,7 @@ def join_clusters(state: Round, context: Context) -> Round:
         members = np.sort(np.concatenate([clusters[n] for n in np.flatnonzero(labels == k)]))
         found = merging.measure_roughness(correspondences, marks[k], config.smooth_map.accuracy)
         merged.append((members, found.bend))
-    return replace(state, bodies=_sort_by_size(merged), n_bodies=len(merged))
+    return replace(state, bodies=_sort_by_size(merged))
 
 
 def refine(state: Round, context: Context) -> Round:
@@ -230,17 +228,6 @@ def suppress_by(by_one: bool) -> Callable[[Round, Context], Round]:
         return replace(state, bodies=[state.bodies[k - n_known] for k in kept if k >= n_known])
 
     return suppress
-
-
-def refine_again(suppress: Callable[[Round, Context], Round]) -> Callable[[Round, Context], Round]:
-    """The stage "smooth map once more": matches that are free now may join the clusters left."""
-
-    def again(state: Round, context: Context) -> Round:
-        if len(state.bodies) == state.n_bodies:
-            return state
-        return suppress(refine(state, context), context)
-
-    return again
 
 
 def score_bodies(state: Round, context: Context) -> Round | None:
@@ -316,23 +303,6 @@ def keep_significant(by_maps: bool, from_the_side: bool = False) -> Callable[[Ro
     return keep
 
 
-def drop_surrounded(state: Round, context: Context) -> Round:
-    """The objects without those matches that lie amid another object: they would spoil the outlines."""
-    correspondences, members = context.correspondences, [part.members for part in state.parts]
-    if len(members) < 2:
-        return state
-    surrounded = find_surrounded(correspondences.xy0, correspondences.xy1, members)
-    context.trace.drop("suppression", surrounded)
-    kept = []
-    for part in state.parts:
-        left = replace(part, members=part.members[~surrounded[part.members]])
-        if is_object(correspondences, left.members, context.config.objects):
-            kept.append(left)
-        else:
-            context.trace.drop_group("suppression", part.members)
-    return replace(state, parts=kept)
-
-
 DEFAULT: Stages = (
     Stage("rest", choose_rest),
     Stage("evidence", test_evidence),
@@ -344,19 +314,15 @@ DEFAULT: Stages = (
     Stage("parts", join_clusters),
     Stage("smooth map", refine),
     Stage("suppression", suppress_by(by_one=False)),
-    Stage("smooth map once more", refine_again(suppress_by(by_one=False))),
     Stage("scores", score_bodies),
     Stage("merging", merge),
     Stage("largest gap", drop_below_gap),
     Stage("significance", keep_significant(by_maps=True)),
-    Stage("surroundings", drop_surrounded),
 )
 ALL = leave_out(DEFAULT, "evidence")  # the test is tuned to the default candidates
 VIEWS = replace_stage(ALL, "significance", keep_significant(by_maps=True, from_the_side=True))
 GIVEN = replace_stage(ALL, "significance", keep_significant(by_maps=False))
-REPEATS = leave_out(ALL, "surroundings")  # copies lie amid each other
-REPEATS = replace_stage(REPEATS, "suppression", suppress_by(by_one=True))
-REPEATS = replace_stage(REPEATS, "smooth map once more", refine_again(suppress_by(by_one=True)))
+REPEATS = replace_stage(ALL, "suppression", suppress_by(by_one=True))
 
 
 def _list_members(labels: Ints, least: int) -> list[Ints]:

@@ -32,8 +32,6 @@ def variants() -> dict[str, Variant]:
         **{name: Variant(config) for name, config in settings().items() if name in ("default", "paper")},
         **replaced,
         "no largest gap": Variant(stages=leave_out(STAGES, "largest gap")),
-        "no second smooth map": Variant(stages=leave_out(STAGES, "smooth map once more")),
-        "matches amid other objects": Variant(stages=leave_out(STAGES, "surroundings")),
         "no cut of seams": Variant(stages=leave_out(STAGES, "seams")),
         "no merging": Variant(stages=_leave_apart(STAGES)),
         **{name: Variant(config) for name, config in settings().items()},

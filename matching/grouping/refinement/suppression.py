@@ -1,4 +1,4 @@
-"""Suppression of contained objects, like that of overlapping detections, and of matches amid another object.
+"""Suppression of contained objects, like that of overlapping detections.
 
 A point has only one counterpart in an object. Repeated structure (a logo printed twice on a box, the squares
 of a cube) gives small clusters that contradict the object they belong to: their points are also points of its
@@ -13,11 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._common.types import Array, Bools, Ints
-from matching.correspondences.points import is_within_reach, nearest_points
+from matching._common.types import Array, Ints
+from matching.correspondences.points import is_within_reach
 from matching.settings import check_settings, setting
-
-N_NEAREST = 8  # nearest matches that say amid which object a match lies; no record of a choice
 
 
 @dataclass(frozen=True)
@@ -56,21 +54,3 @@ def find_uncontained(
         ):
             kept.append(k)
     return np.array(kept, np.int64)
-
-
-def find_surrounded(xy0: Array, xy1: Array, objects: Sequence[Array]) -> Bools:
-    """Find the matches that lie amid those of another object: xy0, xy1 (m, 2) -> (m,) bool.
-
-    In both pictures, more of their nearest matches belong to that object than to their own.
-    """
-    rows = np.concatenate([np.empty(0, np.int64), *objects])
-    owner = np.repeat(np.arange(len(objects)), [len(members) for members in objects])
-    others = np.ones((len(rows), len(objects)), bool)
-    for xy in (xy0[rows], xy1[rows]):
-        near = nearest_points(xy, xy, N_NEAREST, own=np.arange(len(rows)))[0]
-        of = np.where(near >= 0, owner[near], -1)
-        count = (of[:, :, None] == np.arange(len(objects))).sum(axis=1)
-        others &= count > count[np.arange(len(rows)), owner][:, None]
-    surrounded = np.zeros(len(xy0), bool)
-    surrounded[rows[others.any(axis=1)]] = True
-    return surrounded

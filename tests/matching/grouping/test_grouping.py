@@ -304,7 +304,7 @@ def test_what_is_left_over_is_grouped_until_nothing_is_found(rounds, n_found):
         found = [part(np.arange(20) + 20 * n, 0.8)]
         return replace(state, parts=found) if n < 4 else None
 
-    one_by_one = (Stage("next", find_next), *stages.DEFAULT[-4:-1])
+    one_by_one = (Stage("next", find_next), *stages.DEFAULT[-3:])
     config = replace(MatchConfig(), objects=ObjectsConfig(rounds=rounds))
     assert len(group(c, 80, config, stages=one_by_one).scores) == n_found
 

@@ -2,8 +2,6 @@ import numpy as np
 import pytest
 
 from matching.grouping.refinement.suppression import (
-    N_NEAREST,
-    find_surrounded,
     find_uncontained,
 )
 
@@ -100,43 +98,3 @@ def test_after_a_contained_part_others_are_looked_at(rng):
     xy0 = np.concatenate([big, big[:64], elsewhere])
     xy1 = np.concatenate([big, big[100:164], elsewhere])
     assert find_uncontained(xy0, xy1, rows(196, 64, 64), 0.5, RADIUS).tolist() == [0, 2]
-
-
-def literally_surrounded(xy0, xy1, objects):
-    """Per match: whether one other object has more of the nearest matches than its own, in both pictures."""
-    label = np.full(len(xy0), -1)
-    for k, members in enumerate(objects):
-        label[members] = k
-    found = np.zeros(len(xy0), bool)
-    for i in np.flatnonzero(label >= 0):
-        counts = []
-        for xy in (xy0, xy1):
-            gap = np.linalg.norm(xy - xy[i], axis=1)
-            gap[(label < 0) | (np.arange(len(xy)) == i)] = np.inf
-            near = [j for j in np.argsort(gap, kind="stable")[:N_NEAREST] if np.isfinite(gap[j])]
-            counts.append(np.bincount(label[near], minlength=len(objects)))
-        ahead = [count > count[label[i]] for count in counts]
-        found[i] = (ahead[0] & ahead[1]).any()
-    return found
-
-
-@pytest.mark.parametrize("n", [0, 1, 5, 40, 200])
-def test_surrounded_matches_are_those_of_the_definition(n, rng):
-    xy0, xy1 = rng.uniform(0, 100, (2, n, 2))
-    xy1[: n // 2] = xy0[: n // 2] + 1
-    labels = rng.integers(-1, 4, n)
-    objects = [np.flatnonzero(labels == k) for k in range(4)]
-    assert np.array_equal(find_surrounded(xy0, xy1, objects), literally_surrounded(xy0, xy1, objects))
-
-
-def test_a_few_matches_amid_a_neighbour_go_and_copies_stay(rng):
-    left, right = patch(rng, (0, 0), 100, 100), patch(rng, (110, 0), 100, 100)
-    strays = right[[22, 25, 38, 52, 67, 76]]
-    xy0 = np.concatenate([left, right, strays])
-    xy1 = np.concatenate([left + 20, right, strays + 20])
-    objects = [np.r_[0:100, 200 : 200 + len(strays)], np.arange(100, 200)]
-    assert np.flatnonzero(find_surrounded(xy0, xy1, objects)).tolist() == list(range(200, 200 + len(strays)))
-    # two things, each twice in both pictures: each object shares its places with one other in either picture
-    a, b = patch(rng, (0, 0), 100, 100), patch(rng, (300, 0), 100, 100)
-    xy0, xy1 = np.concatenate([a, a, b, b]), np.concatenate([a, b, a, b])
-    assert not find_surrounded(xy0, xy1, rows(100, 100, 100, 100)).any()
