@@ -41,6 +41,7 @@ def window_histograms(
     """
     patch, part, magnitude, direction, row = buffer[0], buffer[1:3], buffer[3], buffer[4], buffer[5]
     for f in range(len(out)):
+        bins = out[f]
         _sample_patch(pixels, levels[level[f]], xy[f], windows[f], grid, patch, index, part)
         _gradients(patch, weight, magnitude, direction)
         if out.shape[1] == 2 * (BINS + 2):
@@ -49,8 +50,8 @@ def window_histograms(
                 b: Scalar = np.int32(turn)
                 high = magnitude[t] * (turn - np.float32(b))
                 b += (t & 1) * (BINS + 2)  # gradients alternate between two histograms, which is faster
-                out[f, b] += magnitude[t] - high
-                out[f, b + 1] += high
+                bins[b] += magnitude[t] - high
+                bins[b + 1] += high
             continue
         for i in range(PATCH):
             for k in range(48):
@@ -60,13 +61,15 @@ def window_histograms(
                 o = np.int32(turn)
                 high = magnitude[i * SIDE + j] * (turn - np.float32(o))
                 low = magnitude[i * SIDE + j] - high
-                for k in range(2):
-                    b = 8 * (places[j] + k)
-                    row[b + ((o + 4) & 7)] += low * shares[k, j]
-                    row[b + ((o + 5) & 7)] += high * shares[k, j]
-            for k in range(2):
-                for b in range(32):
-                    out[f, 32 * (places[i] + k) + b] += shares[k, i] * row[b + 8]
+                b, c = 8 * places[j] + ((o + 4) & 7), 8 * places[j] + ((o + 5) & 7)
+                row[b] += low * shares[0, j]
+                row[c] += high * shares[0, j]
+                row[b + 8] += low * shares[1, j]
+                row[c + 8] += high * shares[1, j]
+            b, share, other = 32 * places[i], shares[0, i], shares[1, i]
+            for k in range(32):
+                bins[b + k] += share * row[k + 8]
+                bins[b + 32 + k] += other * row[k + 8]
 
 
 @inner

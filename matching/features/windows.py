@@ -80,8 +80,9 @@ def _find_peaks(histograms: Array, most: int) -> Floats:
     """The angles of the highest peaks of smoothed circular histograms (n, BINS) -> (n, most)."""
     smooth = histograms.astype(np.float64)
     for _ in range(3):
-        smooth = 0.25 * np.roll(smooth, 1, axis=1) + 0.5 * smooth + 0.25 * np.roll(smooth, -1, axis=1)
-    left, right = np.roll(smooth, 1, axis=1), np.roll(smooth, -1, axis=1)
+        left, right = _neighbours(smooth)
+        smooth = 0.25 * left + 0.5 * smooth + 0.25 * right
+    left, right = _neighbours(smooth)
     peaks = np.where((smooth > left) & (smooth >= right), smooth, 0.0)
     least, rows = PEAK * smooth.max(axis=1, initial=0.0), np.arange(len(smooth))
     angles = np.full((len(smooth), most), np.nan)
@@ -95,6 +96,12 @@ def _find_peaks(histograms: Array, most: int) -> Floats:
         angles[rows, k] = places * 2 * math.pi / BINS
         peaks[rows, at] = 0.0
     return angles
+
+
+def _neighbours(circular: Floats) -> tuple[Floats, Floats]:
+    """The bins before and after each bin of circular histograms (n, BINS)."""
+    padded = np.concatenate([circular[:, -1:], circular, circular[:, :1]], axis=1)
+    return padded[:, :-2], padded[:, 2:]
 
 
 def describe(
