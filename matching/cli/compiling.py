@@ -1,50 +1,59 @@
-"""The first run, which compiles the kernels: it prints a message, and starts a second process to help."""
+"""The first run, which compiles the kernels: it reports its progress, and starts a second process to help."""
 
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+LINE = "compiling: {n_fmt} functions, {elapsed}"
 TEXT = "compiling inner loops on their first use, which takes up to a minute"
 
 
 @contextmanager
-def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
-    """Report when a kernel is first compiled; report nothing if all kernels are in the cache.
+def report_compiling(tell: Callable[[str], object], is_shown: bool = False) -> Iterator[None]:
+    """Report when a kernel is first compiled, and, on a terminal, count the functions that are compiled in a
+    line that moves. Report nothing if all kernels are in the cache.
 
     Numba compiles in one thread. So another process compiles the kernels of grouping, which are needed last.
     When this process has compiled the first of them, it waits for the other one, and finds the rest in the
     cache.
     """
     from numba.core import event
+    from tqdm import tqdm
 
     from matching._common.threads import default_threads
 
     class Teller(event.Listener):
         other: subprocess.Popen[bytes] | None = None
-        reported = False
+        line: Any = None
 
         def on_start(self, event: Any) -> None:
-            if not self.reported:
-                self.reported = True
+            if self.line is None:
                 tell(TEXT)
+                self.line = tqdm(bar_format=LINE, leave=False, disable=None if is_shown else True)
                 if default_threads() > 1:
                     self.other = _start(
                         "from matching.cli.compiling import compile_grouping; compile_grouping()"
                     )
 
         def on_end(self, event: Any) -> None:
+            self.line.update()
             kernel = event.data["dispatcher"].py_func.__module__
             if self.other is not None and kernel.startswith(("matching.grouping", "gdl_core")):
-                self.other.wait()
+                while self.other.poll() is None:
+                    time.sleep(0.1)
+                    self.line.refresh()
 
     teller = Teller()
     try:
         with event.install_listener("numba:compile", teller):
             yield
     finally:
+        if teller.line is not None:
+            teller.line.close()
         if teller.other is not None:
             teller.other.kill()
             teller.other.wait()

@@ -131,7 +131,7 @@ def _match(
             folder = choose_folder(base / name_pair_folder(given, path), inputs)
             check_output(folder, arguments, (given, path))
             (picture,) = read_pictures([path])
-            with print_short_warnings(), report_compiling(make_teller(arguments)):
+            with print_short_warnings(), report_compiling(make_teller(arguments), not arguments.quiet):
                 stages = None if rival is None else label_by(rival)
                 result = search(thing, ImageSource(picture, thing.config), stages)
         if options["exports"]:

@@ -76,7 +76,7 @@ def _match(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) ->
     from matching.pipelines.pair import label_by, match_pictures
 
     config = make_config(arguments)
-    with print_short_warnings(), report_compiling(tell):
+    with print_short_warnings(), report_compiling(tell, not arguments.quiet):
         if _is_single(arguments):
             from matching.pipelines.repeats import find_repeats_in_picture
 
