@@ -19,8 +19,13 @@ from matching.features.detectors import Detector, list_registered, register_dete
 from matching.output.folders import compute_digest
 from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import is_file
-from matching.pipelines.description import DescribedPicture, describe_details, describe_picture
-from matching.pipelines.searching import ImageSource, search_collection
+from matching.pipelines.description import (
+    DescribedPicture,
+    ImageSource,
+    describe_details,
+    describe_picture,
+)
+from matching.pipelines.searching import search_collection
 
 INTERNAL = "internal error: "  # begins the reason of a failure if the program itself failed
 # Pictures per process: each takes at most about 20 MB, and if it is needed 40 MB more for the details of

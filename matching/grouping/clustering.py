@@ -14,6 +14,7 @@ from gdl_core import AffinityGraph, KnnGraph, MergeTree
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
+from matching.grouping.objects import number_rows
 from matching.settings import (
     BANDWIDTH,
     METHODS,
@@ -133,9 +134,7 @@ def _degrees_within(graph: AffinityGraph, labels: Array) -> tuple[Floats, Floats
 
 def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int) -> Floats:
     """Mean share of members' 2 K edges, in and out, that stay inside the cluster -> (n_clusters,)."""
-    labels = np.full(graph.n_samples, -1, np.int64)
-    for k, members in enumerate(clusters):
-        labels[members] = k
+    labels = number_rows(graph.n_samples, clusters)
     scores = np.zeros(len(clusters))
     connectivity = gdl_core.connectivity_scores(graph, labels)
     scores[: len(connectivity)] = connectivity / (2 * n_neighbors)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import measure_spread, measure_width
-from matching.grouping.rejections import Dropped, all_of_stage, choose_dropped, mark_dropped
+from matching.grouping.rejections import IN_OBJECT, Dropped, all_of_stage, choose_dropped, mark_dropped
 from matching.settings import LARGEST, MAX_NFA, check_settings, setting
 
 # Matches of the smallest object where an object has few: details of large pictures, and given matches. Within
@@ -95,22 +97,39 @@ class Groups:
         """The groups after a change of order: correspondence i becomes number rows[i], rows (m,)."""
         labels, stages = np.empty_like(self.labels), np.empty_like(self.told_stages)
         labels[rows], stages[rows] = self.labels, self.told_stages
-        rejected = tuple(item.renumber(lambda own: np.sort(rows[own])) for item in self.rejected)
+        rejected = tuple(replace(item, members=np.sort(rows[item.members])) for item in self.rejected)
         return replace(self, labels=labels, stages=stages, rejected=rejected)
 
     def reject(self, stage: str, kept: Bools, measures: Array, bounds: Array) -> Groups:
         """Reject objects that a stage did not keep: kept (n_objects,); measures, bounds as in `Rejection`."""
-        number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-        labels = number[self.labels]
+        members = self.members
         dropped = [
-            Dropped(stage, rows, float(measures[k]), float(bounds[k]))
-            for k, rows in enumerate(self.members)
-            if not kept[k]
+            Dropped(stage, members[k], float(measures[k]), float(bounds[k])) for k in np.flatnonzero(~kept)
         ]
-        stages = mark_dropped(self.told_stages, stage, (labels < 0) & (self.labels >= 0))
         log_nfa = None if self.log_nfa is None else self.log_nfa[kept]
-        rejected = choose_dropped([*self.rejected, *dropped], labels)
-        return Groups(labels, self.scores[kept], log_nfa, rejected, stages)
+        return self.regroup(stage, list(compress(members, kept)), self.scores[kept], log_nfa, dropped)
+
+    def regroup(
+        self,
+        stage: str,
+        members: Sequence[Ints],
+        scores: Floats,
+        log_nfa: Floats | None,
+        dropped: Sequence[Dropped],
+    ) -> Groups:
+        """The groups after a stage chose other members; it dropped groups, and matches that are left over."""
+        labels = number_rows(len(self.labels), members)
+        stages = mark_dropped(self.told_stages, stage, (labels < 0) & (self.labels >= 0))
+        stages[labels >= 0] = IN_OBJECT
+        return Groups(labels, scores, log_nfa, choose_dropped([*self.rejected, *dropped], labels), stages)
+
+
+def number_rows(n: int, groups: Iterable[Ints]) -> Ints:
+    """(n,) the number of the group that each row is in; -1 for rows in none."""
+    labels = np.full(n, -1, np.int64)
+    for k, rows in enumerate(groups):
+        labels[rows] = k
+    return labels
 
 
 def measure_width_of_matches(correspondences: Correspondences, members: Ints) -> float:

@@ -18,8 +18,8 @@ from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.copies import Copies
 from matching.grouping.motions import SAME_POINT_RADIUS, fit
-from matching.grouping.objects import Groups, ObjectsConfig, is_object
-from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
+from matching.grouping.objects import ObjectsConfig, is_object, number_rows
+from matching.grouping.rejections import Dropped
 from matching.grouping.repeats import Repeats
 
 _Object = tuple[Ints, float, float, bool, tuple[int, int]]  # rows, score, log_nfa, periodic, places
@@ -84,7 +84,8 @@ def place_objects(
             kinds = np.unique(np.sort(place[own], axis=1), axis=0).tolist()
             if len(kinds) == 1 and 2 * len(own) > len(rows):
                 pairs.setdefault((kinds[0][0], kinds[0][1]), []).append((k, rows))
-                place[rows] = _complete(place[own], correspondences, rows, own)
+                nearest = cKDTree(correspondences.xy0[own]).query(correspondences.xy0[rows])[1]
+                place[rows] = place[own[nearest]]
                 continue
             for pair in kinds:
                 part = own[(np.sort(place[own], axis=1) == pair).all(axis=1)]
@@ -138,7 +139,7 @@ def _find_whole(xy: Floats, matches: Ints, places: list[Ints], larger: list[Ints
         if distance.min() > reach or of[k[distance.argmin()]] in near:
             return []
         near.append(int(of[k[distance.argmin()]]))
-    own, theirs = (_number(len(xy), thing)[matches] for thing in (places, larger))
+    own, theirs = (number_rows(len(xy), thing)[matches] for thing in (places, larger))
     joins = (own >= 0).all(axis=1) & (own[:, 0] != own[:, 1])
     for p, q in np.unique(own[joins], axis=0).tolist():
         there, back = ((theirs == [near[i], near[j]]).all(axis=1) for i, j in ((p, q), (q, p)))
@@ -150,21 +151,6 @@ def _find_whole(xy: Floats, matches: Ints, places: list[Ints], larger: list[Ints
         if np.median(np.linalg.norm(x @ turn.T + shift - y, axis=1)) > SAME_POINT_RADIUS:
             return []
     return near if joins.any() else []
-
-
-def _number(n: int, places: list[Ints]) -> Ints:
-    """(n,) the place that each feature is in, or -1."""
-    number = np.full(n, -1)
-    for k, rows in enumerate(places):
-        number[rows] = k
-    return number
-
-
-def _complete(known: Ints, correspondences: Correspondences, rows: Ints, own: Ints) -> Ints:
-    """(k, 2) the places of all matches of an object, copied from the nearest match with known places."""
-    nearest = cKDTree(correspondences.xy0[own]).query(correspondences.xy0[rows])[1]
-    found: Ints = known[nearest]
-    return found
 
 
 def _find_place(xy: Floats, places: list[Ints], reach: float) -> Ints:
@@ -182,15 +168,12 @@ def _find_place(xy: Floats, places: list[Ints], reach: float) -> Ints:
 def _renumber(repeats: Repeats, reversed_: Bools, found: list[_Object], copies: Copies) -> Placed:
     groups = repeats.groups
     found = sorted(found, key=lambda item: -item[1])
-    labels, stages = np.full_like(groups.labels, -1), groups.told_stages
-    for k, item in enumerate(found):
-        labels[item[0]] = k
+    members = [item[0] for item in found]
+    labels = number_rows(len(groups.labels), members)
     dropped = [Dropped("places", rows) for rows in groups.members if (labels[rows] < 0).all()]
-    stages = mark_dropped(stages, "places", (labels < 0) & (groups.labels >= 0))
-    stages[labels >= 0] = IN_OBJECT
     log_nfa = None if groups.log_nfa is None else np.array([item[2] for item in found])
     scores = np.array([item[1] for item in found], float)
-    new = Groups(labels, scores, log_nfa, choose_dropped([*groups.rejected, *dropped], labels), stages)
+    new = groups.regroup("places", members, scores, log_nfa, dropped)
     periodic = np.array([item[3] for item in found], bool)
     joins = np.array([item[4] for item in found], np.int64).reshape(-1, 2)
     return Placed(replace(repeats, groups=new, reversed=reversed_, periodic=periodic), copies.things, joins)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -162,15 +162,6 @@ class Dropped:
     members: Ints  # (k,), rows of its correspondences, ascending
     measure: float | None = None  # as in Rejection
     bound: float | None = None
-    counted: Ints | None = None  # (n,), rows that the measure counts, if it counts correspondences
-
-    def renumber(self, number: Callable[[Ints], Ints]) -> Dropped:
-        """The same group with other rows, as number(rows) gives them; what the measure counts, too."""
-        renumbered = replace(self, members=number(self.members))
-        if self.counted is None:
-            return renumbered
-        counted = number(self.counted)
-        return replace(renumbered, counted=counted, measure=len(counted))
 
     def locate(self, xy0: Floats, xy1: Floats) -> Rejection:
         """The Rejection of this group; xy0, xy1 (m, 2) float64 are the points of all correspondences."""
@@ -194,11 +185,6 @@ class Trace:
         """Note that a group was dropped: members (k,), ascending."""
         self.drop(stage, members)
         self.groups.append(Dropped(stage, members, measure, bound))
-
-    def drop_too_few(self, stage: str, members: Ints, counted: Ints, bound: int) -> None:
-        """Note that a group was dropped because too few are left of it: members (k,), counted (n,)."""
-        self.drop(stage, members)
-        self.groups.append(Dropped(stage, members, len(counted), bound, counted))
 
     def close(self, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
         """The groups to list, and the stage of each correspondence, (m,) int8; labels (m,) int64."""

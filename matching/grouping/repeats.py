@@ -67,9 +67,10 @@ def find_repeats_in_groups(
     found = list(_separate(correspondences, folded, config, is_texture))
     if not may_mirror:
         found = [item for item in found if item.periodic or not _is_mirrored(correspondences, item.members)]
-    if measure_score is not None:
-        found = [item.rescore(measure_score) for item in found]
     scores = np.array([item.score for item in found])
+    for k, item in enumerate(found):
+        if measure_score is not None and len(item.members) < item.n_of_group:
+            scores[k] = measure_score(item.members)
     order = np.argsort(-scores, kind="stable")
     for k, item in enumerate(found[k] for k in order):
         labels[item.members % n], backwards[item.members % n] = k, item.members >= n
@@ -84,7 +85,7 @@ def _tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], In
     n = len(labels)
     groups_of_matches = [np.unique(rows % n) for rows in groups.members]
     dropped = [
-        *(item.renumber(lambda own: np.unique(own % n)) for item in groups.rejected),
+        *(replace(item, members=np.unique(item.members % n)) for item in groups.rejected),
         *(Dropped("places", rows) for rows in groups_of_matches),
     ]
     stages = np.maximum(*groups.told_stages.reshape(2, n))
@@ -104,12 +105,6 @@ class _Joined:
     n_of_group: int
     parts: Ints  # (k,), the smaller group with the reverse of each match, or -1: one thing per value
     periodic: bool = False
-
-    def rescore(self, measure_score: Callable[[Ints], float]) -> _Joined:
-        """The same, with a score of its own if it is only a part of its group."""
-        if len(self.members) == self.n_of_group:
-            return self
-        return replace(self, score=measure_score(self.members))
 
 
 def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfig) -> Iterator[_Joined]:

@@ -10,7 +10,7 @@ import numpy as np
 from matching._common.types import Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping import clustering, merging
-from matching.grouping.objects import Groups
+from matching.grouping.objects import Groups, number_rows
 from matching.grouping.rejections import Trace
 from matching.grouping.settings import GroupingSettings
 from matching.stages import Stages
@@ -69,12 +69,7 @@ def run_stages(state: Round, context: Context, stages: Stages) -> Round | None:
 def find_landmarks(state: Round, context: Context, parts: list[Ints]) -> list[Ints]:
     """The landmarks of each part: rows (n,) of its matches that are well connected to it."""
     correspondences, config = context.correspondences, context.config
-    vertex = np.full(len(correspondences), -1)
-    vertex[state.rows] = np.arange(len(state.rows))
-    labels = np.full(len(state.rows), -1)
-    for n, members in enumerate(parts):
-        inside = vertex[members]
-        labels[inside[inside >= 0]] = n
+    labels = number_rows(len(correspondences), parts)[state.rows]
     degrees = np.zeros(len(correspondences))
     degrees[state.rows] = clustering.member_degrees(state.graph, labels)
     accuracy = config.smooth_map.accuracy
@@ -92,9 +87,7 @@ def count_members(parts: list[Part]) -> int:
 def number_by_score(m: int, objects: list[Part]) -> Groups:
     """The Groups of m correspondences: objects by descending score, ties in the order given."""
     objects = sorted(objects, key=lambda part: -part.score)
-    labels = np.full(m, -1, np.int64)
-    for k, part in enumerate(objects):
-        labels[part.members] = k
+    labels = number_rows(m, [part.members for part in objects])
     scores, log_nfa = (
         np.array([getattr(part, name) for part in objects], np.float64) for name in ("score", "log_nfa")
     )

@@ -172,7 +172,7 @@ def drop_small(state: Round, context: Context) -> Round | None:
     listed = [rows[members] for members in _list_members(labels, least // 2)]
     for members in listed:
         if len(members) < least:
-            trace.drop_too_few("clusters", members, members, least)
+            trace.drop_group("clusters", members, len(members), least)
     clusters = [members for members in listed if len(members) >= least]
     return replace(state, clusters=clusters) if clusters else None
 
@@ -208,7 +208,7 @@ def refine(state: Round, context: Context) -> Round:
         if is_object(correspondences, own, config.objects):
             bodies.append((own, bend))
         elif len(own) < config.objects.min_matches:
-            trace.drop_too_few("smooth map", before, own, config.objects.min_matches)
+            trace.drop_group("smooth map", before, len(own), config.objects.min_matches)
         else:
             width = measure_width_of_matches(correspondences, own)
             trace.drop_group("width", before, width, config.objects.min_width)

@@ -25,7 +25,8 @@ from matching.output.folders import compute_digest, write_whole
 from matching.output.provenance import STAGES, as_text
 from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_video, make_absolute
-from matching.pipelines.searching import ImageSource, search_collection
+from matching.pipelines.description import ImageSource
+from matching.pipelines.searching import search_collection
 from matching.settings import EVERY, LABEL_FORMATS
 
 SINGLE = ("coco", "csv")  # formats with a single file

@@ -2,9 +2,11 @@
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from matching._common.threads import default_threads
 from matching._common.types import Floats, Ints
 from matching.config import MatchConfig
 from matching.features.details import extract_details
@@ -61,6 +63,28 @@ def prepare_views(picture: Picture, config: MatchConfig = MatchConfig()) -> View
     """Prepare a picture for views, with the pixels and the mask that `describe_picture` works on."""
     image = make_working_image(picture, config.first_pixels)
     return ViewedPicture(image.grey, image.mask, config.features)
+
+
+class ImageSource:
+    """A picture in memory, and what matching needs to know about it, each part computed once, when needed."""
+
+    def __init__(self, picture: Picture, config: MatchConfig) -> None:
+        self.picture, self.config, self._n_threads = picture, config, default_threads()
+
+    @cached_property
+    def described(self) -> DescribedPicture:
+        """The features at the working size."""
+        return describe_picture(self.picture, self.config, self._n_threads)
+
+    @cached_property
+    def details(self) -> DescribedPicture:
+        """The features at the full size."""
+        return describe_details(self.picture, self.described, self.config, self._n_threads)
+
+    @cached_property
+    def views(self) -> ViewedPicture:
+        """The picture as it is prepared for simulated views."""
+        return prepare_views(self.picture, self.config)
 
 
 def is_larger(described: DescribedPicture, config: MatchConfig = MatchConfig()) -> bool:

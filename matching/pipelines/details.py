@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matching._common.threads import default_threads
-from matching._common.types import Bools, Floats, Int8s, Ints
+from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import is_within_reach
@@ -33,6 +33,7 @@ from matching.grouping import Groups
 from matching.grouping.objects import need_fewer
 from matching.grouping.rejections import IN_OBJECT, Rejection, choose_apart, mark_dropped
 from matching.pictures.images import to_picture
+from matching.pipelines.description import DescribedPicture
 from matching.pipelines.listing import choose_rows
 
 # Pixels of the full size: smaller objects have too few features. Of prints in 12 megapixels, none of two of
@@ -47,14 +48,6 @@ MIN_FEATURE_SIZE = 2.0**0.5
 MIN_SHARE_OF_OBJECT, MIN_SHARE_OF_DETAIL = 0.9, 0.5
 
 Group = Callable[[Features, Features, Candidates, Candidates, MatchConfig], tuple[Candidates, Groups]]
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """The features of a picture at one size."""
-
-    features: Features  # in pixels of that size
-    step: Floats  # (2,), pixels of the picture per pixel of that size, in x and y
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +116,11 @@ def locate(
 
 
 def find_details(
-    coarse: Seen, fine: Seen, working_step: Floats, config: MatchConfig, group: Group
+    coarse: DescribedPicture,
+    fine: DescribedPicture,
+    working_step: Floats,
+    config: MatchConfig,
+    group: Group,
 ) -> list[Located]:
     """Find objects of one picture that are details of the other: working_step (2,)."""
     if not len(coarse.features) or not len(fine.features):
@@ -144,7 +141,7 @@ def find_details(
     ]
 
 
-def _leave_out_finest(seen: Seen, extent: float) -> Features:
+def _leave_out_finest(seen: DescribedPicture, extent: float) -> Features:
     """Leave out features that are too small to matter for an object that fills the picture.
 
     An object of MAX_DETAIL_SIZE pixels has enough features of one pixel and more. Leaving out the others
@@ -155,8 +152,8 @@ def _leave_out_finest(seen: Seen, extent: float) -> Features:
 
 
 def group_details(
-    coarse: Seen,
-    fine: Seen,
+    coarse: DescribedPicture,
+    fine: DescribedPicture,
     candidates: tuple[Candidates, Candidates],
     n_tests: int,
     config: MatchConfig,
@@ -165,7 +162,7 @@ def group_details(
     """Group candidates and their pool into objects of the finer picture; this is one of n_tests tests."""
     # Unrelated pictures have no group with this many matches within a band.
     objects = need_fewer(config.objects)
-    best, pool = (_swap(own) for own in candidates)
+    best, pool = (turn(own, np.ones(len(own), bool)) for own in candidates)
     both, groups = group(fine.features, coarse.features, best, pool, replace(config, objects=objects))
     if groups.log_nfa is not None:
         log_nfa, most = groups.log_nfa + np.log10(n_tests), objects.max_log_nfa
@@ -174,12 +171,14 @@ def group_details(
     return locate(both, groups, fine.step, coarse.step).swapped
 
 
-def _swap(found: Candidates) -> Candidates:
-    return replace(
-        found,
-        xy0=found.xy1, xy1=found.xy0, frames0=found.frames1, frames1=found.frames0,
-        row0=found.row1, row1=found.row0,
-    )  # fmt: skip
+def turn(candidates: Candidates, rows: Bools) -> Candidates:
+    """The candidates with the pictures in the other order for some rows (m,)."""
+    ends: dict[str, Array] = {}
+    for name in ("xy", "frames", "row"):
+        a, b = getattr(candidates, f"{name}0"), getattr(candidates, f"{name}1")
+        chosen = rows.reshape(-1, *[1] * (a.ndim - 1))
+        ends |= {f"{name}0": np.where(chosen, b, a), f"{name}1": np.where(chosen, a, b)}
+    return replace(candidates, **ends)
 
 
 def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:

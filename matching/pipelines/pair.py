@@ -23,13 +23,12 @@ from matching.pictures.images import Picture, add_mask, make_picture
 from matching.pipelines.clock import Clock
 from matching.pipelines.description import (
     DescribedPicture,
-    describe_details,
+    ImageSource,
     describe_picture,
     is_larger,
     is_small,
-    prepare_views,
 )
-from matching.pipelines.details import Located, Seen, add_details, find_details, group_details, locate
+from matching.pipelines.details import Located, add_details, find_details, group_details, locate
 from matching.pipelines.mirrored import looks_mirrored
 from matching.pipelines.pair_state import FindDetails, FindViews, Pair, PairContext, PairState
 from matching.pipelines.view_synthesis import find_in_views, has_enough, is_solved
@@ -107,24 +106,29 @@ def match_pictures(
     """Find the objects that two pictures both show: `match` for pictures that are already read."""
     clock = clock or Clock()
     n_threads = default_threads()
-    described0, described1 = map_in_threads(
+    sources = ImageSource(picture0, config), ImageSource(picture1, config)
+    described = map_in_threads(
         lambda picture: describe_picture(picture, config, n_threads), (picture0, picture1), n_threads
     )
+    for source, known in zip(sources, described, strict=True):
+        source.described = known
     clock.lap("features")
-    views = (lambda: prepare_views(picture0, config)), (lambda: prepare_views(picture1, config))
-    details = (
-        lambda: describe_details(picture0, described0, config, n_threads),
-        lambda: describe_details(picture1, described1, config, n_threads),
-    )
+    return match_sources(*sources, stages=choose_stages(config) if stages is None else stages, clock=clock)
+
+
+def match_sources(
+    first: ImageSource, second: ImageSource, *, stages: Stages | None = None, clock: Clock | None = None
+) -> MatchResult:
+    """Match two pictures with all that is known of them: `match_described` with views, details and pixels."""
     return match_described(
-        described0,
-        described1,
-        config,
-        stages=choose_stages(config) if stages is None else stages,
+        first.described,
+        second.described,
+        first.config,
+        stages=stages,
         clock=clock,
-        views=views,
-        details=details,
-        pictures=(picture0, picture1),
+        views=(lambda: first.views, lambda: second.views),
+        details=(lambda: first.details, lambda: second.details),
+        pictures=(first.picture, second.picture),
     )
 
 
@@ -307,8 +311,7 @@ def _look_closer(
     seen = list(pair)
     for k in chosen:
         seen[k] = details[k]()
-        coarse = Seen(pair[1 - k].features, pair[1 - k].step)
-        fine = Seen(seen[k].features, seen[k].step)
+        coarse, fine = pair[1 - k], seen[k]
         if is_larger(pair[k], config):
             own = find_details(coarse, fine, pair[k].step, config, _group_details)
         else:

@@ -8,9 +8,9 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.threads import default_threads, single_blas_thread
-from matching._common.types import Array, Bools, Floats, Ints
+from matching._common.types import Floats, Ints
 from matching.config import MatchConfig, check_config
-from matching.correspondences.candidates import Candidates, join_candidates, match_within
+from matching.correspondences.candidates import join_candidates, match_within
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.features.detectors import measure_by_kind
@@ -31,7 +31,7 @@ from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 from matching.pipelines.clock import Clock
 from matching.pipelines.description import DescribedPicture, describe_picture
-from matching.pipelines.details import locate
+from matching.pipelines.details import locate, turn
 from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult, add_inputs
 from matching.stages import Stage, Stages
@@ -182,13 +182,13 @@ def group_both_ways(state: RepeatsState, context: RepeatsContext) -> RepeatsStat
     return replace(state, correspondences=correspondences, groups=groups.at(order))
 
 
-def find_pairs(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
-    """The objects among the candidates, each of which joins a pair of places."""
+def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
+    """The objects among the candidates, each of which joins two places, and further places of the same."""
     candidates, correspondences, n = state.candidates, state.correspondences, len(state.candidates)
     features, config = context.described.features, context.config
 
     def is_texture(members: Ints) -> bool:
-        own = _turn(candidates[members % n], members >= n)
+        own = turn(candidates[members % n], members >= n)
         return measure_periodicity(features, features, own).is_periodic
 
     def measure_score(members: Ints) -> float:
@@ -202,27 +202,11 @@ def find_pairs(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
         may_mirror=config.mirrored,
     )
-    return replace(state, placed=Placed(repeats, [], np.full((len(repeats.groups.scores), 2), -1)))
-
-
-def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
-    """The objects with the further places at which the picture shows the same thing."""
-    state = find_pairs(state, context)
-    features, config, repeats = context.described.features, context.config, state.placed.repeats
     if not config.way.is_tested or config.mirrored:
-        return state
-    ends = np.column_stack([state.candidates.row0, state.candidates.row1])
-    seeds = _list_seeds(ends, state.candidates.score, repeats)
-    copies = find_copies(features, seeds, config.objects)
-    placed = place_objects(
-        state.correspondences,
-        ends,
-        repeats,
-        copies,
-        features.xy,
-        config.objects,
-        lambda members: context.measure_score(state.correspondences[members]),
-    )
+        return replace(state, placed=Placed(repeats, [], np.full((len(repeats.groups.scores), 2), -1)))
+    ends = np.column_stack([candidates.row0, candidates.row1])
+    copies = find_copies(features, _list_seeds(ends, candidates.score, repeats), config.objects)
+    placed = place_objects(correspondences, ends, repeats, copies, features.xy, config.objects, measure_score)
     return replace(state, placed=placed)
 
 
@@ -239,7 +223,7 @@ def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
 def list_candidates(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
     """The candidates that the result lists, in pixels of the picture, each in the direction of its object."""
     step, repeats = context.described.step, state.placed.repeats
-    found = locate(_turn(state.candidates, repeats.reversed), repeats.groups, step, step, most=state.n_listed)
+    found = locate(turn(state.candidates, repeats.reversed), repeats.groups, step, step, most=state.n_listed)
     return replace(state, located=found)
 
 
@@ -283,15 +267,6 @@ def feature_clearance(features: Features, config: FeatureConfig, least: float) -
         np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least
     )
     return clearance
-
-
-def _turn(candidates: Candidates, turn: Bools) -> Candidates:
-    ends: dict[str, Array] = {}
-    for name in ("xy", "frames", "row"):
-        a, b = getattr(candidates, f"{name}0"), getattr(candidates, f"{name}1")
-        chosen = turn.reshape(-1, *[1] * (a.ndim - 1))
-        ends |= {f"{name}0": np.where(chosen, b, a), f"{name}1": np.where(chosen, a, b)}
-    return replace(candidates, **ends)
 
 
 def _add_frame(found: MatchedObject, xy0: Floats, xy1: Floats) -> MatchedObject:

@@ -14,7 +14,8 @@ from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
 from matching.output.figures.sheet import WIDTH
 from matching.pictures.images import add_mask, make_picture
-from matching.pipelines.searching import ImageSource, search
+from matching.pipelines.description import ImageSource
+from matching.pipelines.pair import match_sources
 from matching.settings import EVERY
 from matching.video.reading import open_video
 
@@ -182,7 +183,7 @@ def find_in_video(
         reader = opened.reader
         length = reader.n_frames / reader.rate if reader.rate else 0.0
         for frame in opened.frames(every):
-            result = search(sought, ImageSource(make_picture(frame.rgb), config))
+            result = match_sources(sought, ImageSource(make_picture(frame.rgb), config))
             n_looked_at += 1
             if result.objects:
                 n_seen += 1

@@ -31,8 +31,8 @@ from matching.output.json_text import json_text
 from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_place
 from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
-from matching.pipelines.pair import FindClusters, label_by
-from matching.pipelines.searching import ImageSource, search
+from matching.pipelines.description import ImageSource
+from matching.pipelines.pair import FindClusters, label_by, match_sources
 from matching.result import MatchResult
 
 HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
@@ -133,7 +133,7 @@ def _match(
             (picture,) = read_pictures([path])
             with print_short_warnings(), report_compiling(make_teller(arguments), not arguments.quiet):
                 stages = None if rival is None else label_by(rival)
-                result = search(thing, ImageSource(picture, thing.config), stages)
+                result = match_sources(thing, ImageSource(picture, thing.config), stages=stages)
         if options["exports"]:
             check_formats(options["exports"], (thing.picture, picture))
         write_results(folder, (thing.picture, picture), result, inputs=inputs, **options)

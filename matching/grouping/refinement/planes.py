@@ -16,7 +16,7 @@ from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.grouping.objects import Groups
-from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
+from matching.grouping.rejections import Dropped
 from matching.settings import LARGEST, check_settings, setting
 
 
@@ -50,28 +50,22 @@ def find_planes(
     planes = [_find_explained(correspondences, rows, tolerance) for rows in members]
     places = [count_places(correspondences[rows], tolerance) for rows in planes]
     support = np.array(places) * groups.scores
-    labels, chosen = np.full(len(correspondences), -1, np.int64), list[int]()
+    is_free, chosen = np.ones(len(correspondences), bool), dict[int, Ints]()
     for k in np.argsort(-support, kind="stable").tolist():
-        rows = planes[k][labels[planes[k]] < 0]
+        rows = planes[k][is_free[planes[k]]]
         if count_places(correspondences[rows], tolerance) >= config.min_places and not any(
             _overlap(correspondences, rows, planes[other]) >= overlap for other in chosen
         ):
-            labels[rows] = k
-            chosen.append(k)
+            is_free[rows] = False
+            chosen[k] = rows
     order = sorted(chosen, key=lambda k: (-groups.scores[k], k))
-    rank = np.full(len(planes) + 1, -1, np.int64)  # the last for label -1
-    rank[order] = np.arange(len(order))
     log_nfa = None if groups.log_nfa is None else groups.log_nfa[order]
-    labels = rank[labels]
     dropped = [
         Dropped("planes", rows, places[k], config.min_places)
         for k, rows in enumerate(members)
         if k not in chosen
     ]
-    stages = mark_dropped(groups.told_stages, "planes", groups.labels >= 0)
-    stages[labels >= 0] = IN_OBJECT
-    rejected = choose_dropped([*groups.rejected, *dropped], labels)
-    return Groups(labels, groups.scores[order], log_nfa, rejected, stages)
+    return groups.regroup("planes", [chosen[k] for k in order], groups.scores[order], log_nfa, dropped)
 
 
 def count_places(correspondences: Correspondences, cell: float) -> int:

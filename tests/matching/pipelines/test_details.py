@@ -11,12 +11,11 @@ from matching.features.extraction import Features
 from matching.grouping.rejections import all_of_stage, name_stages
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines.description import (
-    describe_details,
+    DescribedPicture,
     describe_picture,
-    is_larger,
     is_small,
 )
-from matching.pipelines.details import Located, Seen, add_details, find_details, group_details
+from matching.pipelines.details import Located, add_details, group_details
 from matching.pipelines.pair import find_objects, match_described
 
 CONFIG = MatchConfig(working_pixels=90_000)  # so that the pictures here are large
@@ -121,27 +120,6 @@ def test_two_large_pictures_that_the_working_size_solves(scene):
     assert max(found.matched_at) < 0.1
 
 
-@pytest.mark.parametrize(("large", "least"), [(False, 210 / 200), (True, 1.4)])
-def test_features_finer_than_an_object_of_that_size_needs_are_not_searched(thing, scene, large, least):
-    """The thing has 220 pixels, or 880."""
-    other = make_picture_of_array(np.kron(thing, np.ones((4, 4, 1), np.uint8)) if large else thing)
-    picture = make_picture_of_array(scene)
-    described, whole = describe_picture(other), describe_picture(picture, CONFIG)
-    fine = describe_details(picture, whole, CONFIG)
-    sizes = []
-
-    def group(features0, features1, best, pool, own):
-        sizes.extend(np.sqrt(np.abs(np.linalg.det(features1.frames[np.append(best.row1, pool.row1)]))))
-        return find_objects(best, pool, own)
-
-    seen = [Seen(one.features, one.step) for one in (described, fine)]
-    found = find_details(*seen, whole.step, CONFIG, group)
-    assert any(len(band.scores) for band in found)
-    assert least < min(sizes) < least * 1.3
-    all_sizes = np.sqrt(np.abs(np.linalg.det(described.features.frames)))
-    assert np.mean(all_sizes < least) > (0.15 if large else 0.05)
-
-
 def few_matches(n, n_chance=140, side=36, seed=0):
     """Candidates of a detail of `side` pixels that is ten times as large in picture 0, and of chance."""
     rng = np.random.default_rng(seed)
@@ -158,7 +136,8 @@ def few_matches(n, n_chance=140, side=36, seed=0):
 def group_few(found, n_tests=11, config=DEFAULT):
     fields = {"xy": found.xy0, "frames": found.frames0, "kind": found.kind, "bright": found.kind > 0}
     features = Features(descriptors=np.zeros((len(found), 128), np.float32), **fields)
-    seen = Seen(features, np.ones(2))
+    plain = np.ones(2)
+    seen = DescribedPicture(features, plain, b"", np.zeros((2, 2)), plain)
 
     def group(features0, features1, best, pool, own):
         return find_objects(best, pool, own)
@@ -199,25 +178,6 @@ def test_the_paper_has_no_details(thing, scene):
     assert match(thing, scene, paper).matched_at[1] < 0.1
 
 
-def test_described_pictures_need_functions_for_details(thing, scene):
-    pictures = [make_picture_of_array(image) for image in (thing, scene)]
-    described = [describe_picture(picture, CONFIG) for picture in pictures]
-    assert [is_larger(own, CONFIG) for own in described] == [False, True]
-    assert not is_larger(described[1], replace(CONFIG, max_pixels=90_000))
-    assert match_described(*described, CONFIG).objects == ()
-    asked = []
-
-    def details(k):
-        def describe():
-            asked.append(k)
-            return describe_details(pictures[k], described[k], CONFIG)
-
-        return describe
-
-    assert len(match_described(*described, CONFIG, details=[details(0), details(1)]).objects) == 1
-    assert asked == [1]
-
-
 def small_pair(side=24):
     """A thing, and a picture of 220 x 220 px that shows it `side` pixels large."""
     thing = crops(220)["astronaut"]
@@ -243,31 +203,11 @@ def test_a_small_picture_is_enlarged_where_nothing_sure_is_found():
 
 def test_a_small_picture_is_enlarged_with_its_mask():
     thing, scene = small_pair()
-    mask = np.full(scene.shape[:2], 255, np.uint8)
-    mask[120:145, 90:115] = 0
-    assert match(thing, scene, mask1=mask).objects == ()
     left = np.zeros(scene.shape[:2], np.uint8)
     left[:, :170] = 255
     found = match(thing, scene, mask1=left)
     assert len(found.objects) == 1
     assert found.xy1[:, 0].max() < 170
-
-
-def test_pictures_that_are_solved_or_not_small_are_not_enlarged(thing):
-    asked = []
-    picture = make_picture_of_array(thing)
-    described = describe_picture(picture)
-    details = [lambda: asked.append(0)] * 2
-    assert match_described(described, described, details=details).confidence == "sure"
-    assert not is_small(described, MatchConfig(working_pixels=4 * 220**2 - 1))
-    assert is_small(described, MatchConfig(working_pixels=4 * 220**2))
-    other = describe_picture(make_picture_of_array(crops(220)["rocket"]))
-    alone = MatchConfig(max_pixels=220**2)
-    assert match_described(described, other, alone, details=details).objects == ()
-    rocket = np.kron(crops(220)["rocket"], np.ones((4, 4, 1), np.uint8))
-    large = describe_picture(make_picture_of_array(rocket))
-    assert match_described(described, large, details=details).objects == ()
-    assert asked == []
 
 
 def located(xy0, xy1, labels, scores, step=1.0):

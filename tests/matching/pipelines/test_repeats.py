@@ -8,7 +8,7 @@ from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
 from matching.grouping.placing import Placed
-from matching.grouping.rejections import Trace, all_of_stage, name_stages
+from matching.grouping.rejections import all_of_stage, name_stages
 from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
@@ -110,10 +110,9 @@ def test_things_corner_to_corner_that_move_alike_are_apart(c):
     assert list_places(found) == [[(0, 0), (1, 0)], [(1, 1), (2, 1)]]
 
 
-@pytest.mark.parametrize(("name", "side"), [("astronaut", 4), ("chelsea", 6)])
-def test_a_wall_of_tiles_has_as_many_places_as_tiles(c, name, side):
-    (thing,) = find_repeats(draw_wallpaper(c[name], side, side, 96).picture).things
-    assert len(thing.places) == side**2
+def test_a_wall_of_tiles_has_as_many_places_as_tiles(c):
+    (thing,) = find_repeats(draw_wallpaper(c["astronaut"], 4, 4, 96).picture).things
+    assert len(thing.places) == 16
 
 
 def test_an_icon_on_a_page_of_text_has_as_many_places_as_it_is_shown(c):
@@ -126,10 +125,8 @@ def test_an_icon_on_a_page_of_text_has_as_many_places_as_it_is_shown(c):
     assert len(middles) == 20
 
 
-@pytest.mark.parametrize("quarters", [0, 1])
-def test_small_copies_above_each_other_are_no_texture(c, quarters):
-    """Nor beside each other: the same, turned."""
-    found = find_repeats(np.rot90(np.vstack([c["chelsea"][50:110, 50:170]] * 3), quarters).copy())
+def test_small_copies_above_each_other_are_no_texture(c):
+    found = find_repeats(np.vstack([c["chelsea"][50:110, 50:170]] * 3))
     (thing,) = found.things
     assert len(thing.places) == 3
     assert not thing.periodic
@@ -141,13 +138,8 @@ def test_a_fine_texture_is_said_to_be_one():
     found = find_repeats(texture("checks", (200, 260), np.random.default_rng(0), Screen(10.5, 0.3)))
     assert found.things
     assert all(thing.periodic for thing in found.things)
-    head, *rows = format_repeats(found).splitlines()
-    assert head.split() == ["thing", "places", "matches", "score", "how", "sure", "error"]
-    for row, thing in zip(rows, found.things, strict=True):
-        number, places, _, score, *_ = row.split()
-        assert (number, places) == (str(thing.number), "-") == (thing.name_place(0), "-")
-        assert score == f"{max(found.objects[k].score for k in thing.objects):.2f}"
-        assert row.endswith(" px  periodic texture")
+    rows = format_repeats(found).splitlines()[1:]
+    assert all(row.endswith(" px  periodic texture") for row in rows)
 
 
 def test_masked_places_are_not_found(c):
@@ -206,37 +198,12 @@ def test_groups_of_either_direction_are_one_object_from_left_to_right():
     assert not repeats.periodic.any()
 
 
-def test_a_rejected_group_of_both_directions_counts_its_matches_once():
-    """As of a thing that is half a turn of itself: the measure agrees with the number of matches."""
-    rng = np.random.default_rng(0)
-    there = direct_both_ways(*rng.uniform(0, 500, (2, 40, 2)), np.tile(np.eye(2), (40, 1, 1)))
-    trace = Trace(80)
-    trace.drop_too_few("clusters", both := np.array([3, 5, 8, 43, 45, 48]), both, 12)
-    trace.drop_too_few("smooth map", np.arange(10, 30), np.array([12, 13, 19, 20]), 12)
-    trace.drop_group("width", np.arange(70, 80), 0.05, 0.15)
-    labels = np.full(80, -1)
-    rejected, stages = trace.close(labels)
-    groups = Groups(labels, np.empty(0), rejected=rejected, stages=stages).at(np.arange(80)[::-1])
-    found = find_repeats_in_groups(there, groups, ObjectsConfig()).groups.rejected
-    told = [(item.stage, len(item.members), item.measure) for item in found]
-    assert told == [("smooth map", 20, 4), ("width", 10, 0.05), ("clusters", 3, 3)]
-
-
 @pytest.mark.parametrize(("shift", "periodic"), [(100.0, [False] * 4), (5.0, [True])])
 def test_what_is_shifted_onto_itself_is_a_row_or_a_texture(shift, periodic):
     xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
     correspondences, groups = both_groups(xy, xy + np.array([shift, 0.0]))
     repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert repeats.periodic.tolist() == periodic
-
-
-def test_things_side_by_side_twice_are_apart():
-    """A A B B: both move by one place."""
-    rng = np.random.default_rng(0)
-    xy = np.concatenate([rng.uniform(0, 90, (40, 2)), rng.uniform((200, 0), (290, 90), (40, 2))])
-    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    assert repeats.groups.labels.tolist() in ([0] * 40 + [1] * 40, [1] * 40 + [0] * 40)
 
 
 def test_things_that_only_one_direction_tells_apart_are_apart():
@@ -251,24 +218,6 @@ def test_things_that_only_one_direction_tells_apart_are_apart():
     repeats = find_repeats_in_groups(there, groups, ObjectsConfig())
     assert sorted(np.bincount(repeats.groups.labels).tolist()) == [40, 40, 40]
     assert all(len(np.unique(own)) == 1 for own in np.split(repeats.groups.labels, 3))
-
-
-def test_a_thing_with_a_bay_in_which_nothing_of_it_lies_is_one():
-    xy = np.random.default_rng(0).uniform(0, 200, (300, 2))
-    xy = xy[~(xy > 100).all(axis=1)]
-    correspondences, groups = both_groups(xy, xy + np.array([230.0, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    assert set(repeats.groups.labels) == {0}
-
-
-def test_an_arch_neither_half_of_which_is_enough_is_one():
-    """Its second place reaches into the hollow of the first."""
-    x = [136, 145, 122, 97, 81, 60, 53, 29, 11, 12, 11, 8, -5, -66, -115, -132, -141, -132]
-    y = [44, 82, 212, 392, 416, 488, 505, 531, 524, 539, 535, 538, 540, 460, 313, 148, 130, 87]
-    xy = np.column_stack([x, y]).astype(float)
-    correspondences, groups = both_groups(xy, xy + np.array([-20.0, 182.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    assert repeats.groups.labels.tolist() == [0] * 18
 
 
 def test_a_row_is_cut_into_its_steps():
@@ -301,12 +250,6 @@ def test_a_mirrored_object_is_found_only_where_features_are_mirrored_too(may_mir
     assert [item.stage for item in repeats.groups.rejected] == ([] if may_mirror else ["places"])
 
 
-def test_of_two_places_above_each_other_the_upper_one_comes_first():
-    xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
-    correspondences, groups = both_groups(xy + np.array([0.0, 300.0]), xy)
-    assert find_repeats_in_groups(correspondences, groups, ObjectsConfig()).reversed.all()
-
-
 def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
     rng = np.random.default_rng(0)
     xy0 = rng.uniform(0, 100, (120, 2))
@@ -330,15 +273,6 @@ def test_a_row_of_too_low_a_score_is_a_texture(score, periodic):
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]), (score, score))
     repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert repeats.periodic.tolist() == periodic
-
-
-def test_groups_of_too_few_matches_are_no_objects():
-    xy = np.random.default_rng(0).uniform(0, 100, (11, 2))
-    correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    assert repeats.groups.labels.tolist() == [-1] * 11
-    assert len(repeats.groups.scores) == len(repeats.periodic) == 0
-    assert not repeats.reversed.any()
 
 
 def test_rows_above_each_other_are_cut_each_for_itself():

@@ -14,7 +14,7 @@ from matching import match
 from matching.cli import main as cli
 from matching.features import extraction
 from matching.output.html.overview import Shot, overview_page
-from matching.pipelines import pair, searching
+from matching.pipelines import description, pair
 
 QUICK = ("--quiet", "--no-figure", "--max-matches", "800")
 
@@ -96,8 +96,8 @@ def test_the_thing_is_described_once(gdl_match, monkeypatch):
 
 def test_views_of_the_thing_are_prepared_once_and_only_where_needed(gdl_match, monkeypatch):
     prepared = []
-    prepare = searching.prepare_views
-    monkeypatch.setattr(searching, "prepare_views", lambda p, c: prepared.append(p.width) or prepare(p, c))
+    prepare = description.prepare_views
+    monkeypatch.setattr(description, "prepare_views", lambda p, c: prepared.append(p.width) or prepare(p, c))
     monkeypatch.setattr(pair, "find_in_views", lambda features, pictures, config: None)
     Image.fromarray(crops()["coffee"][:200]).save("scenes/other.png")
     pictures = ("scenes/with.png", "scenes/without.png", "scenes/other.png")
