@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from planting import bent, geometry, moving, object_pair, similarity, strangers, together
 
-from matching import InputError, MatchConfig, group_matches
+from matching import InputError, MatchConfig
 from matching.cli.arguments import make_config, make_parser
 from matching.correspondences.candidates import match_with_reserve
 from matching.correspondences.view_candidates import match_views
@@ -162,13 +162,3 @@ def test_the_command_line_has_the_same_defaults_and_bounds():
             action.type(str(declared.most * 2))
         assert declared.text in action.help
     assert len(found) == 6
-
-
-def test_a_sample_of_given_matches_is_as_large_as_told():
-    rng = np.random.default_rng(0)
-    xy0 = rng.uniform(0, 500, (400, 2))
-    xy1 = xy0 + 9 + rng.normal(0, 1.0, xy0.shape)
-    few = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=40))
-    all_of_them, sampled = (group_matches(xy0, xy1, config=c).objects for c in (MatchConfig(), few))
-    assert len(all_of_them) == len(sampled) == 1
-    assert sampled[0].score != all_of_them[0].score  # maps of neighbours farther away

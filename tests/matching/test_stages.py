@@ -46,17 +46,6 @@ def test_changed_code_is_noticed_and_rounding_is_not(known, monkeypatch):
         assert stage_results.find_changes(known) == changed
 
 
-def test_the_script_writes_only_the_file_of_out(known, tmp_path, capsys):
-    before = stage_results.RECORD.read_bytes()
-    assert door.main(["record-stages", "--out", str(tmp_path / "stages")]) == 2
-    assert door.main(["record-stages", "--out", str(tmp_path / "stages.npz")]) == 0
-    assert f"{tmp_path}/stages.npz: " in capsys.readouterr().out
-    with np.load(tmp_path / "stages.npz") as written:
-        assert set(written) == set(known)
-    assert stage_results.RECORD.read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["stages.npz"]
-
-
 def test_the_script_writes_nothing_if_a_stage_has_changed_and_its_number_has_not(
     monkeypatch, tmp_path, capsys
 ):

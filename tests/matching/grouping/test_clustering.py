@@ -41,12 +41,6 @@ def test_each_method_finds_planted_objects(planted, method):
     assert (kept[np.concatenate([one, two])] >= 0).mean() > 0.95
 
 
-def test_all_methods_give_the_same_clusters(planted):
-    c, _, (knn, graph) = planted
-    found = [cluster_graph(c, knn, graph, None, ClusteringConfig(method=m)) for m in ("gdl", "gdl-u")]
-    assert np.array_equal(*found)
-
-
 def test_merging_stops_below_the_least_affinity(planted):
     c, _, (knn, graph) = planted
     initial = gdl_core.initial_clusters(knn, 2, mutual=True)
@@ -76,14 +70,6 @@ def test_given_clusters_are_merged_only():
     assert list(np.unique(labels[120:])) == [1]
 
 
-def test_initial_clusters_join_mutual_neighbours_only():
-    # 1 is the nearest of 0 and of 2, and its own nearest is 0
-    knn = gdl_core.KnnGraph([[1, 2], [0, 2], [1, 0]], [[1.0, 3.0], [1.0, 2.0], [2.0, 3.0]])
-    graph = gdl_core.AffinityGraph([0, 2, 4, 6], [1, 2, 0, 2, 1, 0], np.zeros(6))
-    config = ClusteringConfig(n_neighbors=2, n_initial_neighbors=1)
-    assert list(cluster_graph(None, knn, graph, None, config)) == [0, 0, 1]
-
-
 def graph_of(weights):
     return gdl_core.AffinityGraph.from_csr(np.array(weights, float))
 
@@ -106,12 +92,6 @@ def test_both_degrees_count_and_only_inside_the_own_cluster():
     # 0: out 8, in 2, mean 4; 1: out 2, in 5; 3 has a cluster of its own
     assert list(drop_outliers(graph_of(weights), np.array([0, 0, 0, 1]), 3.0)) == [0, 0, 0, -1]
     assert list(drop_outliers(graph_of(weights), np.array([0, 0, -1, 1]), 2.1)) == [-1] * 4
-
-
-def test_no_bound_drops_nobody(planted):
-    *_, (_, graph) = planted
-    labels = np.arange(290) // 10
-    assert np.array_equal(drop_outliers(graph, labels, 0.0), labels)
 
 
 def test_scores_are_shares_of_the_edges():
@@ -145,12 +125,3 @@ def test_a_method_that_there_is_none_of(planted):
     c, _, (knn, graph) = planted
     with pytest.raises(InputError, match="method must be one of"):
         cluster_graph(c, knn, graph, None, ClusteringConfig(method="kmeans"))
-
-
-def test_merging_ends_where_a_cut_of_the_whole_tree_would_end(planted):
-    c, _, (knn, graph) = planted
-    config = ClusteringConfig()
-    initial = gdl_core.initial_clusters(knn, config.n_initial_neighbors, mutual=True)
-    whole = gdl_core.agdl(graph, initial, 1, n_neighbor_clusters=config.n_neighbor_clusters)
-    expected = whole.cut(1, min_affinity=config.min_affinity * knn.n_neighbors**2)
-    assert (cluster_graph(c, knn, graph, None, config) == expected).all()

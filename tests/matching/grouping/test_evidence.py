@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from planting import candidates, geometry, moving, similarity, strangers, together
 
-from matching import MatchConfig
-from matching.grouping import Correspondences, group, replace_clustering
+from matching.grouping import Correspondences
 from matching.grouping.evidence import MIN_SUPPORTED, find_mutual, find_supported
 from matching.grouping.graph import GraphConfig
 
@@ -61,33 +60,8 @@ def test_four_among_strangers_are_evidence(n):
     assert evidence(together(few, strangers(rng, 25))[0]) == (n == 4)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 10])
-def test_few_neighbours_are_enough_where_the_correspondences_are(k):
-    c = geometry(moving(np.random.default_rng(0), 40, np.eye(2), size=20.0))
-    assert has_evidence(c, k, DEGREE, GraphConfig())
-
-
 def test_neighbours_are_chosen_by_nearness_too():
     rng = np.random.default_rng(0)
     c = geometry(together(moving(rng, 30, np.eye(2), size=600.0), strangers(rng, 600))[0])
     assert has_evidence(c, 10, DEGREE, GraphConfig(nearness=0.0))
     assert not has_evidence(c, 10, DEGREE, GraphConfig(nearness=1e3))  # strangers are nearer
-
-
-def test_grouping_clusters_nothing_without_evidence():
-    c = geometry(strangers(np.random.default_rng(0), 400))
-    calls = []
-
-    def one_each(correspondences, *_):
-        calls.append(len(correspondences))
-        return np.arange(len(correspondences))
-
-    found = group(c, len(c), MatchConfig(), stages=replace_clustering(one_each))
-    assert (found.labels < 0).all() and len(found.scores) == 0 and not calls
-    group(
-        c,
-        len(c),
-        MatchConfig().with_settings(evidence=0.0, min_degree=0.0),
-        stages=replace_clustering(one_each),
-    )
-    assert calls

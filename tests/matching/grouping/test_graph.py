@@ -18,7 +18,6 @@ from matching.correspondences.distances import acc_neighbors
 from matching.grouping.graph import (
     GraphConfig,
     build_graph,
-    build_second_graph,
     edge_weights,
     fit_local_maps,
     fit_maps,
@@ -96,17 +95,6 @@ def test_fitted_maps_solve_the_robust_normal_equations():
         assert fitted.maps[i] == pytest.approx((own + change[:2].T) * unit1 / unit0, abs=1e-9)
 
 
-def test_fitted_maps_are_better_than_those_of_single_features():
-    rng = np.random.default_rng(3)
-    true = bent(rng, 300)
-    c = coarse(true, 0.15, rng)
-    knn = acc_neighbors(c, 35)
-    fitted = fit_local_maps(c, knn, edge_weights(c, knn, 12.0, 0.3), GraphConfig())
-    before, after = (np.median(np.abs(x.maps - true.maps)) for x in (c, fitted))
-    assert after < before / 2
-    assert np.array_equal(fitted.xy0, c.xy0)
-
-
 def test_where_nothing_agrees_the_own_maps_stay():
     c = geometry(strangers(np.random.default_rng(4), 200, size=3000.0))
     knn = acc_neighbors(c, 10)
@@ -162,17 +150,6 @@ def test_what_others_support_has_weight_in_the_first_graph():
         assert np.array_equal(same, rows) and np.array_equal(unfitted.maps, c.maps[rows])
 
 
-def test_both_graphs_one_after_the_other():
-    c = geometry(bent(np.random.default_rng(13), 90))
-    knn, graph = build_graph(c, 15, GraphConfig(), reach=50.0)
-    rows, fitted = fit_maps(c, 15, GraphConfig())
-    assert len(rows) == 90
-    again, weighed = build_second_graph(fitted, 15, GraphConfig(), reach=50.0)
-    assert np.array_equal(knn.indices, again.indices)
-    assert np.array_equal(graph.weights, weighed.weights)
-    assert (graph.weights == 0).any() and (graph.weights > 0).any()
-
-
 def test_swapped_images_the_same_graph():
     rng = np.random.default_rng(9)
     c = bent(rng, 80)
@@ -180,11 +157,3 @@ def test_swapped_images_the_same_graph():
     weights = [edge_weights(x, acc_neighbors(here, 10), 6.0, 0.15) for x in (here, there)]
     assert weights[0] == pytest.approx(weights[1], rel=1e-9)
     assert distances_of(here) == pytest.approx(distances_of(there), abs=1e-8)
-
-
-def test_threads_change_nothing():
-    rng = np.random.default_rng(10)
-    c = geometry(together(bent(rng, 300), strangers(rng, 400))[0])
-    one, many = (build_graph(c, 35, GraphConfig(), n)[1] for n in (1, 5))
-    assert one.weights.tobytes() == many.weights.tobytes()
-    assert one.indices.tobytes() == many.indices.tobytes()

@@ -8,9 +8,7 @@ from matching import MatchConfig
 from matching.grouping import Correspondences, group, replace_clustering, rounds, stages
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.objects import ObjectsConfig, is_object
-from matching.grouping.rejections import Trace
-from matching.pipelines.pair import find_objects
-from matching.stages import Stage, end_with
+from matching.stages import Stage
 
 DEFAULT = MatchConfig()
 
@@ -70,13 +68,6 @@ def test_rounds_that_undo_each_other_end():
     assert np.flatnonzero(groups.labels == 0).tolist() == list(range(30))
 
 
-def test_threads_change_nothing(scene):
-    c, _ = scene
-    one, many = grouped(c, n_threads=1), grouped(c, n_threads=5)
-    assert one.labels.tobytes() == many.labels.tobytes()
-    assert one.scores.tobytes() == many.scores.tobytes()
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_strangers_have_nothing_in_common(seed):
     found = grouped(strangers(np.random.default_rng(seed), 500))
@@ -90,12 +81,6 @@ def test_few_correspondences(m):
     found = grouped(c)
     assert found.labels.shape == (m,)
     assert (found.labels == (0 if m >= 12 else -1)).all()
-
-
-def test_only_matches_in_one_line_are_no_object():
-    c = moving(np.random.default_rng(2), 60, np.eye(2))
-    c.xy0[:, 1] = c.xy1[:, 1] = 5.0
-    assert len(grouped(c).scores) == 0
 
 
 def test_all_matches_of_one_object_are_one():
@@ -118,39 +103,6 @@ def test_a_gap_inside_an_object_is_merged_over():
     assert len(apart.scores) == 3
 
 
-@pytest.mark.parametrize(("offset", "n_objects"), [(0, 1), (20, 2), (40, 2)])
-def test_rigid_parts_beside_a_gap_are_one_only_where_they_move_as_one(offset, n_objects):
-    """The part behind a gap of 55 px is off by so many pixels from where the other one would have it."""
-    rng = np.random.default_rng(4)
-    c, _ = together(
-        moving(rng, 200, np.eye(2), start=(0, 0), shift=(500, 0), size=90, noise=0.2),
-        moving(rng, 200, np.eye(2), start=(145, 0), shift=(645, offset), size=90, noise=0.2),
-    )
-    assert len(grouped(c).scores) == n_objects
-
-
-def test_a_bent_object_with_a_gap_is_one():
-    """Both parts bend as much as the gap does."""
-    rng = np.random.default_rng(4)
-    c = bent(rng, 700, size=400.0, waves=8.0)
-    c = c[(c.xy0[:, 0] < 170) | (c.xy0[:, 0] > 230)]
-    assert len(grouped(c).scores) == 1
-
-
-def test_objects_farther_apart_than_the_widest_gap_are_two():
-    """Both move alike, and each has fewer matches than a match has neighbours."""
-    rng = np.random.default_rng(6)
-    c, (left, right) = together(
-        moving(rng, 20, np.eye(2), start=(0, 0), shift=(900, 0), size=90),
-        moving(rng, 20, np.eye(2), start=(470, 0), shift=(1370, 0), size=90),
-    )
-    labels = grouped(c).labels
-    assert len(np.unique(labels)) == 2
-    assert majority(labels, left) != majority(labels, right)
-    wider = grouped(c, config=replace(DEFAULT, objects=replace(DEFAULT.objects, gap=500.0)))
-    assert len(wider.scores) == 0  # as one object, they lie on a line
-
-
 def test_matches_of_the_pool_join(scene):
     c, (first, *_) = scene
     hidden = first[::3]
@@ -158,47 +110,6 @@ def test_matches_of_the_pool_join(scene):
     found = grouped(c[order], len(c) - len(hidden))
     own = majority(found.labels, np.flatnonzero(np.isin(order, first)))
     assert (found.labels[-len(hidden) :] == own).mean() > 0.9
-
-
-@pytest.fixture
-def crowded():
-    """A large object that fills the list, and a small one of which the list has six matches."""
-    rng = np.random.default_rng(2)
-    both, _ = together(
-        moving(rng, 500, np.eye(2), start=(20, 20), shift=(320, 20), size=250, noise=0.3),
-        moving(rng, 6, np.eye(2), start=(400, 400), shift=(60, 400), noise=0.3),
-        strangers(rng, 300),
-    )
-    pool, _ = together(
-        moving(rng, 25, np.eye(2), start=(400, 400), shift=(60, 400), noise=0.3), strangers(rng, 400)
-    )
-    return both, replace(pool, score=pool.score + 0.6)
-
-
-def test_what_the_first_objects_leave_over_is_grouped_again(crowded):
-    best, pool = crowded
-    once = replace(MatchConfig(), objects=ObjectsConfig(rounds=1))
-    assert len(find_objects(best, pool, once)[1].scores) == 1
-    everything, found = find_objects(best, pool)
-    assert len(everything) == len(best) + len(pool)
-    assert len(found.scores) == 2
-    small = majority(found.labels, np.arange(500, 506))
-    members = np.flatnonzero(found.labels == small)
-    assert len(members) >= 28
-    moved = everything.xy1[members] - everything.xy0[members]
-    assert np.abs(moved - [-340, 0]).max() < 3
-
-
-@pytest.mark.parametrize(("radius", "n_kept"), [(3.0, 2), (8.0, 1)])
-def test_points_are_one_within_the_radius_of_the_settings(radius, n_kept):
-    grid = np.stack(np.mgrid[:10, :10], axis=-1).reshape(-1, 2) * 20.0
-    frames = np.tile(np.eye(2), (150, 1, 1))
-    xy = np.vstack([grid, grid[:50] + np.array([5.0, 0.0])])
-    config = DEFAULT.with_settings(duplicate_radius=radius)
-    context = rounds.Context(geometry(candidates(xy, xy, frames, frames)), 150, config, Trace(150))
-    bodies = [(np.arange(100), 0.0), (np.arange(100, 150), 0.0)]
-    state = stages.suppress_by(by_one=False)(rounds.Round([], bodies=bodies), context)
-    assert len(state.bodies) == n_kept
 
 
 def test_near_misses_beside_an_object_are_none():
@@ -223,20 +134,6 @@ def test_objects_that_are_not_significant_leave(scene):
     for most, kept in ((found.log_nfa.max(), len(found.scores)), (-1000.0, 0)):
         objects = replace(DEFAULT.objects, max_log_nfa=float(most))
         assert len(grouped(c, config=replace(DEFAULT, objects=objects)).scores) == kept
-
-
-def test_another_clustering_may_be_put_in(scene):
-    c, _ = scene
-    seen = []
-
-    def one_cluster(correspondences, knn, graph, initial, config):
-        seen.append((len(correspondences), knn.n_samples, graph.n_samples, initial is None))
-        return np.zeros(len(correspondences), np.int64) if initial is None else initial
-
-    found = grouped(c, stages=replace_clustering(one_cluster))
-    n, *others = seen[0]
-    assert others == [n, n, True]
-    assert len(found.scores) < 3
 
 
 def test_what_no_other_supports_is_not_clustered(scene):
@@ -269,18 +166,6 @@ def test_matches_of_a_dropped_cluster_join_the_object_around_it():
     found = grouped(c, config=config, stages=replace_clustering(two_clusters))
     assert len(seen) == 1  # one part is left, and nothing to merge
     assert (found.labels == 0).all()
-
-
-def test_matches_of_known_objects_join_no_other():
-    c = moving(np.random.default_rng(0), 160, np.eye(2), size=200.0)
-    left = np.flatnonzero(c.xy0[:, 0] < 100)
-    right = np.setdiff1d(np.arange(len(c)), left)
-    context = rounds.Context(geometry(c), len(c), DEFAULT, Trace(len(c)))
-    one = replace_clustering(lambda c, *_: np.zeros(len(c), np.int64), stages.VIEWS)[1:]
-    state = rounds.Round([part(left, 0.5)], rows=right)
-    (found,) = rounds.run_stages(state, context, end_with(one, "scores")).parts
-    assert np.array_equal(found.members, right)
-    assert set(found.landmarks) <= set(right)
 
 
 def part(members, score):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from planting import bent, geometry, moving, similarity, together
-from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
 
 from matching.correspondences.correspondences import Correspondences
@@ -12,7 +11,6 @@ from matching.grouping.merging import (
     MIN_LANDMARKS,
     MergingConfig,
     _find_evidence,
-    _gap,
     _spread,
     _spread_out,
     find_landmarks,
@@ -199,17 +197,8 @@ def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
     assert evidence(2.0, far=1.5) == pytest.approx(expected)
     assert evidence(1.0, far=1.5) == once
     assert evidence(4.0, far=100.0) == pytest.approx(once)
-    wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=3.0), 1400.0, 4.5)
-    assert wide == pytest.approx(expected)
     wide = _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=2.0, crease=1e9), 1400.0, 4.5)
     assert wide == pytest.approx(twice)
-
-
-def test_the_gap_is_the_least_distance_in_the_image_where_it_is_larger():
-    rng = np.random.default_rng(11)
-    part, other = rng.uniform(0, 100, (2, 40, 2)), rng.uniform(50, 300, (2, 30, 2))
-    expected = max(cdist(*points).min() for points in zip(part, other, strict=True))
-    assert _gap(tuple(part), tuple(other)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("line", [[[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 0.0]]])
@@ -233,23 +222,12 @@ def test_mirrored_parts_and_others_stay_apart():
     assert labels.tolist() == [0, 1]
 
 
-def test_parts_on_a_line_tell_no_map_and_stay_apart():
-    c = moving(np.random.default_rng(0), 40, np.eye(2))
-    line = np.column_stack([np.arange(40.0) * 3, np.zeros(40)])
-    on_line = Correspondences(np.vstack([c.xy0[:20], line[:20]]), np.vstack([c.xy1[:20], line[:20]]), c.maps)
-    assert merged(on_line, np.arange(20), np.arange(20, 40))[0].tolist() == [0, 1]
-
-
 def test_no_part_and_one_part():
     c = moving(np.random.default_rng(9), 50, np.eye(2))
     assert merged(c)[0].tolist() == []
     assert merged(c, np.arange(50))[0].tolist() == [0]
 
 
-def test_the_spread_of_points_is_a_length_even_if_they_are_almost_on_a_line():
-    x = np.random.default_rng(13).normal(0, (30.0, 10.0), (20000, 2))
+def test_the_spread_of_points_is_the_mean_of_their_deviations():
+    x = np.random.default_rng(13).normal(0, (30.0, 10.0), (2000, 2))
     assert _spread(x + 500) == pytest.approx(np.sqrt(300), rel=0.02)
-    line = np.column_stack([np.linspace(0, 1000, 50), np.linspace(0, 777, 50)])
-    assert 0 <= _spread(line) < 1e-3
-    line[20, 0] += 0.01
-    assert _spread(line) > 0

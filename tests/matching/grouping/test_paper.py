@@ -1,8 +1,7 @@
 """`--paper`: every stage against the text's definitions, written out as loops."""
 
-import json
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,15 +10,13 @@ from PIL import Image
 from planting import bent, crops, distances_of, object_pair, strangers, together
 
 from gdl_core import KnnGraph
-from matching import MatchConfig, match
+from matching import MatchConfig
 from matching.cli import main as cli
-from matching.cli.arguments import make_config, make_parser
 from matching.correspondences.candidates import match_with_reserve
 from matching.errors import InputError
 from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, extract_features
 from matching.grouping import Correspondences, group
-from matching.grouping.clustering import ClusteringConfig, cluster_graph
-from matching.grouping.graph import GraphConfig, build_graph
+from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.paper import PAPER, make_initial_clusters
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines.pair import find_objects
@@ -140,12 +137,6 @@ def test_too_few_to_group(n):
     assert len(found.scores) == 0
 
 
-@pytest.mark.filterwarnings("ignore:n_initial_neighbors")
-@pytest.mark.parametrize("n", [2, 5, 50])
-def test_single_correspondences_are_no_objects(n):
-    assert (group_by_paper(planted()[:n], n, MatchConfig.paper()).labels == -1).all()
-
-
 def test_the_pipeline_takes_the_grouping_of_the_settings():
     rng = np.random.default_rng(1)
     candidates, _ = together(bent(rng, 100), strangers(rng, 100))
@@ -222,65 +213,12 @@ def test_candidates_are_the_best_pairs_whatever_they_are(features):
     assert len(np.unique(ends, axis=0)) < 400  # the same place again and again
 
 
-def option(*words):
-    return make_config(make_parser().parse_args(["a.png", "b.png", *words]))
-
-
-def test_options():
-    assert option("--paper") == MatchConfig.paper()
-    assert option() == MatchConfig()
-    assert option("--paper", "--n-clusters", "20").clustering.n_clusters == 20
-    assert option("--n-clusters", "20").clustering == replace(ClusteringConfig(), n_clusters=20)
-    assert option("--paper", "--bandwidth", "3").clustering.bandwidth == 3
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pair")
-    for k, picture in enumerate(object_pair()):
-        Image.fromarray(picture).save(folder / f"{k}.png")
-    return folder
-
-
-def run(folder, *options):
-    """The exit status of the command, and the parameters that it tells."""
-    pictures = [str(folder / f"{k}.png") for k in range(2)]
-    status = cli.main([*pictures, "--out", str(folder / "out"), "--quiet", "--no-figure", *options])
-    return status, json.loads((folder / "out" / "matches.json").read_text())["parameters"]
-
-
-def test_the_command(folder, capsys):
-    status, parameters = run(folder, "--paper", "--max-matches", "1000", "--n-initial-neighbors", "1")
-    assert capsys.readouterr().err == ""
-    assert status == 0
-    assert parameters["grouping"] == "paper"
-    assert parameters["features"] == json.loads(json.dumps(asdict(MatchConfig.paper().features)))
-
-
 @pytest.mark.filterwarnings("always:n_initial_neighbors")
-def test_the_command_tells_of_a_smaller_k0_in_one_line(folder, capsys):
-    run(folder, "--paper", "--max-matches", "1000", "--n-initial-neighbors", "9", "--n-clusters", "100")
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1
-    assert told[0].startswith("gdl-match: warning: n_initial_neighbors=9 gives fewer initial clusters than")
-
-
-def test_a_number_of_clusters_without_paper_is_the_least():
-    correspondences = planted()
-    knn, graph = build_graph(correspondences, 8, GraphConfig())
-    alone = np.arange(100)
-    n_left = [
-        cluster_graph(correspondences, knn, graph, alone, ClusteringConfig(n_clusters=n)).max() + 1
-        for n in (None, 2, 90, 200)
-    ]
-    assert 2 < n_left[0] < 90
-    assert n_left == [n_left[0], n_left[0], 90, 100]
-
-
-def test_scores_are_shares_of_the_most():
-    found = match(*object_pair(), MatchConfig.paper())
-    assert len(found.objects) > 0
-    assert all(0 < thing.score <= 1 for thing in found.objects)
-    # what the words mean was measured for the default grouping
-    assert {thing.confidence for thing in found.objects} == {found.confidence} == {None}
-    assert "sure" not in repr(found)
+def test_the_command_warns_of_a_smaller_k0_in_one_line(tmp_path, capsys):
+    pictures = [str(tmp_path / f"{k}.png") for k in range(2)]
+    for path, picture in zip(pictures, object_pair(), strict=True):
+        Image.fromarray(picture).save(path)
+    options = ["--paper", "--max-matches", "1000", "--n-initial-neighbors", "9", "--n-clusters", "100"]
+    cli.main([*pictures, *options, "--out", str(tmp_path / "out"), "--quiet", "--no-figure"])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("gdl-match: warning: n_initial_neighbors=9 gives fewer initial clusters than")

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from planting import similarity
 
 from matching.config import MatchConfig
@@ -60,18 +59,6 @@ def test_a_small_cluster_is_named_with_its_size():
     assert np.array_equal(located.swapped.points0, located.points1)
 
 
-def test_what_is_not_significant_is_named_with_its_number():
-    rng = np.random.default_rng(2)
-    c = scene(moving(60, (300, 300), np.eye(2), rng))
-    strict = replace(CONFIG, objects=replace(CONFIG.objects, max_log_nfa=-900.0))
-    found = group(c, len(c), strict)
-    assert len(found.scores) == 0
-    (item,) = [item for item in found.rejected if item.stage == "significance"]
-    assert item.bound == -900
-    assert -900 < item.measure < -20
-    assert len(item.members) > 50
-
-
 def test_the_bound_of_the_gap_is_the_lowest_new_score_above_it():
     rows = np.arange(80).reshape(4, 20)
     parts = [Part(own, own[:9], score) for own, score in zip(rows, (0.3, 0.9, 0.85, 0.4), strict=True)]
@@ -96,14 +83,6 @@ def test_each_group_is_listed_once_and_objects_are_not():
     assert [item.stage for item in chosen] == ["largest gap", "clusters"]
     assert chosen[1].members[0] == 60
     assert (labels >= 0).sum() == 10  # as they were
-
-
-@pytest.mark.parametrize("stage", REASONS)
-def test_reasons_are_clauses_and_words_of_their_own(stage):
-    reason = REASONS[stage]
-    assert reason.text[0].islower() and reason.hint[0].islower()
-    assert not reason.text.endswith(".") and not reason.hint.endswith(".")
-    assert sum(other.word == reason.word for other in REASONS.values()) == 1
 
 
 def test_every_correspondence_is_in_an_object_or_has_a_stage():

@@ -193,12 +193,6 @@ def test_mirrored_objects_are_measured():
     assert measure_significance(c, [np.arange(30)])[0] < -10
 
 
-def test_the_number_of_threads_changes_nothing():
-    c = planted(40, 300)
-    one, four = (measure_significance(c, [np.arange(40), np.arange(20, 60)], n_threads=n) for n in (1, 4))
-    assert np.array_equal(one, four)
-
-
 def test_an_object_whose_points_are_one_place_has_no_number():
     c = planted(20, 50)
     c.xy0[:20] = 300.0

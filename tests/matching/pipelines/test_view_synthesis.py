@@ -15,7 +15,7 @@ from matching.output.folders import compute_digest
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines import pair as pipeline
 from matching.pipelines.description import describe_picture
-from matching.pipelines.pair import find_candidates, list_stages, match_described
+from matching.pipelines.pair import find_candidates, match_described
 from matching.pipelines.view_synthesis import is_solved
 
 VIEWS = MatchConfig(view_synthesis=True)
@@ -34,21 +34,8 @@ def tilted():
 
 
 @pytest.fixture(scope="module")
-def followed(tilted):
-    """The result with views, and what the progress callback was called with."""
-    told = []
-    return match(*tilted[:2], VIEWS, progress=lambda *step: told.append(step)), told
-
-
-@pytest.fixture(scope="module")
-def found(followed):
-    return followed[0]
-
-
-def test_views_are_a_stage_of_their_own(followed):
-    found, told = followed
-    assert told == [(stage, k, 10) for k, stage in enumerate(list_stages(VIEWS), 1)]
-    assert list(found.timings) == list(list_stages(VIEWS))
+def found(tilted):
+    return match(*tilted[:2], VIEWS)
 
 
 def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
@@ -83,17 +70,7 @@ def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
     assert same(match_described(*described, VIEWS, views=[never, never]), plain)
 
 
-@pytest.mark.parametrize("is_enough", [False, True])
-def test_views_are_simulated_where_sure_objects_lie_at_few_places(monkeypatch, is_enough):
-    pair = skimage.data.coffee()[100:300, 200:400], skimage.data.coffee()[110:310, 190:390]
-    asked = []
-    monkeypatch.setattr(pipeline, "has_enough", lambda kept, config: is_enough)
-    monkeypatch.setattr(pipeline, "find_in_views", lambda *_: asked.append(True))
-    assert match(*pair, VIEWS).objects[0].confidence == "sure"
-    assert bool(asked) != is_enough
-
-
-@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("more", [0, 1])
 def test_views_count_where_they_hold_more_matches(monkeypatch, more):
     pair = skimage.data.coffee()[100:300, 200:400], skimage.data.coffee()[110:310, 190:390]
     monkeypatch.setattr(pipeline, "is_solved", lambda groups: False)
@@ -171,15 +148,6 @@ def test_bad_settings(options, message):
         (["--method", "acc"], "--view-synthesis requires agdl, gdl-u or gdl, got --method acc"),
     ],
 )
-def test_options_that_exclude_views(options, message, tilted, tmp_path, capsys):
-    from PIL import Image
-
-    paths = [str(tmp_path / f"{k}.png") for k in range(2)]
-    for path, image in zip(paths, tilted, strict=False):
-        Image.fromarray(image).save(path)
-    out = ["--out", str(tmp_path / "out"), "--quiet"]
-    assert main([*paths, "--view-synthesis", *options, *out], rivals={"acc": None}) == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+def test_options_that_exclude_views(options, message, capsys):
     assert main(["missing.png", "missing.png", "--view-synthesis", *options], rivals={"acc": None}) == 2
     assert message in capsys.readouterr().err  # before pictures are read

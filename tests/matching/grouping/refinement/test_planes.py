@@ -39,12 +39,6 @@ def test_beyond_the_horizon_errors_are_infinite():
     assert np.isinf(errors).tolist() == [False, False, False, True]
 
 
-def test_a_point_on_the_horizon_is_beyond_it():
-    matrix = np.array([[1, 0, -128], [0, 1, 0], [-1 / 256, -1 / 16, 1]])
-    x = np.array([[128.0, 8], [64, 8], [0, 0]])  # the first becomes (0, 8, 0)
-    assert np.isinf(transfer_errors(matrix, x, x)).tolist() == [True, False, False]
-
-
 def planted(n_wall=120, n_false=40):
     x = points(n_wall + n_false)
     y = apply_transform(SIDE, x)
@@ -84,10 +78,6 @@ def test_a_match_that_two_planes_explain_is_of_the_one_with_more_support():
             correspondences(x, y), Groups(np.array(labels), np.array([0.4, 0.4])), PLANES, TOLERANCE, OVERLAP
         )
         assert np.array_equal(planes.labels, labels)
-
-
-def test_the_least_number_of_places_is_allowed():
-    assert PlanesConfig(min_places=4).min_places == 4
 
 
 def test_few_places_are_no_object():

@@ -4,7 +4,6 @@ from planting import bent, candidates, geometry, magnified, moving, share, simil
 from scipy.interpolate import RBFInterpolator
 from scipy.spatial import cKDTree
 
-from matching.correspondences.correspondences import Correspondences
 from matching.grouping.graph import GraphConfig
 from matching.grouping.refinement.smooth_map import (
     SmoothMapConfig,
@@ -84,20 +83,6 @@ def test_deviations_are_those_of_kriging():
     _, deviation = spline_residuals(x, y, near, 50.0, own)
     expected = [kriging_deviation(x[j], at, 50.0) for j, at in zip(near, own[0], strict=True)]
     assert np.allclose(deviation, expected, rtol=1e-4)
-
-
-def test_the_deviation_grows_away_from_the_neighbours():
-    x, y = waving(np.random.default_rng(2), 30)
-    at = np.array([[100.0, 100.0], [300.0, 100.0], [600.0, 100.0]])
-    _, deviation = spline_residuals(x, y, np.tile(np.arange(30), (3, 1)), 100.0, (at, at))
-    assert (np.diff(deviation) > 0).all()
-    assert deviation[0] >= 10.0  # the points' own part: the root of the smoothing
-
-
-def test_affine_motion_leaves_no_residual():
-    c = moving(np.random.default_rng(3), 50, SIMILAR, shift=(300, -50))
-    near = neighbors(c.xy0, c.xy0, 13)[:, 1:]
-    assert spline_residuals(c.xy0, c.xy1, near, 100.0)[0].max() < 1e-3
 
 
 def test_neighbours_in_one_line_or_one_place_are_no_trouble():
@@ -180,25 +165,6 @@ def test_strangers_in_place_do_not_join():
     assert share(grown, rest) > 0.9
 
 
-@pytest.mark.parametrize(
-    ("step", "growth", "graph", "stricter"),
-    [
-        (6, 5.0, GraphConfig(), GraphConfig(scale=1.5)),  # neighbours are near: the scale counts
-        (40, 1.5, GraphConfig(scale=1.5), GraphConfig(scale=1.5, slope=0.15 / 4)),  # far: the slope does
-    ],
-)
-def test_what_joins_agrees_as_far_as_maps_of_features_can(step, growth, graph, stricter):
-    """The map of the joining match, which is in place, is wrong by a factor."""
-    xy = np.stack(np.meshgrid(np.arange(7), np.arange(7)), axis=2).reshape(-1, 2) * float(step)
-    xy = np.concatenate([xy, [[3.5 * step, 3.5 * step]]])
-    maps = np.tile(np.eye(2), (50, 1, 1))
-    maps[49] *= growth
-    c = Correspondences(xy, xy + 10, maps)
-    for config, n_members in ((graph, 50), (stricter, 49)):
-        (grown,) = refine_objects(c, [np.arange(49)], [BEND], np.array([49]), SmoothMapConfig(), config)
-        assert len(grown) == n_members
-
-
 def test_mirrored_matches_in_place_do_not_join():
     rng = np.random.default_rng(5)
     own, amid = (moving(rng, n, SIMILAR, size=300.0, noise=0.3) for n in (100, 60))
@@ -235,14 +201,6 @@ def test_only_what_is_allowed_joins():
     (grown,) = refined(c, [left], allowed)
     assert len(grown) > len(left)
     assert set(grown) <= set(allowed)
-
-
-def test_what_is_out_of_reach_does_not_join():
-    c = moving(np.random.default_rng(5), 120, SIMILAR, noise=0.3)
-    left, far = np.flatnonzero(c.xy0[:, 0] < 60), np.flatnonzero(c.xy0[:, 0] > 90)
-    config = SmoothMapConfig(reach=20.0)
-    (grown,) = refined(c, [left], far, config)
-    assert np.array_equal(grown, left)
 
 
 @pytest.mark.parametrize("magnification", [7.0, 1 / 7])
@@ -286,26 +244,6 @@ def test_what_is_kept_from_round_to_round_is_what_would_be_found_anew(n_members)
                 for ours, theirs in zip(kept.predict(asked), anew.predict(asked), strict=True):
                     np.testing.assert_array_equal(ours, theirs)
             members = np.sort(np.concatenate([rng.permutation(members)[2:], rng.permutation(others)[:3]]))
-
-
-def test_only_what_a_change_touches_is_predicted_again(monkeypatch):
-    c = bent(np.random.default_rng(5), 600)
-    smooth, members, others = (
-        _Map(c.xy0, c.xy1, SmoothMapConfig(), BEND, 1),
-        np.arange(0, 600, 2),
-        np.arange(1, 600, 2),
-    )
-    assert smooth.set_members(members, others).all()
-    smooth.predict(others)
-    touched = smooth.set_members(np.delete(members, 100), others)
-    assert 0 < np.count_nonzero(touched) < 100
-    asked = []
-    monkeypatch.setattr(
-        "matching.grouping.refinement.smooth_map.spline_residuals",
-        lambda x, y, near, *_: asked.append(near) or (np.zeros(len(near)), np.ones(len(near))),
-    )
-    smooth.predict(others)
-    np.testing.assert_array_equal(asked[0], smooth.near.index[others[touched]])
 
 
 def test_what_joins_is_within_reach_of_one_match_in_both_images():

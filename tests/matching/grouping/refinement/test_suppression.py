@@ -50,11 +50,6 @@ def test_what_has_points_of_its_own_amid_a_larger_object_stays(rng):
     assert len(find_uncontained(xy0, xy0 + 5, rows(196, 64), 0.5, RADIUS)) == 2
 
 
-def test_neighbours_stay(rng):
-    xy0 = np.concatenate([patch(rng, (0, 0), 100), patch(rng, (110, 0), 100), patch(rng, (0, 300), 50)])
-    assert len(find_uncontained(xy0, xy0 + 5, rows(64, 64, 64), 0.5, RADIUS)) == 3
-
-
 def test_what_goes_contains_nothing(rng):
     """The third part shares its points in image 1 with the second, which is contained, alone."""
     first, other = patch(rng, (0, 0), 200, 196), patch(rng, (0, 500), 60)
