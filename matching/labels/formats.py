@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
 import numpy as np
+import yaml
 
 from matching._common.types import Floats
 from matching._version import __version__
@@ -70,8 +71,7 @@ def write_yolo(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
             lines.append(f"{classes.index(place.name)} {numbers}\n")
         yield f"labels/{_stem(picture)}.txt", "".join(lines).encode()
     told = {"path": folder, "train": ".", "val": ".", "nc": len(classes), "names": list(classes)}
-    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in told.items()]
-    yield "data.yaml", "".join(lines).encode("utf-8", "backslashreplace")
+    yield "data.yaml", yaml.safe_dump(told, allow_unicode=True, sort_keys=False).encode()
 
 
 def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:

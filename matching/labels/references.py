@@ -5,17 +5,17 @@ Label files measure pixels from the corner of the top-left pixel, but this progr
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+import yaml
 
 from matching._common import opencv
 from matching._common.types import Floats
-from matching.errors import InputError
+from matching.errors import InputError, one_line
 from matching.pictures.folders import find_picture_suffixes, find_pictures
 from matching.pictures.images import Picture, add_mask, read_picture
 from matching.pictures.names import is_file, is_folder
@@ -117,23 +117,23 @@ def _read_labels(path: Path, folder: Path | None) -> list[Reference]:
     return found
 
 
-def _read_json(path: Path, text: str, folders: list[Path]) -> Iterator[Reference]:
+def _read_json(path: Path, text: str, others: Sequence[Path]) -> Iterator[Reference]:
     told = json.loads(text)
     if "shapes" in told:
-        picture = _find_picture(path, told["imagePath"], folders)
+        picture = _find_picture(path, told["imagePath"], others)
         for shape in told["shapes"]:
             points = np.array(shape["points"], np.float64).reshape(-1, 2)
             polygon = _outline_shape(shape.get("shape_type") or "polygon", points)
             if polygon is not None:
                 yield _make_reference(str(shape["label"]), picture, polygon)
     else:
-        if isinstance(own := (told.get("info") or {}).get("folder"), str):  # as this program writes it
-            folders.append(path.parent / own)
+        if isinstance(folder := (told.get("info") or {}).get("folder"), str):  # as this program writes it
+            others = [*others, path.parent / folder]
         names = {entry["id"]: str(entry["name"]) for entry in told["categories"]}
         files = {entry["id"]: entry["file_name"] for entry in told["images"]}
         for entry in told["annotations"]:
             if not entry.get("iscrowd"):
-                picture = _find_picture(path, files[entry["image_id"]], folders)
+                picture = _find_picture(path, files[entry["image_id"]], others)
                 yield _make_reference(names[entry["category_id"]], picture, _outline_annotation(entry))
 
 
@@ -157,13 +157,16 @@ def _outline_annotation(entry: Mapping[str, Any]) -> Floats:
     return _box(left, top, left + width, top + height)
 
 
-def _read_yolo(path: Path, text: str, folders: list[Path]) -> Iterator[Reference]:
-    data = _find_near(path, "data.yaml")
-    if data and (root := re.search(r"""^path:\s*["']?(.*?)["']?\s*$""", _read(data), re.M)):
-        folders.append(data.parent / root[1])
-    picture = _find_yolo_picture(path, folders)
+def _read_yolo(path: Path, text: str, others: Sequence[Path]) -> Iterator[Reference]:
+    data, classes = _find_near(path, "data.yaml"), _find_near(path, "classes.txt")
+    told = {} if data is None else _read_yaml(data)
+    if data is not None and "path" in told:
+        others = [*others, data.parent / str(told["path"])]
+    names = (told.get("names") or {}) if classes is None else _read(classes).splitlines()
+    names = dict(enumerate(names)) if isinstance(names, list) else names
+    suffixes = [each for suffix in sorted(find_picture_suffixes()) for each in (suffix, suffix.upper())]
+    picture = _find_picture(path, path.stem, others, suffixes)
     size = np.array([(image := read_picture(picture)).width, image.height])
-    names = _read_yolo_names(path)
     for line in filter(None, map(str.split, text.splitlines())):
         number, values = int(line[0]), [float(word) for word in line[1:]]
         if len(values) in (4, 5):  # a box, perhaps with a confidence
@@ -171,64 +174,50 @@ def _read_yolo(path: Path, text: str, folders: list[Path]) -> Iterator[Reference
             polygon = _box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
         else:
             polygon = np.array(values).reshape(-1, 2)
-        name = names[number] if number < len(names) else f"class {number}"
-        yield _make_reference(name, picture, polygon * size)
-
-
-def _read_yolo_names(path: Path) -> list[str]:
-    """The names of the classes, from classes.txt or data.yaml."""
-    if (listed := _find_near(path, "classes.txt")) is not None:
-        return _read(listed).splitlines()
-    data = _find_near(path, "data.yaml")
-    block = data and re.search(r"^names:\s*(\[.*?\]|(?:\n[ \t-].*)+)", _read(data), re.M | re.S)
-    entry = re.compile(r"""(?:^\s*(?:-|\d+:)|[\[,])\s*["']?([^"',\]\n]+)""", re.M)
-    return entry.findall(block[1]) if block else []
+        yield _make_reference(str(names.get(number, f"class {number}")), picture, polygon * size)
 
 
 def _find_near(path: Path, name: str) -> Path | None:
     """Find a file beside the labels or in one of the two folders above."""
-    return next(
-        (folder / name for folder in list(path.resolve().parents)[:3] if is_file(folder / name)), None
-    )
+    folders = list(path.resolve().parents)[:3]
+    return next((folder / name for folder in folders if is_file(folder / name)), None)
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        told = yaml.safe_load(_read(path)) or {}
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: is not YAML ({one_line(error)})") from None
+    if not isinstance(told, dict):
+        raise InputError(f"{path}: must be a mapping, such as 'names: [cup, plate]'")
+    return told
 
 
 def _read(path: Path) -> str:
     return path.read_text("utf-8-sig")
 
 
-def _find_yolo_picture(path: Path, others: Sequence[Path]) -> str:
-    folders = [path.parent, path.parent / "images"]
-    parts = path.absolute().parts  # the command may run inside the folder labels
-    inside: tuple[str, ...] = ()
-    if "labels" in parts:
-        at = len(parts) - 1 - parts[::-1].index("labels")
-        inside = parts[at + 1 : -1]
-        folders.append(Path(*parts[:at], "images", *inside))
-    for folder in (*folders, *(other.joinpath(*inside) for other in others)):
-        for suffix in sorted(find_picture_suffixes()):
-            for name in (path.stem + suffix, path.stem + suffix.upper()):
-                if is_file(folder / name):
-                    return str(folder / name)
-    raise InputError(
-        f"{path}: there is no picture {path.stem} beside it, in images, in ../images, in the path of"
-        " data.yaml or in the folder to label"
-    )
-
-
-def _find_picture(path: Path, name: str, others: Sequence[Path]) -> str:
-    """Find the picture that a label file names.
+def _find_picture(path: Path, name: str, others: Sequence[Path], suffixes: Sequence[str] = ("",)) -> str:
+    """Find the picture of a label file by its name, to which one of some suffixes may have to be added.
 
     It may be beside the file or in images, here or in the folder above, or in another folder.
     """
     name = str(name).replace("\\", "/")
-    near = path.parent, path.parent / "images", path.parent.parent, path.parent.parent / "images"
-    for folder in (*near, *others):
+    here, inside = path.absolute().parent, Path()  # the command may run inside the folder labels
+    folders = [here, here / "images"]
+    labels = next((folder for folder in (here, *here.parents) if folder.name == "labels"), None)
+    if labels is not None:  # as in YOLO's data sets: labels/train belongs to images/train
+        inside = here.relative_to(labels)
+        folders.append(labels.parent / "images" / inside)
+    folders += [here.parent, here.parent / "images", *(other / inside for other in others), *others]
+    for folder in folders:
         for tried in (name, PurePosixPath(name).name):
-            if is_file(folder / tried):
-                return str(folder / tried)
+            for suffix in suffixes:
+                if is_file(folder / (tried + suffix)):
+                    return str(folder / (tried + suffix))
     raise InputError(
-        f"{path}: its picture {name} is neither beside it, nor in the folder above, nor in images in"
-        " one of these, nor in the folder to label"
+        f"{path}: there is no picture {name} beside it, in images, in the folder above or its images, in the"
+        " folder that the labels name, or in the folder to label"
     )
 
 

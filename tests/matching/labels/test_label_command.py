@@ -94,67 +94,62 @@ def test_polygons_are_those_of_labelme(label, tmp_path):
     assert labelme.LabelFile(str(path)).shapes[0]["points"] == shape["points"]
 
 
-def test_labels_are_references(label, tmp_path):
-    """Label once, in any of the formats: the same places are found."""
-    assert label("astronaut.png", "cup.png", "--out", "first")[0] == 0
-    for form in ("yolo", "labelme"):
-        assert label("astronaut.png", "cup.png", "--out", "first", "--format", form)[0] == 0
-    for k, name in enumerate(("annotations.json", "both.json", "labels/both.txt")):
-        if name.endswith(".txt"):  # beside its picture
-            (tmp_path / "both.png").write_bytes((tmp_path / BOTH).read_bytes())
-            (tmp_path / "both.txt").write_bytes((tmp_path / "first" / name).read_bytes())
-            (tmp_path / "data.yaml").write_bytes((tmp_path / "first" / "data.yaml").read_bytes())
-            reference = "both.txt"
-        else:
-            reference = tmp_path / "photos" / Path(name).name
-            told = json.loads((tmp_path / "first" / name).read_text())
-            reference.write_text(json.dumps({**told, "imagePath": "both.png"}))
-        assert label(reference, "--out", f"again{k}", "--format", "csv")[0] == 0
-        found = boxes(read_csv(tmp_path / f"again{k}" / "labels.csv")[:2])
-        assert set(found) == set(THERE)
-        for own, box in found.items():
-            assert box == pytest.approx(THERE[own], abs=2)
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [("coco", "annotations.json"), ("labelme", "both.json"), ("yolo", "labels/both.txt")],
+)
+def test_labels_of_a_run_are_references(label, tmp_path, form, name, moved):
+    """They name the folder of their pictures; if it is gone, these are in the folder to label."""
+    assert label("astronaut.png", "cup.png", "--out", "first", "--format", form)[0] == 0
+    folder = Path("photos").rename("moved") if moved else Path("photos")
+    references = read_references([Path("first", name)], folder=folder)
+    assert {reference.name for reference in references} == set(THERE)
+    for reference in references:
+        assert Path(reference.path).resolve() == tmp_path / folder / "both.png"
+        corners = [*np.min(reference.polygon, axis=0), *np.max(reference.polygon, axis=0)]
+        assert np.array(corners) + 0.5 == pytest.approx(THERE[reference.name], abs=1)
 
 
 @pytest.mark.parametrize(
     ("folder", "picture"),
     [("set", "set/images"), ("set/labels", "set/images"), ("set/labels/train", "set/images/train")],
 )
-def test_the_picture_of_a_yolo_file_is_in_images(label, tmp_path, monkeypatch, folder, picture):
+def test_the_picture_of_a_yolo_file_is_in_images(tmp_path, monkeypatch, folder, picture):
     for made in (folder, picture):
         (tmp_path / made).mkdir(parents=True, exist_ok=True)
-    (tmp_path / picture / "both.png").write_bytes((tmp_path / BOTH).read_bytes())
+    Image.new("L", (40, 20)).save(tmp_path / picture / "both.PNG")
     (tmp_path / folder / "both.txt").write_text("0 0.25 0.75 0.5 0.5\n")
     monkeypatch.chdir(tmp_path / folder)  # a relative path, without the name of the folder
     (reference,) = read_references([Path("both.txt")])
     assert reference.name == "class 0"
-    (tmp_path / picture / "both.png").unlink()
-    with pytest.raises(
-        InputError, match=r"no picture both beside it, in images, in \.\./images, in the path"
-    ):
+    (tmp_path / picture / "both.PNG").unlink()
+    with pytest.raises(InputError, match="no picture both beside it, in images, in the folder above"):
         read_references([Path("both.txt")])
 
 
-def test_a_relative_path_of_data_yaml_is_beside_it(label, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("classes.txt", "red box\r\ncup\n"),
+        ("data.yaml", "path: ../photos\nnc: 2\nnames: ['red box', \"cup\"]\n"),
+        ("data.yaml", "names:\n  0: red box\n  1: cup\ntrain: images\n"),
+        ("data.yaml", "names:\n- red box # a comment\n- cup\n"),
+        ("data.yaml", "names: {0: red box, 1: cup}\n"),
+    ],
+)
+def test_names_of_yolo(tmp_path, name, text):
     (tmp_path / "set" / "labels").mkdir(parents=True)
-    (tmp_path / "set" / "labels" / "both.txt").write_text("0 0.25 0.75 0.5 0.5\n")
-    (tmp_path / "set" / "data.yaml").write_text("path: ../photos\nnames: [cup]\n")
-    monkeypatch.chdir(tmp_path / "set" / "labels")
-    (reference,) = read_references([Path("both.txt")])
-    assert (reference.name, Path(reference.path).resolve()) == ("cup", (tmp_path / BOTH).resolve())
-
-
-@pytest.mark.parametrize("moved", [False, True])
-@pytest.mark.parametrize(("form", "name"), [("coco", "annotations.json"), ("yolo", "labels/both.txt")])
-def test_labels_of_a_run_are_references_where_they_are(label, tmp_path, form, name, moved):
-    """They name the folder of their pictures; if it is gone, these are in the folder to label."""
-    assert label("astronaut.png", "cup.png", "--out", "first", "--format", form)[0] == 0
-    if moved:
-        for file in (tmp_path / "first" / "data.yaml", tmp_path / "first" / "annotations.json"):
-            if file.exists():
-                file.write_text(file.read_text().replace("photos", "gone"))
-    assert label(f"first/{name}", "--out", "again", "--format", "csv")[0] == 0
-    assert set(boxes(read_csv(tmp_path / "again" / "labels.csv")[:2])) == set(THERE)
+    pictures = tmp_path / ("photos" if "path" in text else "set")
+    pictures.mkdir(exist_ok=True)
+    Image.new("L", (40, 20)).save(pictures / "a.png")
+    (tmp_path / "set" / name).write_text(text)
+    labels = tmp_path / "set" / "labels" / "a.txt"
+    labels.write_text("1 0.5 0.5 1 1\n0 0.1 0.1 0.9 0.1 0.5 0.5\n")
+    assert [reference.name for reference in read_references([labels])] == ["cup", "red box"]
+    (tmp_path / "set" / "data.yaml").write_text("names: [")
+    with pytest.raises(InputError, match=r"data\.yaml: is not YAML"):
+        read_references([labels])
 
 
 def test_a_mask_and_a_folder_of_one_class(label, tmp_path):
@@ -255,7 +250,7 @@ def test_what_cannot_be_used(label, tmp_path):
         (["none.png"], "none.png: no such file"),
         (["flat.png"], "flat.png: flat has no features, so it can't be found"),
         (["empty.json"], "empty.json: has no boxes and no polygons"),
-        (["gone.json"], "gone.json: its picture no.png is neither beside it, nor in the folder above"),
+        (["gone.json"], "gone.json: there is no picture no.png beside it, in images, in the folder above"),
         (["wrong.json"], "wrong.json: is not a label file of COCO, LabelMe or YOLO"),
         (["other.json"], "is not a label file of COCO, LabelMe or YOLO ('categories' is missing)"),
         (["cup.png", "astronaut.png", "--mask", "cup.png"], "astronaut.png: has no --mask"),

@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from matching.labels.places import Place, choose_places, find_places
-from matching.labels.references import Reference, _read_yolo_names
+from matching.labels.references import Reference
 from matching.labels.tracks import number_tracks
 from matching.objects.completeness import Completeness
 from matching.objects.description import describe_object
@@ -50,24 +51,7 @@ def test_things_keep_their_numbers_from_frame_to_frame():
     assert number_tracks([[a[0]], *[[]] * 6, [a[1]]])[-1] == [2]  # missed for too long
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("classes.txt", "red box\r\ncup\n"),
-        ("data.yaml", "path: x\nnc: 2\nnames: ['red box', \"cup\"]\n"),
-        ("data.yaml", "names:\n  0: red box\n  1: cup\ntrain: images\n"),
-        ("data.yaml", "names:\n- red box\n- cup\n"),
-    ],
-)
-def test_names_of_yolo(tmp_path, name, text):
-    (tmp_path / "labels").mkdir()
-    (tmp_path / name).write_text(text)
-    assert _read_yolo_names(tmp_path / "labels" / "a.txt")[:2] == ["red box", "cup"]
-
-
 def test_a_polygon_is_the_mask_of_a_reference(tmp_path):
-    from PIL import Image
-
     path = tmp_path / "a.png"
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)).save(path)
     picture = Reference("a", str(path), ((10.0, 10.0), (40.0, 10.0), (40.0, 30.0), (10.0, 30.0))).read()
