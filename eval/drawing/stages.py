@@ -17,13 +17,13 @@ from eval.common.options import add_options
 from matching import MatchConfig
 from matching.cli.demo import make_demo_pair
 from matching.correspondences.candidates import match_with_reserve
-from matching.features.extraction import KINDS
 from matching.grouping.rounds import Round
 from matching.grouping.stages import find_clusters
 from matching.output.figures.drawing import colour
 from matching.pictures.images import Picture, make_picture, to_picture
 from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.pair import MatchResult, match_pictures
+from matching.settings import REGIONS
 
 KIND_COLOURS = (
     "#E69F00",
@@ -99,7 +99,7 @@ class Sheet:
 def draw_features(sheet: Sheet, described: list[DescribedPicture]) -> Figure:
     """Draw some features of both pictures: ellipses of MSER regions, and circles of key points."""
     figure, axis = sheet.new()
-    counts = np.zeros(len(KINDS), int)
+    counts = np.zeros(len(REGIONS), int)
     for k, picture in enumerate(described):
         for kind, edge in enumerate(KIND_COLOURS):
             own = picture.features[picture.features.kind == kind]

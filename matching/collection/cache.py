@@ -21,8 +21,8 @@ import numpy as np
 
 from matching._common.types import Array
 from matching.config import MatchConfig
-from matching.features.detectors import get_detector, list_detectors
-from matching.features.extraction import Features
+from matching.features.detectors import list_detectors
+from matching.features.extraction import Features, get_detector
 from matching.output.provenance import as_text, machine, programs
 from matching.pipelines.description import DescribedPicture
 

@@ -138,16 +138,11 @@ def _share_out_found(
 ) -> tuple[Candidates, Candidates]:
     """Share out the candidates that `find(kind, most)` finds: at most as many as the list can hold."""
     parts: list[Candidates] = []
+    share = config.max_matches // len(kinds)  # of each kind that has enough
     for kind in kinds:
-        parts.append(find(kind, _count_wanted(parts, len(kinds), config)))
+        taken = sum(min(len(part), share) for part in parts)
+        parts.append(find(kind, int((config.max_matches - taken) * (1 + config.reserve))))
     return share_out(parts, config.max_matches, config.reserve)
-
-
-def _count_wanted(parts: Sequence[Candidates], n_kinds: int, config: CandidateConfig) -> int:
-    """The number of candidates of a further kind that can be used, given the `parts` of earlier kinds."""
-    share = config.max_matches // n_kinds  # of each kind that has enough
-    taken = sum(min(len(part), share) for part in parts)
-    return int((config.max_matches - taken) * (1 + config.reserve))
 
 
 def _equal_shares(available: Sequence[int], total: int) -> Ints:
@@ -169,7 +164,7 @@ def _find_best(
     bound = estimate_bound(sets, config.per_feature, most, n_threads)
     while True:
         pairs = [
-            _near_pairs(*own, *near, config, n_threads, bound=bound)
+            find_near_pairs(*own, *near, config, n_threads, bound=bound)
             for own, near in zip(rows, sets, strict=True)
         ]
         i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
@@ -193,7 +188,7 @@ def _find_best_within(
     def pairs_of(rows0: Ints, rows1: Ints) -> tuple[Ints, Ints, Array]:
         apart = (features.xy[rows0], clearance[rows0]), (others.xy[rows1], clearance[rows1])
         near = features.descriptors[rows0], others.descriptors[rows1]
-        return _near_pairs(rows0, rows1, *near, config, n_threads, apart=apart)
+        return find_near_pairs(rows0, rows1, *near, config, n_threads, apart=apart)
 
     pairs = [pairs_of(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
@@ -271,7 +266,7 @@ def find_comparable_rows(
     ]
 
 
-def _near_pairs(
+def find_near_pairs(
     rows0: Ints,
     rows1: Ints,
     descriptors0: Array,
@@ -280,7 +275,10 @@ def _near_pairs(
     n_threads: int,
     **limits: Any,
 ) -> tuple[Ints, Ints, Array]:
-    """Pairs of rows (p,) with near descriptors, and squared distances; limits as in `nearest_descriptors`."""
+    """Find pairs of rows (p,) with near descriptors; limits as in `nearest_descriptors`.
+
+    The result: rows0 and rows1 of the pairs, and their squared distances.
+    """
     found, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, n_threads, **limits)
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(ok)

@@ -6,8 +6,6 @@ predicts the affine map T_i = T1_i T0_i^-1. The distance measures how badly i an
     d(j|i) = 1/2 (|x1_j - T_i x0_j| + |x0_j - T_i^-1 x1_j|),      d_ij = 1/2 (d(j|i) + d(i|j)).
 """
 
-from typing import Any
-
 import numpy as np
 import scipy
 
@@ -89,8 +87,10 @@ def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: in
     """Find the nearest by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k)."""
     places = np.hstack([correspondences.xy0, correspondences.xy1])
     order = scipy.spatial.cKDTree(places).indices  # with neighbours close in memory: half of the time
-    near = np.empty((len(places), min(k, len(places) - 1)), np.int64)
-    near[order] = order[find_nearest_others(places[order], near.shape[1], n_threads=n_threads)]
+    places, own, width = places[order], np.arange(len(places)), min(k, len(places) - 1)
+    nearest = scipy.spatial.cKDTree(places).query(places, width + 1, workers=n_threads)[1]
+    near = np.empty((len(places), width), np.int64)
+    near[order] = order[nearest[find_others(nearest, own)].reshape(near.shape)]
     return near
 
 
@@ -106,10 +106,3 @@ def find_others(near: Ints, own: Ints) -> Bools:
     others: Bools = near != own[:, None]
     others[others.all(axis=1), -1] = False
     return others
-
-
-def find_nearest_others(x: Array, k: int, rows: Any = slice(None), n_threads: int = 1) -> Ints:
-    """Find the k nearest other points of each point: x (n, d) -> (r, k)."""
-    near = scipy.spatial.cKDTree(x).query(x[rows], k + 1, workers=n_threads)[1]
-    nearest: Ints = near[find_others(near, np.arange(len(x))[rows])].reshape(len(near), k)
-    return nearest

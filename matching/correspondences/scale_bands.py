@@ -9,7 +9,8 @@ of its size in picture 1 over that in picture 0.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -19,24 +20,14 @@ from matching.correspondences.candidates import (
     Candidates,
     choose_best,
     find_comparable_rows,
+    find_near_pairs,
     share_out,
 )
-from matching.correspondences.descriptor_search import nearest_descriptors
-from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds
+from matching.features.extraction import Features, list_kinds
 
 # Octaves: half the width of a band, and the step to the next one. With it, prints in mosaics of up to 108
 # megapixels are found.
 HALF_BAND = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """Pairs of features with near descriptors: rows, squared distances and relative scales."""
-
-    row0: Ints
-    row1: Ints
-    squared: Array
-    scale: Floats
 
 
 def match_by_scale(
@@ -52,13 +43,12 @@ def match_by_scale(
         _find_pairs(features0, features1, kind, (low - HALF_BAND, high + HALF_BAND), config, n_threads)
         for kind in list_kinds(features0, features1)
     ]
+    most = int(config.max_matches * (1 + config.reserve))
     for n in range(int(np.floor(low / HALF_BAND)), int(np.ceil(high / HALF_BAND)) + 1):
-        middle, parts = n * HALF_BAND, []
-        for own in pairs:
-            at = np.flatnonzero(np.abs(own.scale - middle) <= HALF_BAND)
-            chosen = own.row0[at], own.row1[at], own.squared[at]
-            most = int(config.max_matches * (1 + config.reserve))
-            parts.append(choose_best(features0, features1, *chosen, most, config))
+        parts = []
+        for row0, row1, squared, scale in pairs:
+            at = np.flatnonzero(np.abs(scale - n * HALF_BAND) <= HALF_BAND)
+            parts.append(choose_best(features0, features1, row0[at], row1[at], squared[at], most, config))
         yield share_out(parts, config.max_matches, config.reserve)
 
 
@@ -69,27 +59,21 @@ def _find_pairs(
     scales: tuple[float, float],
     config: CandidateConfig,
     n_threads: int,
-) -> _Pairs:
-    sizes = [np.log2(np.sqrt(np.abs(np.linalg.det(f.frames)))) for f in (features0, features1)]
+) -> tuple[Ints, Ints, Array, Floats]:
+    """Pairs of features with near descriptors: rows (p,), (p,); squared distances; relative scales."""
+    sizes = [np.log2(features.radius) for features in (features0, features1)]
     none = np.empty(0, np.int64)
     found: list[tuple[Ints, Ints, Array]] = [(none, none, np.empty(0, np.float32))]
-    most = (config.per_feature + 1) // 2  # a band overlaps two octaves
+    config = replace(config, per_feature=(config.per_feature + 1) // 2)  # a band overlaps two octaves
     for rows in find_comparable_rows(features0, features1, kind, config.per_polarity):
         octaves = [_split_octaves(sizes[k], own) for k, own in enumerate(rows)]
-        for octave0, rows0 in octaves[0]:
-            descriptors = features0.descriptors[rows0]
-            for octave1, rows1 in octaves[1]:
-                apart = octave1 - octave0
-                if apart + 1 < scales[0] or apart - 1 > scales[1]:
-                    continue
-                near, squared = nearest_descriptors(
-                    descriptors, features1.descriptors[rows1], most, n_threads
-                )
-                ok = (near >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
-                row, rank = np.nonzero(ok)
-                found.append((rows0[row], rows1[near[row, rank]], squared[row, rank]))
+        for (octave0, rows0), (octave1, rows1) in product(*octaves):
+            apart = octave1 - octave0
+            if scales[0] - 1 <= apart <= scales[1] + 1:
+                near = features0.descriptors[rows0], features1.descriptors[rows1]
+                found.append(find_near_pairs(rows0, rows1, *near, config, n_threads))
     row0, row1, squared = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    return _Pairs(row0, row1, squared, sizes[1][row1] - sizes[0][row0])
+    return row0, row1, squared, sizes[1][row1] - sizes[0][row0]
 
 
 def _split_octaves(sizes: Floats, rows: Ints) -> Sequence[tuple[int, Ints]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._common.types import Array, Float32s, Floats, Ints
+from matching._common.types import Float32s, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.candidates import (
     CandidateConfig,
@@ -22,8 +22,7 @@ from matching.correspondences.candidates import (
     share_out,
 )
 from matching.correspondences.descriptor_search import search_by_cells
-from matching.features.detectors import measure_by_kind
-from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, Features, list_kinds
+from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, Features, list_kinds, measure_by_kind
 from matching.settings import check_settings, setting
 
 FARTHEST = 12.0  # pixels: the greatest error of a centre, however large its region
@@ -86,8 +85,8 @@ def _find_best(
     if config.duplicate_radius:
         kept = find_distinct(
             *places,
-            _sizes(features0.frames[i]),
-            _sizes(features1.frames[j]),
+            features0.radius[i],
+            features1.radius[j],
             config.duplicate_radius,
             measure_by_kind(FeatureConfig(), "localisation")[kind],
             FARTHEST,
@@ -114,7 +113,3 @@ def _nearest_pairs(
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)
     row, rank = np.nonzero(ok)
     return rows0[row], rows1[found[row, rank]], squared[row, rank], ratios[row, rank]
-
-
-def _sizes(frames: Array) -> Floats:
-    return np.asarray(np.sqrt(np.abs(np.linalg.det(frames))))

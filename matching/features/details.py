@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from matching._common.types import Array, Bools, Floats
-from matching.features.detectors import get_detector, list_detectors
-from matching.features.extraction import FeatureConfig, Features, extract_features
+from matching.features.detectors import list_detectors
+from matching.features.extraction import FeatureConfig, Features, extract_features, get_detector
 from matching.features.thinning import BLOCK
 from matching.features.views import join_features
 from matching.settings import LARGEST
@@ -61,8 +61,7 @@ def extract_details(
             parts.append(replace(found, xy=found.xy + np.array([x, y])))
     scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
     bounds = np.array([least.get(kind, 0.0) for kind in list_detectors()])[scaled.kind]
-    is_large = np.sqrt(np.abs(np.linalg.det(scaled.frames))) >= bounds  # features seen at the working size
-    return join_features([*parts, scaled[is_large]])
+    return join_features([*parts, scaled[scaled.radius >= bounds]])  # and those seen at the working size
 
 
 def _cut(size: int) -> list[tuple[int, int]]:

@@ -7,7 +7,6 @@ around each frame, and matches the features of a detector only with each other.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -110,8 +109,7 @@ class Detector:
         Raises
         ------
         InputError
-            The value that `detect` returns has the wrong type or shape, holds numbers that can't be used, or
-            has points only outside the picture.
+            The value that `detect` returns has the wrong type or shape, or holds numbers that can't be used.
         """
         found = self.detect(grey)
         if not isinstance(found, Detection):
@@ -129,17 +127,9 @@ class Detector:
         sound = np.isfinite(xy).all(axis=1) & np.isfinite(frames).all(axis=(1, 2))
         if not sound.all() or not (np.abs(np.linalg.det(frames)) > 0).all():
             raise InputError(f"detector {self.name!r} must return finite points and invertible frames")
-        h, w = grey.shape
-        if n and not ((xy >= -1) & (xy <= (w, h))).all(axis=1).any():
-            raise InputError(
-                f"detector {self.name!r} must return points x, y in the picture, got {n} that all lie outside"
-                f" its {w} x {h} pixels"
-            )
         return Detection(xy, frames, strength, np.asarray(found.bright, bool))
 
 
-Make = Callable[[Any, int], Detector]  # makes a detector from a FeatureConfig and the number of threads
-_BUILT_IN: dict[str, Make] = {}
 _REGISTERED: dict[str, Detector] = {}
 
 
@@ -161,11 +151,6 @@ def register_detector(detector: Detector) -> None:
     _REGISTERED[detector.name] = detector
 
 
-def add_built_in(name: str, make: Make) -> None:
-    """Register a built-in detector, made from the settings of features."""
-    _BUILT_IN[name] = make
-
-
 def list_detectors() -> tuple[str, ...]:
     """The names of all detectors; a feature's kind is an index into these."""
     return (*REGIONS, *_REGISTERED)
@@ -174,13 +159,3 @@ def list_detectors() -> tuple[str, ...]:
 def list_registered() -> tuple[Detector, ...]:
     """The detectors that users have registered, in the order of registration."""
     return tuple(_REGISTERED.values())
-
-
-def get_detector(name: str, config: Any, n_threads: int = 1) -> Detector:
-    """Find a detector by its name, with the settings of features."""
-    return _BUILT_IN[name](config, n_threads) if name in _BUILT_IN else _REGISTERED[name]
-
-
-def measure_by_kind(config: Any, field: str) -> Floats:
-    """(n_detectors,) float64: a number for each detector, indexed by the kind of a feature."""
-    return np.array([getattr(get_detector(name, config), field) for name in list_detectors()], np.float64)

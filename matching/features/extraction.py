@@ -17,13 +17,7 @@ from matching._common.arrays import select_rows
 from matching._common.threads import map_in_threads
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.errors import InputError
-from matching.features.detectors import (
-    Detection,
-    Detector,
-    add_built_in,
-    get_detector,
-    list_detectors,
-)
+from matching.features.detectors import Detection, Detector, list_detectors, list_registered
 from matching.features.keypoints import CLEAR, dog_keypoints
 from matching.features.stable_regions import find_stable_regions
 from matching.features.thinning import choose_clear, choose_strongest
@@ -31,7 +25,6 @@ from matching.features.windows import DESCRIPTOR_NORM as DESCRIPTOR_NORM
 from matching.features.windows import Pyramid, build_pyramid, describe, find_orientations
 from matching.settings import LARGEST, REGIONS, check_settings, setting
 
-KINDS = REGIONS
 DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half the side of the window that determines an orientation, in units of sigma
 
@@ -75,7 +68,7 @@ class FeatureConfig:
         "rootsift" or "sift".
     """
 
-    regions: tuple[str, ...] = KINDS
+    regions: tuple[str, ...] = REGIONS
     max_features: int = setting(20_000, 1, LARGEST)
     mser_delta: int = setting(3, 1, 255)
     mser_min_area: int = setting(30, 1, 10**9)
@@ -115,6 +108,11 @@ class Features:
 
     def __getitem__(self, index: Any) -> Features:
         return select_rows(self, index)
+
+    @property
+    def radius(self) -> Floats:
+        """(n,) float64: the geometric mean of the half-axes of each region, pixels."""
+        return np.asarray(np.sqrt(np.abs(np.linalg.det(self.frames))))
 
 
 def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Floats, Floats]:
@@ -219,8 +217,19 @@ def _make_sift(config: FeatureConfig, n_threads: int) -> Detector:
     )  # fmt: skip
 
 
-add_built_in("mser", _make_mser)
-add_built_in("sift", _make_sift)
+BUILT_IN = {"mser": _make_mser, "sift": _make_sift}
+
+
+def get_detector(name: str, config: FeatureConfig, n_threads: int = 1) -> Detector:
+    """Find a detector by its name, with the settings of features."""
+    if name in BUILT_IN:
+        return BUILT_IN[name](config, n_threads)
+    return next(detector for detector in list_registered() if detector.name == name)
+
+
+def measure_by_kind(config: FeatureConfig, field: str) -> Floats:
+    """(n_detectors,) float64: a number for each detector, indexed by the kind of a feature."""
+    return np.array([getattr(get_detector(name, config), field) for name in list_detectors()], np.float64)
 
 
 def list_kinds(features0: Features, features1: Features) -> list[int]:

@@ -16,8 +16,8 @@ import numpy as np
 from matching._common import opencv
 from matching._common.threads import map_in_threads
 from matching._common.types import Array, Bools
-from matching.features.detectors import measure_by_kind
-from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
+from matching.features.extraction import FeatureConfig, Features, extract_features, measure_by_kind
+from matching.settings import REGIONS
 
 ANTIALIASING = 0.8  # pixels of blur before squeezing, per unit of sqrt(tilt^2 - 1), as in ASIFT
 SHARE = 0.25  # share of max_features per unit of area: up to 60,000 in all views, which take seconds to match
@@ -29,10 +29,10 @@ class View:
 
     tilt: float  # factor by which the picture is squeezed, at least 1
     angle: float  # radians of the turn before the picture is squeezed along x
-    kinds: tuple[str, ...] = KINDS  # kinds of features to find
+    kinds: tuple[str, ...] = REGIONS  # kinds of features to find
 
 
-def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
+def view_levels(kinds: tuple[str, ...] = REGIONS) -> tuple[tuple[View, ...], ...]:
     """List the views to simulate, first a few, then many more.
 
     A view at tilt t has 1 / t of the pixels and needs t times as many angles, so each tilt costs the same.

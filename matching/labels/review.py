@@ -22,7 +22,6 @@ from matching.pictures.images import read_picture
 HOST = "127.0.0.1"
 Act = Callable[[dict[str, Any]], dict[str, Any]]
 LONGEST = 1600  # longer side of a picture that is sent, pixels
-BODY = 1000  # the most bytes of a request
 POLICY = (
     "default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'unsafe-inline';"
     " script-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
@@ -115,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Take a verdict, or write the labels."""
         acts: dict[str | None, Act] = {"verdict": self.server.decide, "save": self.server.save}
         what, length = self._find(), self.headers.get("Content-Length", "")
-        if what not in acts or not length.isdecimal() or int(length) > BODY:
+        if what not in acts or not length.isdecimal():
             self.send_error(404)
             return
         body = self.rfile.read(int(length))

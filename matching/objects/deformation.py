@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.objects.transforms import apply_transform, fit_transform
@@ -138,20 +139,21 @@ def _folds(bins: _Bins) -> list[Bools]:
 
 def _fixes_a_map(source: Array, bins: _Bins, chosen: Bools) -> bool:
     """Whether control points of the chosen matches fix an affine map: three or more, not all on one line."""
-    _, number = np.unique(bins.number[chosen], return_inverse=True)
-    controls = _medians(source[chosen], number, number.max(initial=-1) + 1)
-    return len(controls) >= 3 and not _is_narrow(controls)
+    used, number = np.unique(bins.number[chosen], return_inverse=True)
+    if len(used) < 3:
+        return False
+    controls = _medians(source[chosen], number, len(used))
+    spread = np.linalg.svd(controls - controls.mean(axis=0), compute_uv=False)
+    return bool(spread[1] >= 0.02 * spread[0])
 
 
 def _fit(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Spline:
     """The spline through one control point per bin: the median of its matches, weighted by their number."""
-    from scipy.interpolate import RBFInterpolator  # a slow import that most runs don't need
-
     _, number, count = np.unique(bins.number, return_inverse=True, return_counts=True)
     density = len(source) / (len(count) * bins.side**2)
     mu = density * (smoothing / (2 * math.pi)) ** 4
     # the kernel r^2 log r is 8 pi times the Green's function of the squared Laplacian
-    spline: Spline = RBFInterpolator(
+    spline: Spline = scipy.interpolate.RBFInterpolator(
         _medians(source, number, len(count)),
         _medians(residual, number, len(count)),
         smoothing=8 * math.pi * mu / count,
@@ -163,17 +165,4 @@ def _fit(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Splin
 
 def _medians(values: Array, number: Ints, n: int) -> Floats:
     """(n, 2) medians of the values in each bin."""
-    medians = np.empty((n, 2))
-    for k in range(2):
-        order = np.lexsort((values[:, k], number))
-        start = np.searchsorted(number[order], np.arange(n))
-        count = np.diff(np.append(start, len(values)))
-        low, high = values[order[start + (count - 1) // 2], k], values[order[start + count // 2], k]
-        medians[:, k] = (low + high) / 2
-    return medians
-
-
-def _is_narrow(xy: Array) -> bool:
-    """Whether the points lie along one line, so that they don't fix a map beside it."""
-    spread = np.linalg.svd(xy - xy.mean(axis=0), compute_uv=False)
-    return bool(spread[1] < 0.02 * spread[0])
+    return np.column_stack([scipy.ndimage.median(column, number, range(n)) for column in values.T])

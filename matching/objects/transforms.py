@@ -10,8 +10,6 @@ g have normal priors (ridge regression). The priors decide where the matches giv
 where the matches are many or spread out.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from matching._common import opencv
@@ -107,7 +105,7 @@ def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
     return as_matrix(minimize_cauchy(residuals, start))
 
 
-def _scaling(unit: float, origin: Sequence[float] | Floats = (0.0, 0.0)) -> Floats:
+def _scaling(unit: float, origin: Floats) -> Floats:
     """(3, 3): takes points in this unit, relative to this origin, to pixels."""
     return np.array([[unit, 0, origin[0]], [0, unit, origin[1]], [0, 0, 1]])
 

@@ -13,8 +13,7 @@ from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import join_candidates, match_within
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
-from matching.features.detectors import measure_by_kind
-from matching.features.extraction import FeatureConfig, Features
+from matching.features.extraction import FeatureConfig, Features, measure_by_kind
 from matching.features.windows import DESCRIBED
 from matching.grouping import group
 from matching.grouping.clustering import cluster_scores

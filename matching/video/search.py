@@ -19,6 +19,7 @@ from matching.pipelines.pair import match_sources
 from matching.settings import EVERY
 from matching.video.reading import open_video
 
+MAX_MISSED = 1  # frames in a row that need not show the thing within an appearance
 Progress = Callable[[float, float, int], object]
 
 
@@ -178,56 +179,37 @@ def find_in_video(
     every = EVERY.check("every", every)
     picture = add_mask(make_picture(thing, "thing"), mask, "mask")
     sought = ImageSource(picture, config)
-    gathered, n_looked_at, n_seen = _Gathered(), 0, 0
+    groups: list[list[Sighting]] = []
+    pictures: list[Bytes] = []  # of the best sighting in each group
+    n_looked_at = n_seen = n_missed = 0
     with open_video(video) as opened:
         reader = opened.reader
         length = reader.n_frames / reader.rate if reader.rate else 0.0
         for frame in opened.frames(every):
             result = match_sources(sought, ImageSource(make_picture(frame.rgb), config))
             n_looked_at += 1
+            n_missed += 1
             if result.objects:
-                n_seen += 1
-                gathered.add(Sighting(frame.number, frame.seconds, result.objects, result.things), frame.rgb)
-            else:
-                gathered.miss()
+                sighting = Sighting(frame.number, frame.seconds, result.objects, result.things)
+                if not groups or n_missed > MAX_MISSED + 1:
+                    groups.append([])
+                    pictures.append(_shrink(frame.rgb))
+                elif sighting.score > max(earlier.score for earlier in groups[-1]):
+                    pictures[-1] = _shrink(frame.rgb)
+                groups[-1].append(sighting)
+                n_seen, n_missed = n_seen + 1, 0
             if progress is not None:
                 progress(frame.seconds, length, n_seen)
     if not n_looked_at:
         raise InputError(f"{Path(video)}: damaged video: no frame of it can be decoded")
+    appearances = tuple(
+        Appearance(tuple(group), shown) for group, shown in zip(groups, pictures, strict=True)
+    )
     return VideoResult(
-        gathered.finish(), (picture.width, picture.height), (reader.width, reader.height),
+        appearances, (picture.width, picture.height), (reader.width, reader.height),
         len(sought.described.features), opened.n_frames, opened.seconds, n_looked_at, every,
         opened.ends_early, config,
     )  # fmt: skip
-
-
-class _Gathered:
-    """Gathers sightings into appearances as they come, and keeps only one small picture of each."""
-
-    def __init__(self) -> None:
-        self._is_open, self._missed = False, False
-        self._groups: list[list[Sighting]] = []
-        self._pictures: list[Bytes] = []
-
-    def add(self, sighting: Sighting, rgb: Bytes) -> None:
-        """Add the next sighting."""
-        if not self._is_open:
-            self._groups.append([])
-            self._pictures.append(_shrink(rgb))
-            self._best = sighting.score
-        elif sighting.score > self._best:
-            self._pictures[-1], self._best = _shrink(rgb), sighting.score
-        self._groups[-1].append(sighting)
-        self._is_open, self._missed = True, False
-
-    def miss(self) -> None:
-        """Note that a frame does not show the thing; the second one in a row ends an appearance."""
-        self._is_open, self._missed = self._is_open and not self._missed, True
-
-    def finish(self) -> tuple[Appearance, ...]:
-        """All appearances."""
-        groups = zip(self._groups, self._pictures, strict=True)
-        return tuple(Appearance(tuple(sightings), picture) for sightings, picture in groups)
 
 
 def _shrink(rgb: Bytes) -> Bytes:

@@ -30,10 +30,11 @@ from eval.matching.synthetic.trials import read_working_images
 from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.correspondences.candidates import Candidates, match_with_reserve
-from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
+from matching.features.extraction import FeatureConfig, Features, extract_features
 from matching.pictures.images import read_picture
 from matching.pipelines.details import locate
 from matching.pipelines.pair import find_objects
+from matching.settings import REGIONS
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 from synth.tabletop import Tabletop as Scene
@@ -248,10 +249,10 @@ class _Features:
         self.known: dict[FeatureConfig, list[Features]] = {}
 
     def of(self, config: FeatureConfig) -> list[Features]:
-        both = replace(config, regions=KINDS)
+        both = replace(config, regions=REGIONS)
         if both not in self.known:
             self.known[both] = [extract_features(image, both) for image in self.images]
-        kinds = [KINDS.index(kind) for kind in config.regions]
+        kinds = [REGIONS.index(kind) for kind in config.regions]
         return [features[np.isin(features.kind, kinds)] for features in self.known[both]]
 
 

@@ -11,13 +11,14 @@ from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
     _equal_shares,
-    find_comparable_rows,
     match_features,
     match_with_reserve,
     match_within,
+    share_out,
 )
 from matching.correspondences.descriptor_search import nearest_descriptors
-from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
+from matching.features.extraction import DESCRIPTOR_NORM, Features
+from matching.settings import REGIONS
 
 
 def whole_descriptors(rng, n, width=128):
@@ -35,12 +36,18 @@ def literal_nearest(descriptors0, descriptors1, width):
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), n0=st.integers(1, 60), n1=st.integers(1, 60), width=st.integers(1, 12))
-def test_nearest_descriptors_are_exact(seed, n0, n1, width):
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n0=st.integers(1, 60),
+    n1=st.integers(1, 60),
+    width=st.integers(1, 12),
+    block=st.sampled_from([7, 512]),
+)
+def test_nearest_descriptors_are_exact(seed, n0, n1, width, block):
     rng = np.random.default_rng(seed)
     d0, d1 = whole_descriptors(rng, n0), whole_descriptors(rng, n1)
     d1[n1 // 2 :] = d1[: n1 - n1 // 2]  # equal rows: the smaller index first
-    found, squared = nearest_descriptors(d0, d1, width)
+    found, squared = nearest_descriptors(d0, d1, width, block=block)
     expected, truth = literal_nearest(d0, d1, width)
     k = min(width, n1)
     assert found.shape == squared.shape == (n0, width)
@@ -48,14 +55,6 @@ def test_nearest_descriptors_are_exact(seed, n0, n1, width):
     assert np.array_equal(found[:, :k], expected)
     assert np.array_equal(squared[:, :k], truth)
     assert (found[:, k:] == -1).all()
-
-
-def test_nearest_descriptors_do_not_depend_on_the_block():
-    rng = np.random.default_rng(1)
-    d0, d1 = whole_descriptors(rng, 300), whole_descriptors(rng, 200)
-    whole = nearest_descriptors(d0, d1, 10)
-    parts = nearest_descriptors(d0, d1, 10, block=7)
-    assert all(np.array_equal(a, b) for a, b in zip(whole, parts, strict=True))
 
 
 def literal_thinning(xy0, xy1, radius, most):
@@ -91,7 +90,7 @@ def features(rng, n, kinds, size=400.0):
         xy=rng.uniform(0, size, (n, 2)),
         frames=np.repeat(5 * np.eye(2)[None], n, axis=0),
         descriptors=whole_descriptors(rng, n),
-        kind=np.array([KINDS.index(k) for k in kinds], np.int8),
+        kind=np.array([REGIONS.index(k) for k in kinds], np.int8),
     )
 
 
@@ -120,7 +119,7 @@ def test_candidates_are_the_nearest_pairs_of_each_kind():
     config = CandidateConfig(max_matches=80, per_feature=4)
     found = match_features(f0, f1, config)
     assert isinstance(found, Candidates)
-    for kind in range(len(KINDS)):
+    for kind in range(len(REGIONS)):
         i, j, score = literal_candidates(f0, f1, kind, config)
         own = found[found.kind == kind]
         order = np.lexsort((own.xy1[:, 0], own.xy0[:, 0], own.score))
@@ -149,13 +148,6 @@ def test_no_features_no_candidates():
         assert found.frames0.shape == (0, 2, 2)
 
 
-def test_too_far_descriptors_are_no_candidates():
-    f0, f1 = two_images()
-    near = match_features(f0, f1, CandidateConfig(max_distance=0.3))
-    assert len(near) > 0
-    assert near.score.max() < 0.3
-
-
 def test_the_reserve_is_what_comes_next():
     images = two_images()
     wide = match_features(*images, CandidateConfig(max_matches=40))
@@ -169,14 +161,15 @@ def test_the_reserve_is_what_comes_next():
 
 @pytest.mark.parametrize("max_matches", [21, 60, 200])
 @pytest.mark.parametrize("n_regions", [0, 6, 40])
-def test_candidates_that_have_no_place_are_not_missed(max_matches, n_regions, monkeypatch):
+def test_candidates_that_have_no_place_are_not_missed(max_matches, n_regions):
     """As many of each kind as of all kinds together are enough for the shares; fewer are chosen."""
     f0, f1 = two_images(90)
     kept = (f0.kind == 1) | (np.arange(len(f0)) < n_regions)
     config = CandidateConfig(max_matches=max_matches, reserve=0.7, per_feature=4)
-    found = match_with_reserve(f0[kept], f1[kept], config)
-    monkeypatch.setattr(candidates, "_count_wanted", lambda *_: int(max_matches * 1.7))
-    for own, expected in zip(found, match_with_reserve(f0[kept], f1[kept], config), strict=True):
+    images, kinds = (f0[kept], f1[kept]), range(2) if n_regions else [1]
+    parts = [candidates._find_best(*images, kind, int(max_matches * 1.7), config, 1) for kind in kinds]
+    expected_shares = share_out(parts, max_matches, config.reserve)
+    for own, expected in zip(match_with_reserve(*images, config), expected_shares, strict=True):
         assert all(np.array_equal(getattr(own, f.name), getattr(expected, f.name)) for f in fields(own))
 
 
@@ -189,20 +182,6 @@ def test_dark_regions_are_compared_with_dark_ones_only():
     assert (f0.bright[found.row0] == f1.bright[found.row1]).all()
     mixed = match_features(f0, f1, CandidateConfig(per_polarity=False))
     assert (f0.bright[mixed.row0] != f1.bright[mixed.row1]).any()
-
-
-def test_comparable_rows_are_of_one_kind():
-    f0, f1 = two_images(8)
-    f0 = replace(f0, bright=np.arange(8) % 2 == 0)
-    for kind in (0, 1):
-        own = 4 * kind + np.arange(4)
-        ((rows0, rows1),) = find_comparable_rows(f0, f1, kind, False)
-        assert rows0.tolist() == rows1.tolist() == own.tolist()
-        (dark, none), (bright, others) = find_comparable_rows(f0, f0[f0.bright], kind, True)
-        assert dark.tolist() == own[1::2].tolist()
-        assert len(none) == 0
-        assert bright.tolist() == own[::2].tolist()
-        assert others.tolist() == [2 * kind, 2 * kind + 1]
 
 
 @pytest.mark.parametrize("per_polarity", [False, True])

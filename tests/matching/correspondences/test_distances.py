@@ -20,7 +20,6 @@ from matching.correspondences.distances import (
     find_agreeing_shares,
     find_nearest_among,
     find_nearest_in_both,
-    find_nearest_others,
 )
 
 
@@ -52,16 +51,6 @@ def test_distances_are_the_definition():
     c = strangers(np.random.default_rng(0), 12)
     literal = [[literal_distance(c, i, j) for j in range(len(c))] for i in range(len(c))]
     assert np.allclose(acc_distances(c), literal, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "linear",
-    [np.eye(2), similarity(0.7, 1.3), [[1.2, 0.4], [-0.1, 0.8]]],
-    ids=["shift", "similarity", "affine"],
-)
-def test_one_affine_motion_has_distance_zero(linear):
-    c = moving(np.random.default_rng(1), 15, np.array(linear), shift=(40, -7))
-    assert np.abs(acc_distances(c)).max() < 1e-9
 
 
 def test_two_shifts_are_as_far_apart_as_the_shifts():
@@ -189,19 +178,6 @@ def test_neighbours_among_chosen_ones_only():
         knn = acc_neighbors(c, 5, among=chosen)
         assert np.allclose(knn.distances, np.sort(d, axis=1)[:, :5], rtol=1e-4, atol=5e-3)
         assert (knn.indices[:, :, None] == chosen[:, None]).any(axis=2).all()
-
-
-def test_nearest_others_of_points_at_one_place():
-    # five points at one place: each has two others, never itself; the sixth has two of the five
-    x = np.array([[1.0, 1]] * 5 + [[9, 9]])
-    found = find_nearest_others(x, 2)
-    assert found.shape == (6, 2)
-    assert (found != np.arange(6)[:, None]).all()
-    assert (found < 5).all()
-    assert all(len(set(row)) == 2 for row in found.tolist())
-    line = np.array([[0.0, 0], [1, 0], [3, 0], [7, 0]])
-    assert find_nearest_others(line, 2).tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
-    assert find_nearest_others(line, 2, rows=slice(1, 3)).tolist() == [[0, 2], [1, 0]]
 
 
 def test_nearest_among_some_of_the_points():

@@ -80,20 +80,6 @@ def _with_some_exchanged(rng, members, everyone):
     return np.concatenate([rng.permutation(members)[3:], rng.permutation(others)[:3]])
 
 
-def test_of_equally_near_points_the_first_comes_first():
-    square = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0], [1, 1]])
-    index, distance = nearest_points(square, np.array([[1.0, 1.0]]), 5)
-    assert index.tolist() == [[4, 0, 1, 2, 3]]
-    assert distance[0, 1:] == pytest.approx(np.sqrt(2))
-
-
-def test_points_may_be_of_any_type_of_number():
-    points, at = np.array([[0, 0], [3, 4]], np.int32), np.array([[0, 1]], np.float32)
-    index, distance = nearest_points(points, at, 2)
-    assert index.tolist() == [[0, 1]]
-    assert distance == pytest.approx(np.array([[1, np.sqrt(18)]]))
-
-
 def test_no_points_and_no_places():
     index, distance = nearest_points(np.empty((0, 2)), np.zeros((2, 2)), 3)
     assert (index == -1).all()

@@ -60,23 +60,6 @@ def test_the_best_of_a_band_and_the_next_best(pair):
         assert np.array_equal(reserve.score[reserve.kind == kind], ranked[10:20])
 
 
-def test_noise_of_other_scales_takes_no_places():
-    rng = np.random.default_rng(1)
-    own = features(rng, 30, np.full(30, 16.0))
-    small = features(rng, 30, np.full(30, 2.0))
-    shaken = np.maximum(own.descriptors + rng.integers(-30, 31, own.descriptors.shape), 0)
-    seen = record(
-        Features, 60, xy=np.concatenate([small.xy, own.xy]),
-        frames=np.concatenate([np.eye(2) * np.full(30, 13.0)[:, None, None], small.frames]),
-        descriptors=np.concatenate([own.descriptors, shaken.astype(np.float32)]),  # exact, at a wrong scale
-        kind=np.tile(own.kind, 2), bright=np.tile(own.bright, 2),
-    )  # fmt: skip
-    best, _ = next(iter(match_by_scale(own, seen, (-3.0, -3.0), CandidateConfig(duplicate_radius=0))))
-    right = best.row1 == best.row0 + 30
-    assert right.sum() == 30
-    assert best.row1.min() >= 30
-
-
 def test_without_features(pair):
     for a, b in ((pair[0][:0], pair[1]), (pair[0], pair[1][:0])):
         assert [len(best) for best, _ in match_by_scale(a, b, (0.0, 0.5))] == [0, 0]

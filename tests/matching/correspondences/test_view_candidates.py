@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from matching.correspondences import descriptor_search
 from matching.correspondences.candidates import CandidateConfig
@@ -103,17 +102,6 @@ def test_distinct_descriptors_come_first():
     assert candidates.xy0[:2].tolist() != [[0, 0], [100, 0]]
     assert candidates.xy0[-1].tolist() == [0, 0]
     assert candidates.score[-1] == candidates.score.min()
-
-
-@pytest.mark.parametrize("n_threads", [2, 3])
-def test_candidates_do_not_depend_on_threads(n_threads):
-    rng = np.random.default_rng(0)
-    both = [features(rng.uniform(0, 300, (700, 2)), words(700, k)) for k in (0, 1)]
-    one, n = match_views(*both)
-    other, m = match_views(*both, n_threads=n_threads)
-    assert n == m
-    assert one.xy0.tobytes() == other.xy0.tobytes()
-    assert one.score.tobytes() == other.score.tobytes()
 
 
 def test_kinds_have_equal_shares_and_the_pool_comes_behind():

@@ -5,8 +5,7 @@ from scipy.spatial import cKDTree
 
 from matching._common import opencv
 from matching.features import details
-from matching.features.detectors import measure_by_kind
-from matching.features.extraction import FeatureConfig, extract_features
+from matching.features.extraction import FeatureConfig, extract_features, measure_by_kind
 from matching.settings import REGIONS
 
 SIZE = 512  # of the picture, and half of it the working size
@@ -74,9 +73,3 @@ def test_mask_and_number_of_features(picture, coarse, monkeypatch):
     assert len(describe(picture, coarse[:0], config=most)) == 4 * 50
     monkeypatch.setattr(details, "TILE", SIZE // 2)
     assert len(describe(picture, coarse[:0], config=most)) == 4 * 50
-
-
-def test_any_number_of_threads(picture, coarse):
-    one, two = (describe(picture, coarse, n_threads=n) for n in (1, 2))
-    assert np.array_equal(one.descriptors, two.descriptors)
-    assert np.array_equal(one.frames, two.frames)

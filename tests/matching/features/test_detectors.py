@@ -105,8 +105,6 @@ def test_collections_take_it_in_other_processes(orb, tmp_path):
     assert connection.execute("SELECT error FROM pairs").fetchall() == [(None,)]
     assert connection.execute("SELECT count(*) FROM objects").fetchall() == [(2,)]
     connection.close()
-    with pytest.raises(InputError, match="orb features can't be indexed, only mser and sift"):
-        match_collection(plan, tmp_path / "b.db", config, cache=cache, jobs=1, shortlist=1)
 
 
 def test_an_index_refuses_it_by_name(orb, tmp_path):
@@ -162,8 +160,6 @@ def test_command(orb, example, tmp_path, capsys, monkeypatch):
     [
         ("x = 1\ny = nothing\n", "NameError: name 'nothing' is not defined (line 2)"),
         ("def detect(:\n", "SyntaxError: invalid syntax (line 1)"),
-        ("\0", "source code string cannot contain null bytes"),
-        ("import no_such_module\n", "No module named 'no_such_module' (line 1)"),
         (
             "from matching import Detector, register_detector\nregister_detector(Detector('sift', print))\n",
             "must not be 'sift', which is a built-in detector (line 2)",
@@ -192,8 +188,6 @@ def square(n, **changes):
         (square(3, strength=np.ones(2)), r"strength must have shape \(n,\), got \(2,\)"),
         (square(3, frames=np.zeros((3, 2, 2))), "finite points and invertible frames"),
         (square(3, xy=np.full((3, 2), np.nan)), "finite points and invertible frames"),
-        (square(3, xy=np.full((3, 2), 40.0)), "points x, y in the picture, got 3 that .* its 12 x 9 pixels"),
-        (square(3, xy=np.full((3, 2), [5.0, 10.5])), "got 3 that all lie outside"),
     ],
 )
 def test_what_a_detector_returns_is_checked(found, rule):

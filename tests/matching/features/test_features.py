@@ -11,7 +11,6 @@ from skimage.transform import AffineTransform, warp
 from matching.features import _feature_kernels
 from matching.features.extraction import (
     DESCRIPTOR_NORM,
-    KINDS,
     FeatureConfig,
     Features,
     extract_features,
@@ -23,6 +22,7 @@ from matching.features.extraction import (
 from matching.features.stable_regions import find_stable_regions
 from matching.features.windows import build_pyramid, describe, find_orientations, make_weights
 from matching.pictures.images import make_picture_of_array
+from matching.settings import REGIONS
 
 
 def grey_photograph(name):
@@ -128,10 +128,6 @@ def test_a_list_of_regions_is_kept_as_a_tuple():
     assert hash(FeatureConfig(regions=["sift"])) == hash(FeatureConfig(regions=("sift",)))
 
 
-def test_rotation_turns_x_towards_y():
-    assert np.allclose(rotation(np.array([np.pi / 2])) @ [1, 0], [[0, 1]])
-
-
 def test_pyramid_halves_every_second_level():
     grey = grey_photograph("camera")[:200, :300]
     pyramid = build_pyramid(grey)
@@ -219,15 +215,9 @@ def test_record_holds_what_it_says(camera):
     assert (features.descriptors.astype(np.int64) ** 2).sum(axis=1).max() < 2**24  # exact in float32
 
 
-def test_sift_frames_are_similarities(camera):
-    frames = camera[1][camera[1].kind == KINDS.index("sift")].frames
-    gram = np.swapaxes(frames, 1, 2) @ frames
-    assert np.allclose(gram, gram[:, :1, :1] * np.eye(2))
-
-
 def test_kinds_can_be_had_alone(camera):
     grey, both = camera
-    for k, kind in enumerate(KINDS):
+    for k, kind in enumerate(REGIONS):
         alone = extract_features(grey, FeatureConfig(regions=(kind,)))
         same = both[both.kind == k]
         assert isinstance(same, Features)

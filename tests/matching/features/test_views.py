@@ -3,8 +3,7 @@ import pytest
 import skimage.data
 
 from matching._common import opencv
-from matching.features.detectors import measure_by_kind
-from matching.features.extraction import FeatureConfig, Features, extract_features, rotation
+from matching.features.extraction import FeatureConfig, Features, extract_features, measure_by_kind, rotation
 from matching.features.views import (
     View,
     ViewedPicture,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from planting import similarity
+from scipy.spatial import cKDTree
 
-from matching.correspondences.distances import find_nearest_others
 from matching.grouping.local_maps import vote_for_maps
 
 SLOPE = 0.1
@@ -20,7 +20,7 @@ def turned():
 
 def test_a_similarity_is_found_from_points_alone(turned):
     xy0, xy1 = turned
-    near = find_nearest_others(xy0, 8)
+    near = cKDTree(xy0).query(xy0, 9)[1][:, 1:]
     found = vote_for_maps(xy0, xy1, near, SLOPE)
     assert np.allclose(found.maps, TURNED, atol=1e-9)
     assert np.allclose(found.support, 1)
@@ -49,7 +49,7 @@ def test_support_is_the_share_of_neighbours_that_a_map_explains():
 
 def test_own_maps_stay_unless_the_neighbours_agree_on_a_better_one(turned):
     xy0, xy1 = turned
-    near = find_nearest_others(xy0, 8)
+    near = cKDTree(xy0).query(xy0, 9)[1][:, 1:]
     own = np.tile(np.eye(2), (40, 1, 1))
     own[:20] = TURNED @ np.diag([1.0, 1 + 1e-12])
     found = vote_for_maps(xy0, xy1, near, SLOPE, own)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from matching.objects.description import describe_object
-from matching.objects.frames import Motion, describe_motion, fit_frame, list_corners, polygon_area
+from matching.objects.frames import describe_motion, fit_frame, list_corners, polygon_area
 from matching.objects.transforms import apply_transform, fit_transform, linear_part, refine_homography
 
 BOX = np.array([[-0.5, -0.5], [399.5, 499.5]])
@@ -82,21 +82,9 @@ def test_motion_tells_turn_scale_and_mirroring(turn, mirrored):
     assert motion.centre == pytest.approx(middle)
 
 
-def test_words_leave_out_what_did_not_happen():
-    assert Motion(np.zeros(2), 0.2, 1.001, False, 1.0).words == "same size"
-    assert Motion(np.zeros(2), 180.0, 2.0, False, 1.0).words == "turned 180° clockwise, 2.00 times as large"
-
-
 def test_area_of_a_polygon():
     assert polygon_area(np.array([[0.0, 0], [4, 0], [4, 3]])) == 6
     assert polygon_area(np.array([[5.0, 5]])) == 0
-
-
-def test_an_object_tells_its_frame():
-    xy0, xy1 = matches(TILTED, 100, np.random.default_rng(1))
-    found = describe_object(0, xy0, xy1, 0.5, box=BOX)
-    assert np.abs(found.frame1 - apply_transform(TILTED, list_corners(BOX))).max() < 2
-    assert found.motion.share == pytest.approx(polygon_area(found.outline0) / 200_000)
 
 
 def test_a_logo_alone_ranks_below_a_whole_product():

@@ -15,7 +15,6 @@ from planting import crops
 from matching import InputError, MatchConfig, find_in_video
 from matching.cli.main import main
 from matching.video import search
-from matching.video.files import write_video_results
 from matching.video.reading import open_video
 from matching.video.sheet import draw_contact_sheet, format_time
 
@@ -130,11 +129,6 @@ def test_the_command_writes_table_json_and_contact_sheet(thing, clip, tmp_path, 
     again = json.loads(capsys.readouterr().out)
     assert (again["objects"], again["files"]) == ([], {})  # frames 0, 25 and 50
     assert not (folder / "contact-sheet.jpg").exists()  # of the run before
-
-
-def test_python_writes_the_same_files(result, clip, tmp_path):
-    write_video_results(tmp_path / "out", result, (None, str(clip)))
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["contact-sheet.jpg", "matches.json"]
 
 
 def test_the_sheet_outlines_the_thing(result):
