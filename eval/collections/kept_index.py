@@ -172,10 +172,10 @@ class Gallery:
             if not path.exists():
                 segments = [_inverted.open_segment(Path(shard.path)) for shard in shards]
                 cells = np.frombuffer(segments[0].cells, np.uint8).reshape(-1, 32)
-                chunks = _inverted.merge_lists(segments, [shard.dead for shard in shards])
+                living = _inverted.merge_lists(segments, [shard.dead for shard in shards])
                 part = path.with_suffix(".part")
                 rng = np.random.default_rng([4, k])
-                _inverted.write_segment(part, cells, (draw(chunk, k * n, n, rng) for chunk in chunks))
+                _inverted.write_segment(part, cells, *draw(living, k * n, n, rng))
                 part.replace(path)
 
     def ask(self, size, seconds=np.nan):
@@ -224,15 +224,15 @@ def status(name):
     return next(int(line.split()[1]) / 1000 for line in lines if line.startswith(name))
 
 
-def draw(chunk, first, n, rng):
-    """Lists and entries of drawn pictures: those of a chunk, with other picture numbers and other bits."""
-    lists, entries = chunk
+def draw(living, first, n, rng):
+    """Entries of drawn pictures and their lists: living ones, with other picture numbers and other bits."""
+    entries, lists = living
     drawn = entries.copy()
     pictures = DRAWN + first + rng.integers(n, size=len(drawn))
     drawn["id"] = (pictures << PICTURE) + (drawn["id"] & (1 << PICTURE) - 1)
     masks = np.packbits(rng.random((4096, 256)) < CHANGED, axis=1)
     drawn["bits"] ^= masks[rng.integers(len(masks), size=len(drawn))]
-    return lists, drawn
+    return drawn, lists
 
 
 def crop_square(picture, rng):

@@ -18,7 +18,6 @@ from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import encode, encode_query
-from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import rank
 from matching.pictures.images import read_picture
 from matching.pipelines.description import describe_picture
@@ -47,10 +46,10 @@ def run(args: argparse.Namespace) -> None:
         entries = np.concatenate([encode(features(path), picture=k) for k, path in enumerate(files)])
         asked = {scene: encode_query(features(data / scene)) for scene in wanted}
         path, cells = Path(folder, "a.seg"), _inverted.make_cells(MatchConfig())
-        _inverted.write_segment(path, cells, [_inverted.assign(entries, cells)])
-        segment, ordered = _inverted.open_segment(path), sort_entries(entries)
+        _inverted.write_segment(path, cells, entries, _inverted.assign(entries, cells))
+        segment, ordered = _inverted.open_segment(path), _inverted.sort_classes(entries)
         columns = {
-            "recall": lambda query: find_exact(query, ordered, -1),
+            "recall": lambda query: _inverted.find_exact(query, ordered, -1),
             "kept index": lambda query: _inverted.find_neighbours(query, segment, n=len(files)),
         }
         recall = {name: recall_of(search, asked, wanted) for name, search in columns.items()}

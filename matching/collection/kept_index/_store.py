@@ -34,7 +34,7 @@ from matching.output.folders import compute_digest, remove_abandoned
 from matching.output.provenance import STAGES
 from matching.pictures.names import is_file
 
-FORMAT = "7"
+FORMAT = "8"
 DATABASE = "index.db"
 STAGES_OF_FEATURES = "pictures", "features"  # the stages on whose results an index depends
 ABANDONED = 86400  # seconds after which a file to which nothing refers is deleted
@@ -170,8 +170,8 @@ class KeptIndex:
         """
         good = [record.entries for record in records if record.entries is not None]
         cells = self._cells()
-        made = _inverted.assign(np.concatenate([np.empty(0, ENTRY), *good]), cells)
-        name, size = self._new_segment(cells, [made])
+        entries = np.concatenate([np.empty(0, ENTRY), *good])
+        name, size = self._new_segment(cells, entries, _inverted.assign(entries, cells))
         with transaction(self._db):
             self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", (name, size, len(good)))
             for record in records:
@@ -206,8 +206,8 @@ class KeptIndex:
             if len(shards) < len(names):
                 return  # another process has merged them
             segments = [_inverted.open_segment(self.folder / name) for name in names]
-            chunks = _inverted.merge_lists(segments, [shard.dead for shard in shards])
-            merged, size = self._new_segment(self._cells(), chunks)
+            living = _inverted.merge_lists(segments, [shard.dead for shard in shards])
+            merged, size = self._new_segment(self._cells(), *living)
             db.execute("INSERT INTO segments VALUES (?, ?, 0)", (merged, size))
             db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
             db.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
@@ -259,12 +259,12 @@ class KeptIndex:
         ((value,),) = self.rows("SELECT value FROM settings WHERE name = 'cells'")
         return np.frombuffer(bytes.fromhex(value), np.uint8).reshape(-1, 32)
 
-    def _new_segment(self, cells: Array, chunks: Iterable[_inverted.Lists]) -> tuple[str, int]:
+    def _new_segment(self, cells: Array, entries: Array, lists: Array) -> tuple[str, int]:
         """Write a segment, completely and to the disk, and return its name and size."""
         name, part = f"{uuid4().hex}.seg", self.folder / f"{uuid4().hex}.part"
         try:
             try:
-                _inverted.write_segment(part, cells, chunks)
+                _inverted.write_segment(part, cells, entries, lists)
                 size = part.stat().st_size
                 part.replace(self.folder / name)
             finally:

@@ -30,15 +30,11 @@ N_CLASSES = 2 * len(INDEXED)  # a class is a kind and polarity: only descriptors
 
 
 class EntryLists(NamedTuple):
-    """Entries in lists: words[first[k] :] begins with list k.
+    """Entries in lists: list k has the entries first[k] to first[k + 1]. They may be in a mapped file."""
 
-    First come the bits of the size[k] entries of this list, then their ids. `words` (m,) uint64 may be a
-    mapped file; `first` and `size` are (n,) int64.
-    """
-
-    words: Array
-    first: Array
-    size: Array
+    bits: Array  # (m, 4) uint64
+    ids: Array  # (m,) int64
+    first: Array  # (n + 1,) int64
 
 
 def check_indexed(config: FeatureConfig) -> None:

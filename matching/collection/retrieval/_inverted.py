@@ -1,53 +1,43 @@
-"""Entries in inverted lists, in files that faiss writes and maps.
+"""Entries in lists: those of each class, which are all compared, or those of each cell, in files.
 
-A list holds the entries of one cell. A cell has a descriptor from some photographs as its centre, and its
-entries are those of the same class that are nearest to this centre. The centres are computed when an index is
-made, and kept in each of its files. A query looks through the lists of the nearest cells. What is found
-depends neither on how entries are distributed over files nor on the number of threads.
+A cell has a descriptor from some photographs as its centre, and its entries are those of the same class that
+are nearest to this centre. The centres are computed when an index is made, and kept in each of its files. A
+query looks through the lists of the nearest cells. What is found depends neither on how entries are
+distributed over files nor on the number of threads.
+
+A file (segment) consists of 64-bit numbers: the number c of lists, their centres (4 each), the c sizes of the
+lists, the bits of all entries (4 each), and their ids.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from ctypes import c_size_t
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import skimage.data
 
-from matching._common.threads import default_threads
-from matching._common.types import Array
+from matching._common.types import Array, Ints
+from matching.collection.retrieval import _kernels
 from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, EntryLists, classes, encode
-from matching.collection.retrieval._exact import find_in_lists
-from matching.collection.retrieval._votes import Neighbours
+from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.pictures.images import read_picture
 from matching.pipelines.description import describe_picture
 
-try:
-    import faiss
-    from faiss.contrib.ivf_tools import add_preassigned
-except ImportError:
-    raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
-
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
 LOOKED_THROUGH = 3000  # lists that a query looks through, times lists // pictures if there are more lists
 PROBES = 8  # the most lists per descriptor
-TOGETHER = 1024  # lists that are copied at a time when files are merged
-
-Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY in them
 
 
 class Segment(NamedTuple):
-    """A mapped file: faiss's index, and the entries in its lists."""
+    """A mapped file: the centres of its lists, as bytes, and the entries in them."""
 
-    index: Any  # an IndexBinaryIVF
-    cells: bytes  # the centres of its lists
+    cells: bytes
     entries: EntryLists
 
 
@@ -64,82 +54,92 @@ def make_cells(config: MatchConfig) -> Array:
     return cells
 
 
-def assign(entries: Array, cells: Array) -> Lists:
-    """The list of each entry."""
-    faiss.omp_set_num_threads(1)  # more would wait busily for each other while workers describe pictures
-    return _find_cells.__wrapped__(entries.tobytes(), cells.tobytes(), 1)[:, 0], entries
+def assign(entries: Array, cells: Array) -> Ints:
+    """The list (n,) of each entry."""
+    return _find_cells.__wrapped__(entries.tobytes(), cells.tobytes(), 1)[:, 0]
 
 
-def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
-    """Write a new file, which is safely on the disk afterwards; no list is split between chunks."""
-    quantizer = _quantizer(cells)
-    segment = faiss.IndexBinaryIVF(quantizer, quantizer.d, len(cells))
-    segment.is_trained = True
-    for lists, entries in chunks:
-        order = np.argsort(entries["id"], kind="stable")
-        bits, number = (np.ascontiguousarray(entries[name][order]) for name in ("bits", "id"))
-        add_preassigned(segment, bits, lists[order], number)
-    try:
-        faiss.write_index_binary(segment, os.fspath(path))
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
-    except RuntimeError as error:
-        raise OSError(f"faiss: {error}") from None
+def sort_entries(entries: Array, lists: Array, n: int) -> EntryLists:
+    """The n lists of (m,) ENTRY, given the list (m,) of each."""
+    order = np.lexsort((entries["id"], lists))
+    first = np.searchsorted(lists[order], np.arange(n + 1))
+    return EntryLists(_view_bits(entries[order]), np.ascontiguousarray(entries["id"][order]), first)
+
+
+def sort_classes(entries: Array) -> EntryLists:
+    """The lists of the entries of each class, as `find_exact` needs them."""
+    return sort_entries(entries, classes(entries), N_CLASSES)
+
+
+def write_segment(path: Path, cells: Array, entries: Array, lists: Array) -> None:
+    """Write a new file with (m,) ENTRY in these lists (m,); it is safely on the disk afterwards."""
+    bits, ids, first = sort_entries(entries, lists, len(cells))
+    with path.open("wb") as file:
+        for part in (np.array([len(cells)]), cells, np.diff(first), bits, ids):
+            part.tofile(file)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def open_segment(path: Path) -> Segment:
     """Map the file of a segment; raise InputError if it can't be used."""
     try:
-        index: Any = faiss.read_index_binary(os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
-    except (RuntimeError, MemoryError):
-        raise InputError(f"{path}: this part of the index is missing or damaged") from None
-    mapped: Any = faiss.downcast_InvertedLists(index.invlists)  # list after list: bits, then ids
-    shapes = (c_size_t * (3 * mapped.nlist)).from_address(int(mapped.lists.data().this))
-    size, _, at = np.array(shapes, np.int64).reshape(-1, 3).T.copy()  # of each list: size, capacity, place
-    data = faiss.rev_swig_ptr(mapped.ptr, mapped.totsize)[at[0] :][: ENTRY.itemsize * size.sum()]
-    quantizer: Any = faiss.downcast_IndexBinary(index.quantizer)
-    cells = faiss.vector_to_array(quantizer.xb).tobytes()
-    return Segment(index, cells, EntryLists(data.view(np.uint64), (at - at[0]) // 8, size))
+        words: Array = np.memmap(path, np.uint64, "r")
+    except (OSError, ValueError):
+        words = np.zeros(1, np.uint64)
+    c = int(words[0])
+    first = np.concatenate([[0], np.cumsum(words[1 + 4 * c : 1 + 5 * c], dtype=np.int64)])
+    cells, entries, m = words[1 : 1 + 4 * c], words[1 + 5 * c :], int(first[-1])
+    if not c or len(first) != c + 1 or len(entries) != 5 * m:
+        raise InputError(f"{path}: this part of the index is missing or damaged")
+    lists = EntryLists(entries[: 4 * m].reshape(-1, 4), entries[4 * m :].view(np.int64), first)
+    return Segment(cells.tobytes(), lists)
 
 
-def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> Iterator[Lists]:
-    """The lists of several segments, without the entries of pictures that are dead in each."""
-    for start in range(0, len(segments[0].entries.size), TOGETHER):
-        lists, entries = [np.empty(0, np.int64)], [np.empty(0, ENTRY)]
-        for (*_, (words, first, size)), gone in zip(segments, dead, strict=True):
-            for k in start + np.flatnonzero(size[start : start + TOGETHER]):
-                bits, number = np.split(words[first[k] :][: 5 * size[k]], [4 * size[k]])
-                alive = ~np.isin(number.view(np.int64) >> PICTURE, gone)
-                some = np.empty(alive.sum(), ENTRY)
-                some["id"], some["bits"] = number[alive], bits.view(np.uint8).reshape(-1, 32)[alive]
-                lists.append(np.full(len(some), k))
-                entries.append(some)
-        yield np.concatenate(lists), np.concatenate(entries)
+def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> tuple[Array, Ints]:
+    """The entries of several segments without those of pictures that are dead in each, and their lists."""
+    lists, entries = [], []
+    for (_, (bits, ids, first)), gone in zip(segments, dead, strict=True):
+        alive = ~np.isin(ids >> PICTURE, gone)
+        some = np.empty(alive.sum(), ENTRY)
+        some["id"], some["bits"] = ids[alive], bits[alive].view(np.uint8)
+        lists.append(np.repeat(np.arange(len(first) - 1), np.diff(first))[alive])
+        entries.append(some)
+    return np.concatenate(entries), np.concatenate(lists)
 
 
 def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = (), n: int = 10**6) -> Neighbours:
     """The Neighbours of a query in a segment of an index of n pictures, except those of pictures `but`."""
-    faiss.omp_set_num_threads(default_threads())
-    most = LOOKED_THROUGH * max(len(segment.entries.size) // max(n, 1), 1)
+    most = LOOKED_THROUGH * max((len(segment.entries.first) - 1) // max(n, 1), 1)
     probes = min(max(most // max(len(query), 1), 1), PROBES)
-    lists = _find_cells(query.tobytes(), segment.cells, probes)
-    return find_in_lists(query, lists, segment.entries, but)
+    return _find_in_lists(query, _find_cells(query.tobytes(), segment.cells, probes), segment.entries, but)
+
+
+def find_exact(query: Array, entries: EntryLists, own: int) -> Neighbours:
+    """The Neighbours of a query among all entries of `sort_classes` except those of picture `own`."""
+    return _find_in_lists(query, classes(query)[:, None], entries, [own])
+
+
+def _find_in_lists(query: Array, lists: Array, entries: EntryLists, but: Sequence[int]) -> Neighbours:
+    """The Neighbours of a query in the lists (n, p) of its descriptors, except those of pictures `but`."""
+    distance, found = np.full((len(query), KEPT), MISSING), np.full((len(query), KEPT), -1, np.int64)
+    order = np.argsort(lists[:, 0], kind="stable")  # so that a list stays in the processor's cache
+    _kernels.search(
+        _view_bits(query), order, lists, entries, np.sort(np.array(but, np.int64)), distance, found
+    )
+    return choose_neighbours(distance, found)
 
 
 @lru_cache(maxsize=1)  # all segments of an index have the same cells
-def _find_cells(entries: bytes, cells: bytes, probes: int) -> Array:
+def _find_cells(entries: bytes, cells: bytes, probes: int) -> Ints:
     """(n, probes): the cells nearest to (n,) ENTRY, ties by number; -1 if there are fewer."""
-    looked, bits = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint8).reshape(-1, 32)
-    near, kinds = np.empty((len(looked), probes), np.int64), classes(looked)
-    starts = np.flatnonzero(~bits.any(axis=1))
-    for k, (first, last) in enumerate(pairwise([*starts, len(bits)])):
-        own = kinds == k
-        found = _quantizer(bits[first:last]).search(np.ascontiguousarray(looked["bits"][own]), probes)[1]
-        near[own] = np.where(found < 0, -1, found + first)
+    looked, centres = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint64).reshape(-1, 4)
+    first = np.append(np.flatnonzero(~centres.any(axis=1)), len(centres))  # those of a class begin with zeros
+    near = np.full((len(looked), probes), -1)
+    _kernels.find_cells(_view_bits(looked), classes(looked), centres, first, near)
     return near
 
 
-def _quantizer(cells: Array) -> Any:
-    quantizer = faiss.IndexBinaryFlat(8 * cells.shape[1])
-    quantizer.add(np.ascontiguousarray(cells))
-    return quantizer
+def _view_bits(entries: Array) -> Array:
+    """The bits of (n,) ENTRY as (n, 4) uint64."""
+    return np.ascontiguousarray(entries["bits"]).view(np.uint64)

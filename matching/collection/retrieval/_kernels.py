@@ -1,4 +1,4 @@
-"""The compiled loop of the search; unlike faiss's, it skips entries that are too far away to matter."""
+"""The compiled loops of the search; they skip entries that are too far away to matter."""
 
 import numpy as np
 
@@ -16,6 +16,12 @@ def _count_bits(x: Scalar) -> Scalar:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
+@inner
+def _count_different(a: Array, b: Array) -> Scalar:
+    halves = _count_bits(a[0] ^ b[0]) + _count_bits(a[1] ^ b[1])
+    return halves + _count_bits(a[2] ^ b[2]) + _count_bits(a[3] ^ b[3])
+
+
 @njit
 def search(
     query: Array, order: Array, lists: Array, entries: EntryLists, dead: Array, distance: Array, found: Array
@@ -25,20 +31,16 @@ def search(
     A list of -1 is skipped. Entries that may vote, or are among the nearest, are written to `distance` and
     `found` (n, KEPT), by ascending distance and id. The rows of `order` are searched one after the other.
     """
-    words, first, size = entries
+    bits, ids, first = entries
     for i in order:
-        distances, others = distance[i], found[i]
-        a, b, c, d = query[i]
+        distances, others, own = distance[i], found[i], query[i]
         farthest = FAR - 1  # the largest distance of a kept entry
         for k in lists[i]:
-            n = size[k] if k >= 0 else 0
-            bits = words[first[k] : first[k] + 4 * n].reshape(n, 4)
-            for e in range(n):
-                apart = _count_bits(a ^ bits[e, 0]) + _count_bits(b ^ bits[e, 1])
-                apart += _count_bits(c ^ bits[e, 2]) + _count_bits(d ^ bits[e, 3])
+            for e in range(first[k], first[k + 1]) if k >= 0 else range(0):
+                apart = _count_different(own, bits[e])
                 if apart > farthest:
                     continue
-                number = np.int64(words[first[k] + 4 * n + e])
+                number = ids[e]
                 place = np.searchsorted(dead, number >> PICTURE)
                 if place < len(dead) and dead[place] == number >> PICTURE:
                     continue
@@ -55,3 +57,24 @@ def search(
                 # from the background's distance on, only nearly equal entries may vote
                 background = max(distances[NEIGHBORS], NEARLY_EQUAL) - 1
                 farthest = min(farthest, background, distances[KEPT - 1])
+
+
+@njit
+def find_cells(bits: Array, group: Array, cells: Array, first: Array, near: Array) -> None:
+    """Find the cells of group[i] nearest to bits[i] (n, 4) uint64, by ascending distance and number.
+
+    Group g has the cells first[g] to first[g + 1] of `cells` (c, 4) uint64. Their numbers are written to
+    `near` (n, p) int64; it stays -1 where the group has fewer.
+    """
+    distance = np.empty(near.shape[1], np.int64)
+    for i in range(len(bits)):
+        distance[:] = 257
+        for k in range(first[group[i]], first[group[i] + 1]):
+            apart = _count_different(bits[i], cells[k])
+            place = len(distance) - 1
+            if apart >= distance[place]:
+                continue
+            while place > 0 and distance[place - 1] > apart:
+                distance[place], near[i, place] = distance[place - 1], near[i, place - 1]
+                place -= 1
+            distance[place], near[i, place] = apart, k

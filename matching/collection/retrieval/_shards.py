@@ -16,8 +16,8 @@ import numpy as np
 from matching._common.threads import limit_threads
 from matching._common.types import Array
 from matching.collection.backends import Lost, Workers
+from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, EntryLists, encode, encode_query
-from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
 from matching.collection.work import Settings, Source, get_described
 from matching.errors import InputError
@@ -72,14 +72,13 @@ def search_shards(
 
 def make_segment(number: int, path: str, pictures: Pictures, settings: Settings) -> None:
     """Write the inverted lists of some pictures to a file."""
-    from matching.collection.retrieval import _inverted
-
     settings.register()
     with limit_threads(1):
         cells = _inverted.make_cells(settings.config)
         part = Path(path).with_name(f"{uuid4().hex}.part")
         try:
-            _inverted.write_segment(part, cells, [_inverted.assign(_encode(pictures, settings), cells)])
+            entries = _encode(pictures, settings)
+            _inverted.write_segment(part, cells, entries, _inverted.assign(entries, cells))
             part.replace(path)
         except OSError as error:
             raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
@@ -96,9 +95,7 @@ def _open(shard: Shard, settings: Settings) -> Callable[[Array, int], Neighbours
     """Make the search function of a shard: from a query and its number, which is left out."""
     if shard.path is None:
         entries = sort_pictures(shard.pictures, settings)
-        return lambda query, own: find_exact(query, entries, own)
-    from matching.collection.retrieval import _inverted
-
+        return lambda query, own: _inverted.find_exact(query, entries, own)
     segment = _inverted.open_segment(Path(shard.path))
     return lambda query, own: _inverted.find_neighbours(query, segment, (own, *shard.dead), shard.n)
 
@@ -106,7 +103,7 @@ def _open(shard: Shard, settings: Settings) -> Callable[[Array, int], Neighbours
 @lru_cache(maxsize=1)
 def sort_pictures(pictures: Pictures, settings: Settings) -> EntryLists:
     """The sorted entries of some pictures."""
-    return sort_entries(_encode(pictures, settings))
+    return _inverted.sort_classes(_encode(pictures, settings))
 
 
 def _encode(pictures: Pictures, settings: Settings) -> Array:

@@ -1,6 +1,6 @@
 """The pictures worth matching with a query: those that share the most descriptors with it.
 
-A small gallery is searched without faiss; a large one is first written to files in the cache's folder.
+A small gallery is compared one by one; a large one is first written to files in the cache's folder.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from matching.collection.retrieval._shards import Pictures, Shard, rank_pictures
 from matching.collection.work import Source
 from matching.output.folders import remove_abandoned
 
-LARGEST_EXACT = 2000  # the most pictures of a gallery that is searched without faiss
+LARGEST_EXACT = 2000  # the most pictures of a gallery whose entries are all compared
 LARGEST = 2048  # the most pictures per file, 52 kB each
 ABANDONED = 86400  # seconds after which the files of a killed run are deleted
 

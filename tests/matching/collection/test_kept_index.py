@@ -131,7 +131,7 @@ def test_a_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
     ("name", "value", "told"),
     [
         ("results", '{"features": 0}', 'made with results ."features": 0., but this program uses '),
-        ("format", "1", "made with format 1, but this program uses 7; give another folder, or delete this"),
+        ("format", "1", "made with format 1, but this program uses 8; give another folder, or delete this"),
     ],
 )
 def test_another_version_is_refused_by_name(tmp_path, name, value, told):
@@ -190,7 +190,7 @@ def test_segments_are_merged_and_dead_entries_go(tmp_path):
         assert len(index.shards()) < _store.FANOUT
         assert index.counts().indexed == 20
         entries = sum(
-            len(_inverted.open_segment(tmp_path / name).entries.words) // 5
+            len(_inverted.open_segment(tmp_path / name).entries.ids)
             for (name,) in index.rows("SELECT name FROM segments")
         )
         assert 20 * 30 <= entries < 40 * 30
@@ -241,14 +241,14 @@ from matching.collection.retrieval import _inverted
 index, pictures, cache, moment = sys.argv[1:]
 _index.TOGETHER = 2
 written = []
-def dying(path, cells, chunks, write=_inverted.write_segment):
+def dying(path, cells, entries, lists, write=_inverted.write_segment):
     if len(written) == int(moment) // 2:
         if int(moment) % 2:
-            write(path, cells, chunks)
+            write(path, cells, entries, lists)
             path.replace(path.with_suffix(".seg"))
         os.kill(os.getpid(), signal.SIGKILL)
     written.append(path)
-    write(path, cells, chunks)
+    write(path, cells, entries, lists)
 _inverted.write_segment = dying
 _index.add_pictures(Path(index), list_pictures(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
 """

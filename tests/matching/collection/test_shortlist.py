@@ -1,10 +1,7 @@
 import itertools
-import subprocess
-import sys
 
 import pytest
 from database import content, rows
-from patience import PATIENCE
 
 from matching import InputError
 from matching.collection import (
@@ -67,40 +64,6 @@ def test_shards_that_can_not_be_written_are_told(folder, cache, tmp_path, monkey
     with pytest.raises(InputError, match=r"can't be written .No space left on device"):
         match_collection(plan, tmp_path / "a.db", cache=cache, jobs=1, shortlist=1)
     assert not any(cache.folder.glob("shards/*"))
-
-
-WITHOUT_FAISS = """
-import sys
-from pathlib import Path
-
-sys.modules["faiss"] = None
-from matching.cli.main import main
-from matching.collection.retrieval import _shortlist
-
-_shortlist.LARGEST_EXACT = int(sys.argv.pop(1))
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_without_faiss_a_small_shortlist_works_and_the_rest_says_what_to_install(folder, cache, tmp_path):
-    def run(most, *arguments):
-        how = ["--cache", cache.folder, "--jobs", "1", "--quiet"]
-        command = [sys.executable, "-c", WITHOUT_FAISS, str(most), *arguments, *how]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-        return done.returncode, done.stderr
-
-    collection = ["collection", "--all", folder, "--shortlist", "1", "--db"]
-    assert run(2000, *collection, tmp_path / "a.db")[0] == 0
-    told = "needs faiss: pip install 'gdl-match[index]'"
-    for most, *arguments in (
-        (0, *collection, tmp_path / "b.db"),
-        (2000, "index", "add", folder, "--index", tmp_path / "i"),
-    ):
-        status, error = run(most, *arguments)
-        assert status == 2
-        assert error.strip().splitlines()[-1].endswith(told)
-        assert "Traceback" not in error
-    assert not (tmp_path / "i").exists()
 
 
 def test_batches_hold_everything_in_order():
