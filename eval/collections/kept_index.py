@@ -173,10 +173,8 @@ class Gallery:
                 segments = [_inverted.open_segment(Path(shard.path)) for shard in shards]
                 cells = np.frombuffer(segments[0].cells, np.uint8).reshape(-1, 32)
                 living = _inverted.merge_lists(segments, [shard.dead for shard in shards])
-                part = path.with_suffix(".part")
                 rng = np.random.default_rng([4, k])
-                _inverted.write_segment(part, cells, *draw(living, k * n, n, rng))
-                part.replace(path)
+                _inverted.write_segment(path, cells, *draw(living, k * n, n, rng))
 
     def ask(self, size, seconds=np.nan):
         """The row about a size, which is measured only once."""

@@ -37,20 +37,9 @@ def exit_status(command: str, work: Callable[[], int], stopped: str = "interrupt
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
         return BROKEN_PIPE
-    except Exception as error:
-        if isinstance(error, FileNotFoundError) and not _has_working_folder():
-            print(f"{command}: error: the working folder no longer exists", file=sys.stderr)
-            return BAD_INPUT
+    except Exception:
         traceback.print_exc()
         return INTERNAL_ERROR
-
-
-def _has_working_folder() -> bool:
-    try:
-        os.getcwd()  # noqa: PTH109 - pathlib is not loaded yet
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def end_on_interrupt(command: str, stopped: str = "interrupted") -> AbstractContextManager[None]:

@@ -6,7 +6,6 @@ is the task's number. Both backends are executors of `concurrent.futures`.
 
 import logging
 import os
-import re
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
@@ -35,7 +34,6 @@ Progress = Callable[..., Iterable[Any]]  # like tqdm
 
 AHEAD = 4  # tasks in flight per thread of the cluster; this bounds the results that wait to be written
 CONNECT = 30  # seconds to wait for a connection
-ADDRESS = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}  # new processes import nothing from the current folder
 
 
@@ -82,7 +80,7 @@ def local_backend(jobs: int) -> Iterator[Run]:
     if jobs == 1:
         yield lambda function, tasks: (function(*task) for task in tasks)
         return
-    options = {"initializer": _begin_worker, "initargs": (_current_folder(),), "env": SAFE_PATH}
+    options = {"initializer": os.chdir, "initargs": (Path.cwd(),), "env": SAFE_PATH}
 
     def submit(function: Function, task: Task) -> Future[Any]:
         with handle_interrupts(signal.SIG_IGN):  # processes inherit it: Ctrl-C reaches all of a terminal
@@ -125,30 +123,9 @@ def _run_ahead(
             yield running.pop(future), future
 
 
-def _current_folder() -> str | None:
-    """The folder to which paths are relative; None if it no longer exists."""
-    try:
-        return str(Path.cwd())
-    except FileNotFoundError:
-        return None
-
-
-def _begin_worker(folder: str | None) -> None:
-    """Prepare a process on this machine for its tasks, whose paths are relative to the folder."""
-    if folder is not None:
-        os.chdir(folder)
-
-
-def is_address(text: str) -> bool:
-    """Test whether a text has the form of a scheduler's address: host:port, or protocol://host:port."""
-    return ADDRESS.fullmatch(text) is not None
-
-
 @contextmanager
 def dask_backend(address: str) -> Iterator[Run]:
     """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others."""
-    if not is_address(address):  # Dask would search for a minute
-        raise InputError(f"--scheduler must be host:port or tcp://host:port, got {address!r}")
     distributed = import_optional("distributed", "--scheduler needs dask.distributed", "dask")
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)

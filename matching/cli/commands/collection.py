@@ -2,6 +2,7 @@
 
 import argparse
 import atexit
+import re
 import shutil
 import sys
 import tempfile
@@ -17,14 +18,13 @@ from tqdm import tqdm
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, STOPPED, exit_status
-from matching.collection.backends import is_address
 from matching.collection.cache import FeatureCache
 from matching.collection.database.connection import WAIT
 from matching.collection.database.store import JOINED, open_store
 from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
 from matching.collection.reports.export import check_tables_replaceable, export, require_parquet
 from matching.collection.reports.export_sfm import check_sfm_replaceable, export_for_sfm
-from matching.collection.reports.groups import check_groups_replaceable, format_groups_csv, read_groups
+from matching.collection.reports.groups import Group, format_groups_csv, read_groups
 from matching.collection.reports.html_groups import format_groups, write_groups_report
 from matching.collection.reports.html_report import write_collection_report
 from matching.collection.run import Summary, match_collection
@@ -38,6 +38,7 @@ from matching.settings import Setting
 
 COMMAND = "gdl-match collection"
 SHOWN = 10  # pairs printed
+ADDRESS = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")
 WAIT_OPTION = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
 TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
@@ -112,7 +113,7 @@ def add_run_options(group: options.Group, jobs: str) -> None:
 
 
 def _parse_address(text: str) -> str:
-    if not is_address(text):
+    if ADDRESS.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
     return text
 
@@ -134,19 +135,14 @@ def _run(arguments: argparse.Namespace) -> int:
         raise InputError("--shortlist requires --all, or --query and --gallery")
     if arguments.restart and not named:
         raise InputError("--restart requires --pairs, --all, or --query and --gallery")
-    check_cluster_options(arguments)
+    prepare_run(arguments)
     _check_outputs(arguments)
-    set_wait(arguments)
     summary = _match(arguments) if named else None
-    _write(arguments)
+    groups = read_groups(arguments.db) if arguments.groups else None
+    _write(arguments, groups)
     if summary is not None and summary.internal_errors:
         return INTERNAL_ERROR
-    return show_groups(arguments.db) if arguments.groups else _show(arguments.db)
-
-
-def set_wait(arguments: argparse.Namespace) -> None:
-    """Set the longest wait for a locked database to that of the option ``--wait``."""
-    WAIT.set(arguments.wait)
+    return _show(arguments.db) if groups is None else show_groups(groups)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
@@ -157,8 +153,6 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         check_tables_replaceable(check_folder(folder), kind)
     for kind, folder in _folders(arguments, SFM_NAMES):
         check_sfm_replaceable(check_folder(folder), kind)
-    if arguments.groups and arguments.csv is not None:
-        check_groups_replaceable(arguments.csv)
     if arguments.html is not None:
         check_folder(arguments.html.parent)
         if is_folder(arguments.html):
@@ -174,10 +168,11 @@ def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[
     return [(kind, folder) for kind in kinds if (folder := getattr(arguments, kind)) is not None]
 
 
-def check_cluster_options(arguments: argparse.Namespace) -> None:
-    """Check that the options are either for processes on this machine or for a cluster."""
+def prepare_run(arguments: argparse.Namespace) -> None:
+    """Check that the options are for this machine or for a cluster, and set the wait for locked databases."""
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine and --scheduler for a cluster: give only one of them")
+    WAIT.set(arguments.wait)
 
 
 def cluster_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -249,7 +244,7 @@ def _find_cache_folder() -> Path:
     return Path(folder)
 
 
-def _write(arguments: argparse.Namespace) -> None:
+def _write(arguments: argparse.Namespace, groups: Sequence[Group] | None) -> None:
     tell, db = make_teller(arguments), arguments.db
     for kind, folder in _folders(arguments, TABLES):
         export(db, folder, kind)
@@ -257,16 +252,16 @@ def _write(arguments: argparse.Namespace) -> None:
     for kind, folder in _folders(arguments, SFM_NAMES):
         export_for_sfm(db, folder, kind, arguments.static)
         tell(f"matches for {SFM_NAMES[kind]} written to {folder}")
-    if arguments.groups and arguments.csv is not None:
-        groups = arguments.csv / "groups.csv"
-        write_whole(groups, format_groups_csv(read_groups(db)))
-        tell(f"groups written to {groups}")
+    if groups is not None and arguments.csv is not None:
+        table = arguments.csv / "groups.csv"
+        write_whole(table, format_groups_csv(groups))
+        tell(f"groups written to {table}")
     if arguments.html is not None:
         make_folder(arguments.html.parent)
-        if arguments.groups:
-            write_groups_report(db, arguments.html)
-        else:
+        if groups is None:
             write_collection_report(db, arguments.html, arguments.html_pairs)
+        else:
+            write_groups_report(groups, db, arguments.html)
         tell(f"report written to {arguments.html}")
 
 
@@ -295,9 +290,8 @@ def describe_summary(summary: Summary) -> str:
     )
 
 
-def show_groups(db: Path) -> int:
-    """Print the groups of a database, and return the exit status."""
-    groups = read_groups(db)
+def show_groups(groups: Sequence[Group]) -> int:
+    """Print groups, and return the exit status."""
     print("\n".join(make_printable(line) for line in format_groups(groups).splitlines()))
     return FOUND if groups else NONE_FOUND
 

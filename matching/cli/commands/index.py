@@ -12,9 +12,8 @@ from matching.cli import arguments as options
 from matching.cli.commands.collection import (
     WAIT_OPTION,
     add_cluster_options,
-    check_cluster_options,
     cluster_options,
-    set_wait,
+    prepare_run,
     show_groups,
 )
 from matching.cli.console import make_printable, make_teller
@@ -22,6 +21,7 @@ from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_statu
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
+from matching.collection.reports.groups import read_groups
 from matching.collection.reports.query_results import (
     collect_results,
     summarise_object,
@@ -89,8 +89,7 @@ def make_parser() -> options.LineParser:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    check_cluster_options(arguments)
-    set_wait(arguments)
+    prepare_run(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
         return {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command](
@@ -186,7 +185,7 @@ def _groups(arguments: argparse.Namespace) -> int:
         pictures = [path for path in index.found() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)
     with verify_for_groups(candidates, db=arguments.db, **running) as db:
-        return show_groups(db)
+        return show_groups(read_groups(db))
 
 
 def _show(results: Sequence[dict[str, Any]]) -> None:

@@ -114,8 +114,7 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, result: MatchResult) -
     for line in [*nothing, *words.hint_at_mirrored(result)]:
         tell(line)
     tell(f"written to {folder}")
-    may_help = not result.of_one and arguments.method in METHODS and words.may_look_harder(result)
-    if may_help and not _show_the_same(*inputs.pictures):
+    if not result.of_one and arguments.method in METHODS and words.may_look_harder(result):
         tell(
             "were the pictures taken from very different directions? Try --view-synthesis, which also matches"
             " simulated views"
@@ -123,13 +122,6 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, result: MatchResult) -
     if arguments.open:
         open_report(folder / "matches.html")
     return FOUND if result.objects else NONE_FOUND
-
-
-def _show_the_same(picture0: Picture, picture1: Picture) -> bool:
-    """Test whether two pictures have identical pixels."""
-    import numpy as np
-
-    return np.array_equal(picture0.rgb, picture1.rgb)
 
 
 def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> None:

@@ -50,21 +50,12 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig, path: Path
             f"{path}: the database was made by version {made_with['version']}, whose results differ from"
             f" those of {__version__} (stage {difference}); {REMEDY}"
         )
-    default, wanted = (json.loads(json.dumps(asdict(c))) for c in (MatchConfig(), config))
-    made = _complete(json.loads(made_with["config"]), default)
+    made, wanted = json.loads(made_with["config"]), json.loads(json.dumps(asdict(config)))
     if made != wanted:
         raise InputError(
             f"{path}: the database was made with other settings ({describe_difference(made, wanted)});"
             f" {REMEDY}"
         )
-
-
-def _complete(made: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by their present names: those that came later had their defaults."""
-    return {
-        name: _complete(made.get(name, {}), value) if isinstance(value, dict) else made.get(name, value)
-        for name, value in default.items()
-    }
 
 
 def describe_other_programs(made_with: Mapping[str, str]) -> str:

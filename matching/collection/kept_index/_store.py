@@ -260,19 +260,9 @@ class KeptIndex:
         return np.frombuffer(bytes.fromhex(value), np.uint8).reshape(-1, 32)
 
     def _new_segment(self, cells: Array, entries: Array, lists: Array) -> tuple[str, int]:
-        """Write a segment, completely and to the disk, and return its name and size."""
-        name, part = f"{uuid4().hex}.seg", self.folder / f"{uuid4().hex}.part"
-        try:
-            try:
-                _inverted.write_segment(part, cells, entries, lists)
-                size = part.stat().st_size
-                part.replace(self.folder / name)
-            finally:
-                part.unlink(missing_ok=True)
-        except OSError as error:
-            reason = error.strerror or error
-            raise InputError(f"{self.folder}: the index can't be written ({reason})") from None
-        return name, size
+        """Write a segment, and return its name and size."""
+        name = f"{uuid4().hex}.seg"
+        return name, _inverted.write_segment(self.folder / name, cells, entries, lists)
 
 
 def _is_another(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:

@@ -3,8 +3,7 @@
 import csv
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from importlib.resources import files
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from matching._common.optional import import_optional
 from matching.collection.database.store import JOINED, open_store
 from matching.errors import InputError
 from matching.output.folders import make_temporary_folder, place_files
-from matching.pictures.names import is_file
+from matching.pictures.names import exists
 
 TABLES = {  # the tables and the order of their rows
     "images": "SELECT * FROM images ORDER BY id",
@@ -34,24 +33,20 @@ def require_parquet() -> None:
 
 
 def check_tables_replaceable(folder: Path, kind: str) -> None:
-    """Check that files in the way of an export are earlier exports."""
-    for table, columns in _columns().items():
-        path = folder / f"{table}.{kind}"
-        if path.exists() and read_columns(path, kind) != columns:
-            raise InputError(f"{path}: {FOREIGN}")
+    """Check that an export replaces only files of an earlier one, which has all tables."""
+    paths = [folder / f"{table}.{kind}" for table in TABLES]
+    there = [path for path in paths if exists(path)]
+    if 0 < len(there) < len(paths):
+        raise InputError(f"{there[0]}: {FOREIGN}")
 
 
 def export(db: Path, folder: Path, kind: str) -> list[Path]:
     """Write images, pairs, objects and matches into a folder, one file per table: all of them, or none."""
-    if kind == "parquet":
-        require_parquet()
     write = {"csv": _write_csv, "parquet": _write_parquet}[kind]
     paths = [folder / f"{table}.{kind}" for table in TABLES]
-    with open_store(db) as store:
-        check_tables_replaceable(folder, kind)
-        with exported_files(folder, [path.name for path in paths]) as part:
-            for path, query in zip(paths, TABLES.values(), strict=True):
-                write(part / path.name, store.cursor(query))
+    with open_store(db) as store, exported_files(folder, [path.name for path in paths]) as part:
+        for path, query in zip(paths, TABLES.values(), strict=True):
+            write(part / path.name, store.cursor(query))
     return paths
 
 
@@ -65,32 +60,6 @@ def exported_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     except (OSError, sqlite3.OperationalError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{folder}: the export can't be written ({reason})") from None
-
-
-def _columns() -> dict[str, list[str]]:
-    schema = files("matching.collection.database").joinpath("schema.sql").read_text("utf-8")
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.executescript(schema)
-        return {
-            table: [name for name, *_ in database.execute(query).description]
-            for table, query in TABLES.items()
-        }
-
-
-def read_columns(path: Path, kind: str = "csv") -> list[str] | None:
-    """Read the names of the columns of a table; None if there are none."""
-    try:
-        if not is_file(path):
-            return None
-        if kind == "csv":
-            with path.open(newline="", encoding="utf-8") as file:
-                return next(csv.reader(file), None)
-        from pyarrow import parquet
-
-        names: list[str] = parquet.read_schema(path).names
-        return names
-    except (OSError, ValueError, csv.Error):  # pyarrow's errors are ValueErrors
-        return None
 
 
 def _write_csv(path: Path, cursor: sqlite3.Cursor) -> None:

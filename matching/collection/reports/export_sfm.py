@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from matching.pictures.names import is_file, make_relative
 
 OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
 MARK = "written_by"  # attribute of our HDF5 files
-LISTED = "pairs_sha256"  # attribute of matches.h5: the digest of the pairs.txt written with it
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +46,6 @@ class ExportedPair:
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
     """Write all pictures and matches of a collection into a folder: all files, or none."""
     write = {"colmap": _write_colmap, "hloc": _write_hloc}[kind]
-    check_sfm_replaceable(folder, kind)
     with open_store(db) as store:
         collection = _Collection(store, kind, static)
         with exported_files(folder, FILES[kind]) as part:
@@ -75,10 +72,7 @@ def _is_ours(path: Path) -> bool:
             with closing(sqlite3.connect(address, uri=True)) as database:
                 return bool(database.execute("PRAGMA application_id").fetchone() == (OURS,))
         h5py = exchange.require_h5py()
-        if path.name == "pairs.txt":
-            with h5py.File(path.with_name("matches.h5")) as file:
-                return bool(file.attrs.get(LISTED) == sha256(path.read_bytes()).hexdigest())
-        with h5py.File(path) as file:
+        with h5py.File(path.with_name("matches.h5") if path.suffix == ".txt" else path) as file:
             return bool(MARK in file.attrs)
     except (OSError, sqlite3.Error):
         return False
@@ -219,9 +213,7 @@ def _write_hloc(folder: Path, collection: _Collection) -> None:
             group = "/".join(name.replace("/", "-") for name in names)
             file[f"{group}/matches0"], file[f"{group}/matching_scores0"] = partner, score
             lines.append(f"{names[0]} {names[1]}\n")
-        pairs = "".join(lines).encode()
-        file.attrs[LISTED] = sha256(pairs).hexdigest()
-    (folder / "pairs.txt").write_bytes(pairs)
+    (folder / "pairs.txt").write_bytes("".join(lines).encode())
 
 
 @contextmanager

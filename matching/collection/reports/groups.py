@@ -20,7 +20,6 @@ from shapely import Polygon
 from matching._common.components import find_components
 from matching.collection.database.store import JOINED, Store, open_store, read_transform
 from matching.collection.reports.alike import is_alike
-from matching.collection.reports.export import FOREIGN, read_columns
 from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
 from matching.errors import InputError
 from matching.objects.frames import MIN_PICTURE_SHARE
@@ -32,20 +31,6 @@ COLUMNS = (
     *("turn", "scale", "mirrored", "score", "matches"),
 )
 KEPT = 8  # pictures in memory
-
-
-@dataclass(frozen=True)
-class Shot:
-    """A picture of a collection."""
-
-    number: int  # in the database
-    path: str
-    n_pixels: int
-
-    @property
-    def n_bytes(self) -> int:
-        """The size of its file; 0 if it is gone."""
-        return Path(self.path).stat().st_size if is_file(Path(self.path)) else 0
 
 
 @dataclass(frozen=True)
@@ -83,29 +68,26 @@ class Member:
         return "" if self.link is None else self.link.relation.reverse().role
 
 
-def find_groups(store: Store) -> list[tuple[Member, ...]]:
+Group = tuple[Member, ...]
+
+
+def find_groups(store: Store) -> list[Group]:
     """Find groups of strongly linked pictures; each begins with its largest picture."""
     links = [link for link in find_links(store) if link.is_strong]
-    rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")
-    shots = {row[0]: Shot(*row) for row in rows}
-    found = [tuple(_find_members(own, shots)) for own in _find_components(links)]
+    linked = {number for link in links for number in (link.image0, link.image1)}
+    rows = store.rows("SELECT -width * height, path, id FROM images WHERE status = 'described'")
+    largest_first = sorted((n, -_count_bytes(path), path, k) for n, path, k in rows if k in linked)
+    found = _grow_groups(links, {number: path for *_, path, number in largest_first})
     return sorted(found, key=lambda members: (-len(members), members[0].picture))
 
 
-def read_groups(db: Path) -> list[tuple[Member, ...]]:
+def read_groups(db: Path) -> list[Group]:
     """Find the groups of a database; see `find_groups`."""
     with open_store(db) as store:
         return find_groups(store)
 
 
-def check_groups_replaceable(folder: Path) -> None:
-    """Check that a file in the way of groups.csv is a table of groups."""
-    path = folder / "groups.csv"
-    if path.exists() and read_columns(path) != list(COLUMNS):
-        raise InputError(f"{path}: {FOREIGN}")
-
-
-def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any, ...]]:
+def make_group_rows(groups: Iterable[Group]) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the table of groups."""
     for number, members in enumerate(groups):
         for m in members:
@@ -119,7 +101,7 @@ def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any,
             yield (number, m.picture, m.role, m.of, *known, *rest)
 
 
-def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
+def format_groups_csv(groups: Iterable[Group]) -> bytes:
     """Write the groups in the form of a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -205,40 +187,37 @@ def _read(path: str) -> Picture | None:
         return None
 
 
-def _find_components(links: Sequence[Link]) -> list[list[Link]]:
-    numbers, ends = np.unique([(link.image0, link.image1) for link in links], return_inverse=True)
-    if not len(numbers):
-        return []
-    ends = ends.reshape(-1, 2)
-    labels = find_components(len(numbers), ends)
-    found: list[list[Link]] = [[] for _ in range(labels.max() + 1)]
-    for link, label in zip(links, labels[ends[:, 0]].tolist(), strict=True):
-        found[label].append(link)
-    return found
+def _count_bytes(path: str) -> int:
+    return Path(path).stat().st_size if is_file(Path(path)) else 0
 
 
-def _find_members(links: Sequence[Link], shots: Mapping[int, Shot]) -> Iterator[Member]:
-    """The pictures of a group, each reached from an earlier one by the best link (Prim's algorithm)."""
-    from_: dict[int, list[Link]] = {}
+def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Group]:
+    """The groups of linked pictures, each begun with the first of `paths` that no group has yet.
+
+    Every further picture is reached from an earlier one by the best link (Prim's algorithm).
+    """
+    links_of: dict[int, list[Link]] = {}
     for link in links:
         for number in (link.image0, link.image1):
-            from_.setdefault(number, []).append(link)
-    first = min((shots[k] for k in from_), key=lambda s: (-s.n_pixels, -s.n_bytes, s.path)).number
-    yield Member(shots[first].path)
-    reached = {first}
-    open_ones = [(_rank(link), link) for link in from_[first]]
-    heapify(open_ones)
-    while open_ones:
-        _, link = heappop(open_ones)
-        if link.image1 in reached:
-            link = link.reverse()
-        if link.image1 in reached:
-            continue  # reached by a better link
-        reached.add(link.image1)
-        yield Member(shots[link.image1].path, shots[link.image0].path, link)
-        for further in from_[link.image1]:
-            if not {further.image0, further.image1} <= reached:
-                heappush(open_ones, (_rank(further), further))
+            links_of.setdefault(number, []).append(link)
+    reached: set[int] = set()
+    for first in (number for number in paths if number not in reached):
+        reached.add(first)
+        members = [Member(paths[first])]
+        open_ones = [(_rank(link), link) for link in links_of[first]]
+        heapify(open_ones)
+        while open_ones:
+            _, link = heappop(open_ones)
+            if link.image1 in reached:
+                link = link.reverse()
+            if link.image1 in reached:
+                continue  # reached by a better link
+            reached.add(link.image1)
+            members.append(Member(paths[link.image1], paths[link.image0], link))
+            for further in links_of[link.image1]:
+                if not {further.image0, further.image1} <= reached:
+                    heappush(open_ones, (_rank(further), further))
+        yield tuple(members)
 
 
 def _rank(link: Link) -> tuple[bool, bool, int, int, int]:

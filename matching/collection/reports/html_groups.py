@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from matching.collection.database.store import open_store
-from matching.collection.reports.groups import Member, find_groups
+from matching.collection.reports.groups import Member
 from matching.objects.frames import Motion
 from matching.output.folders import write_whole
 from matching.output.html.page import embed_file, render
@@ -16,10 +16,9 @@ LONGEST = 240  # pixels of an embedded picture
 MOST = 2000  # pictures on the page, about 20 MB
 
 
-def write_groups_report(db: Path, path: Path) -> None:
+def write_groups_report(groups: Sequence[Sequence[Member]], db: Path, path: Path) -> None:
     """Write a page about the groups of a database to a file, completely or not at all."""
     with open_store(db) as store:
-        groups = find_groups(store)
         n_images = store.value("SELECT count(*) FROM images")
     shown, room = [], MOST
     for members in groups:
@@ -31,13 +30,13 @@ def write_groups_report(db: Path, path: Path) -> None:
     page = render(
         "groups.html",
         {},
-        name=Path(db).name,
+        name=db.name,
         groups=[[_shown(member, names) for member in members] for members in shown],
         n_groups=len(groups),
         n_grouped=len(paths),
         n_images=n_images,
     )
-    write_whole(Path(path), page.encode("utf-8", "backslashreplace"))
+    write_whole(path, page.encode("utf-8", "backslashreplace"))
 
 
 def describe_link(member: Member) -> str:

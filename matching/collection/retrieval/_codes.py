@@ -75,8 +75,6 @@ def encode_query(features: Features) -> Array:
 
 def pack_shapes(features: Features) -> Array:
     """(n,) int64: 10 bits for y, 10 for x, 8 for direction, 6 for log size, 1 for kind, 1 for polarity."""
-    if (features.kind >= len(INDEXED)).any():
-        raise ValueError(f"kinds of features must be below {len(INDEXED)}, got {features.kind.max()}")
     size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
     turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
     direction = np.rint(256 * turn).astype(np.int64) % 256

@@ -71,14 +71,26 @@ def sort_classes(entries: Array) -> EntryLists:
     return sort_entries(entries, classes(entries), N_CLASSES)
 
 
-def write_segment(path: Path, cells: Array, entries: Array, lists: Array) -> None:
-    """Write a new file with (m,) ENTRY in these lists (m,); it is safely on the disk afterwards."""
+def write_segment(path: Path, cells: Array, entries: Array, lists: Array) -> int:
+    """Write (m,) ENTRY in these lists (m,) to a new file, safely on the disk; return its size in bytes.
+
+    If the disk is full or can't be written, InputError is raised, and nothing is left.
+    """
     bits, ids, first = sort_entries(entries, lists, len(cells))
-    with path.open("wb") as file:
-        for part in (np.array([len(cells)]), cells, np.diff(first), bits, ids):
-            part.tofile(file)
-        file.flush()
-        os.fsync(file.fileno())
+    part = path.with_suffix(".part")
+    try:
+        try:
+            with part.open("wb") as file:
+                for array in (np.array([len(cells)]), cells, np.diff(first), bits, ids):
+                    array.tofile(file)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
+    return path.stat().st_size
 
 
 def open_segment(path: Path) -> Segment:

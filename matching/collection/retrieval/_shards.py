@@ -9,7 +9,6 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
-from uuid import uuid4
 
 import numpy as np
 
@@ -75,13 +74,8 @@ def make_segment(number: int, path: str, pictures: Pictures, settings: Settings)
     settings.register()
     with limit_threads(1):
         cells = _inverted.make_cells(settings.config)
-        part = Path(path).with_name(f"{uuid4().hex}.part")
-        try:
-            entries = _encode(pictures, settings)
-            _inverted.write_segment(part, cells, entries, _inverted.assign(entries, cells))
-            part.replace(path)
-        except OSError as error:
-            raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
+        entries = _encode(pictures, settings)
+        _inverted.write_segment(Path(path), cells, entries, _inverted.assign(entries, cells))
 
 
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:

@@ -140,10 +140,6 @@ def test_no_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(backends, "CONNECT", 1)
     (tmp_path / "list").write_text(f"'{folder / 'c.jpg'}' '{folder / 'c.jpg'}'\n")
     plan = plan_list(tmp_path / "list")
-    for address, reason in (
-        ("tcp://127.0.0.1:9", "no Dask scheduler answers"),
-        ("nonsense://x:1", "no Dask scheduler answers"),
-        ("tcp://127.0.0.1", "--scheduler must be host:port or tcp://host:port, got 'tcp://127.0.0.1'"),
-    ):
-        with pytest.raises(InputError, match=reason):
+    for address in ("tcp://127.0.0.1:9", "nonsense://x:1"):
+        with pytest.raises(InputError, match="no Dask scheduler answers"):
             match_collection(plan, tmp_path / "c.db", scheduler=address, cache=FeatureCache(tmp_path, 10**9))

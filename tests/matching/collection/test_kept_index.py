@@ -245,10 +245,9 @@ def dying(path, cells, entries, lists, write=_inverted.write_segment):
     if len(written) == int(moment) // 2:
         if int(moment) % 2:
             write(path, cells, entries, lists)
-            path.replace(path.with_suffix(".seg"))
         os.kill(os.getpid(), signal.SIGKILL)
     written.append(path)
-    write(path, cells, entries, lists)
+    return write(path, cells, entries, lists)
 _inverted.write_segment = dying
 _index.add_pictures(Path(index), list_pictures(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
 """

@@ -145,9 +145,6 @@ def test_an_id_holds_picture_place_direction_size_and_kind():
     assert encode(Features(*columns), picture=70_000)["id"].tolist() == [
         70_000 * 2**PICTURE + s for s in shapes
     ]
-    third = Features(*columns[:3], np.array([1, 2]), columns[4])
-    with pytest.raises(ValueError, match="kinds of features must be below 2, got 2"):
-        pack_shapes(third)
 
 
 @pytest.mark.parametrize("own", [-1, 4])
@@ -354,25 +351,6 @@ def test_nothing_to_look_up_or_to_look_in(as_segment):
     for looked in (query, empty):
         assert rank(looked["id"], _inverted.find_exact(looked, _inverted.sort_classes(empty), -1)) == []
         assert rank(looked["id"], _inverted.find_neighbours(looked, as_segment(empty))) == []
-
-
-def test_a_large_query_looks_through_fewer_lists(cells, as_segment, monkeypatch):
-    query = encode(made_up(np.random.default_rng(0), 100))
-    looked = []
-    search = _inverted._find_in_lists
-
-    def looking(query, lists, *more):
-        looked.append(lists.shape[1])
-        return search(query, lists, *more)
-
-    monkeypatch.setattr(_inverted, "_find_in_lists", looking)
-    segment = as_segment(query, cells)
-    for most in (10**6, 300, 10):
-        monkeypatch.setattr(_inverted, "LOOKED_THROUGH", most)
-        assert len(_inverted.find_neighbours(query, segment).least) == 100
-    for n in (1, len(cells) // 30, len(cells)):  # of fewer pictures, the lists are shorter
-        _inverted.find_neighbours(query, segment, n=n)
-    assert looked == [8, 3, 1, 8, 3, 1]
 
 
 def test_damaged_files_are_told(gallery, as_segment, tmp_path):

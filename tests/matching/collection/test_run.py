@@ -15,8 +15,8 @@ from database import content, rows
 from patience import PATIENCE
 from PIL import Image
 
-from matching import InputError, match
-from matching.collection import FeatureCache, match_collection, plan_folder, plan_list, work
+from matching import match
+from matching.collection import match_collection, plan_folder, plan_list, work
 from matching.collection.backends import Lost, local_backend
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
@@ -73,11 +73,6 @@ def test_a_finished_collection_is_not_done_again(done, folder, cache):
     again = match_collection(plan_folder(folder), db, cache=cache, jobs=1)
     assert (again.described, again.matched) == (0, 0)
     assert content(db) == before
-
-
-def test_a_cache_too_small_for_anything_changes_nothing(done, folder, tmp_path):
-    match_collection(plan_folder(folder), tmp_path / "c.db", cache=FeatureCache(tmp_path, 100), jobs=1)
-    assert content(tmp_path / "c.db") == content(done[0])
 
 
 def children(pid):
@@ -213,10 +208,3 @@ def test_relative_paths_start_from_the_current_folder_of_each_run(tmp_path, monk
         monkeypatch.chdir(tmp_path / name)
         with local_backend(2) as run:
             assert [record.text for record in run(dying.read_here, [(0, "it"), (1, "it")])] == [name] * 2
-
-
-def test_other_settings_want_another_database(done, folder, cache):
-    from matching import MatchConfig
-
-    with pytest.raises(InputError, match="made with other settings"):
-        match_collection(plan_folder(folder), done[0], MatchConfig.paper(), cache=cache, jobs=1)

@@ -10,7 +10,7 @@ from matching.collection import (
     plan_gallery,
     run,
 )
-from matching.collection.retrieval import _inverted, _shards, _shortlist
+from matching.collection.retrieval import _shards, _shortlist
 
 
 def test_only_the_shortlist_is_matched(folder, cache, tmp_path):
@@ -59,7 +59,7 @@ def test_shards_that_can_not_be_written_are_told(folder, cache, tmp_path, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(_shortlist, "LARGEST_EXACT", 0)
-    monkeypatch.setattr(_inverted, "write_segment", full)
+    monkeypatch.setattr("os.fsync", full)
     plan = plan_gallery(folder, folder)
     with pytest.raises(InputError, match=r"can't be written .No space left on device"):
         match_collection(plan, tmp_path / "a.db", cache=cache, jobs=1, shortlist=1)

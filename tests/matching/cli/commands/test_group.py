@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sqlite3
 import subprocess
 import sys
@@ -13,14 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from matching import __version__, group_matches
+from matching import __version__
 from matching.cli import main as cli
-from matching.cli.commands.group import reword_hint
-from matching.grouping import GIVEN
-from matching.grouping.rejections import REASONS
 from matching.output.exchange import SCHEMA
 from matching.pictures.decoding import TURNS
-from matching.pipelines import given
 
 ROOT = Path(__file__).resolve().parents[4]
 SIZE = 500, 300  # width, height of both images
@@ -98,22 +93,6 @@ def test_a_table(gdl_match):
     with Image.open("m-groups/matches.png") as figure:
         figure.load()
         assert figure.width > 1000
-
-
-def test_what_is_advised_is_what_the_command_has(gdl_match):
-    np.savetxt("two.txt", [[1, 2, 3, 4], [5, 6, 7, 8]])
-    status, output, error = gdl_match("group", "two.txt")
-    assert (status, output) == (1, "no common object\n")
-    reason = "2 of 2 candidates were dropped: there are fewer matches than an object needs"
-    assert error.splitlines()[0] == f"{reason}; give more matches"
-    options = gdl_match("group", "--help")[1]
-    from_given = [*GIVEN, *given.PLANES]  # stages that may drop given matches
-    for stage in {"stray", "candidates", "rounds", "near object", "degree"} | {
-        stage.name for stage in from_given
-    } & set(REASONS):
-        advised = reword_hint(REASONS[stage].hint)
-        assert "picture" not in advised
-        assert all(option in options for option in re.findall(r"--[a-z-]+", advised))
 
 
 def test_json_is_the_only_output(gdl_match):
@@ -347,21 +326,12 @@ def test_input_is_never_written_over(gdl_match):
     assert "was not written by gdl-match" in gdl_match("group", "colmap.db", "--out", ".")[2]
 
 
-def test_settings_reach_the_grouping(gdl_match, monkeypatch):
-    seen = []
-
-    def spy(*arguments, config, **options):
-        seen.append((config.clustering, config.objects))
-        return group_matches(*arguments, config=config, **options)
-
-    monkeypatch.setattr("matching.pipelines.given.group_matches", spy)
-    gdl_match(
-        "group", "m.csv", "--n-neighbors", "12", "--n-clusters", "7", "--method", "gdl-u", "--max-nfa",
-        "1e-8", "--no-figure",
-    )  # fmt: skip
-    how, objects = seen[0]
-    assert (how.n_neighbors, how.n_clusters, how.method) == (12, 7, "gdl-u")
-    assert objects.max_log_nfa == pytest.approx(-8)
+def test_settings_reach_the_grouping(gdl_match):
+    options = ["--n-neighbors", "12", "--n-clusters", "7", "--method", "gdl-u", "--max-nfa", "1e-8"]
+    gdl_match("group", "m.csv", "--no-figure", *options)
+    used = json.loads(Path("m-groups/matches.json").read_text())["parameters"]
+    assert [used["clustering"][k] for k in ("n_neighbors", "n_clusters", "method")] == [12, 7, "gdl-u"]
+    assert used["objects"]["max_log_nfa"] == pytest.approx(-8)
 
 
 def test_a_picture_named_as_a_subcommand(gdl_match):
@@ -416,24 +386,3 @@ def test_a_misspelt_subcommand_is_told(gdl_match, words, meant):
     assert "did you mean" not in gdl_match("picture", "other")[2]
     Path(words[0]).write_bytes(b"a file of that name")
     assert "did you mean" not in gdl_match(words[0])[2]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use can't be removed there")
-def test_a_working_folder_that_is_gone(gdl_match, tmp_path):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    script = (
-        "import os, sys; os.rmdir(os.getcwd()); from matching.cli.main import main\n"
-        "for words in (['../a.png', '../b.png'], ['group', '../m.csv'],\n"
-        "              ['collection', '--all', '..', '--db', 'c.db']):\n"
-        "    sys.argv[1:] = words\n"
-        "    try: status = main()\n"
-        "    except SystemExit as end: status = end.code\n"
-        "    print(status, file=sys.stderr)"
-    )
-    command = [sys.executable, "-c", script]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, check=False, env=environment)
-    lines = done.stderr.splitlines()
-    assert len(lines) == 6  # one and the status, of each
-    assert lines[1::2] == ["2", "2", "2"]

@@ -1,9 +1,7 @@
 """One thing, many pictures, as a user runs it."""
 
 import json
-import os
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from matching import match
 from matching.cli import main as cli
 from matching.features import extraction
 from matching.output.html.overview import Shot, overview_page
-from matching.pipelines import description, pair
 
 QUICK = ("--quiet", "--no-figure", "--max-matches", "800")
 
@@ -71,15 +68,6 @@ def test_folders_are_taken_and_the_thing_itself_is_left_out(gdl_match, tmp_path)
     assert names(tmp_path) == ["box-with-match", "box-without-match", "scenes"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="names are no bytes there")
-def test_a_picture_whose_name_is_not_utf8_is_matched(gdl_match, tmp_path):
-    scene = tmp_path / "scenes" / "with.png"
-    scene.rename(scene.with_name(os.fsdecode(b"\xff.png")))
-    status, output, _ = gdl_match("box.png", "scenes", "--out", "found")
-    assert status == 0
-    assert output.splitlines()[-1].split()[:2] == ["?.png", "1"]
-
-
 def test_the_thing_is_described_once(gdl_match, monkeypatch):
     shapes = []
     extract = extraction.extract_features
@@ -92,26 +80,6 @@ def test_the_thing_is_described_once(gdl_match, monkeypatch):
     gdl_match("box.png", *scenes, "--mask0", "box.png")
     plain, enlarged = [(220, 220), (440, 440), (220, 220), (200, 220)], [(440, 440), (440, 440), (400, 440)]
     assert sorted(shapes) == sorted(plain + enlarged)  # the thing once and once enlarged
-
-
-def test_views_of_the_thing_are_prepared_once_and_only_where_needed(gdl_match, monkeypatch):
-    prepared = []
-    prepare = description.prepare_views
-    monkeypatch.setattr(description, "prepare_views", lambda p, c: prepared.append(p.width) or prepare(p, c))
-    monkeypatch.setattr(pair, "find_in_views", lambda features, pictures, config: None)
-    Image.fromarray(crops()["coffee"][:200]).save("scenes/other.png")
-    pictures = ("scenes/with.png", "scenes/without.png", "scenes/other.png")
-    status, output, _ = gdl_match("box.png", *pictures, "--view-synthesis")
-    assert status == 0
-    assert output.count("no common object") == 2
-    assert prepared == [220, 220, 220]  # the thing and two scenes that don't show it
-
-
-def test_none_has_it(gdl_match):
-    Image.fromarray(crops()["coffee"]).save("scenes/other.png")
-    status, output, _ = gdl_match("box.png", "scenes/without.png", "scenes/other.png")
-    assert status == 1
-    assert output.count("no common object") == 2
 
 
 def test_it_says_where_the_folders_are_and_what_has_no_features(tmp_path, monkeypatch, capsys):

@@ -231,12 +231,6 @@ def gdl_match(pictures, tmp_path, monkeypatch, capsys):
     return call
 
 
-def test_outlines_in_the_json_are_compact_and_the_settings_last(found):
-    text = (found[1] / "first-second-match" / "matches.json").read_text()
-    assert len(re.findall(r'^ *"outline[01]": \[\[.*\]\],$', text, re.M)) == 4
-    assert list(json.loads(text))[-1] == "parameters"
-
-
 def test_sizes_are_told_where_a_picture_is_larger_than_its_working_size(gdl_match, tmp_path, pictures):
     rgb = np.asarray(Image.open(pictures / "second.png").convert("RGB"))
     Image.fromarray(np.kron(rgb, np.ones((4, 4, 1), np.uint8))).save(tmp_path / "large.png")
@@ -281,115 +275,57 @@ def test_one_picture_alone_tells_what_repeats(gdl_match, tmp_path):
     assert "--mask1" in error
 
 
-HOSTILE_FILES = {
-    "missing.png": "no such file",
-    "empty.png": "empty",
-    "text.png": "not a picture",
-    "cut.png": "damaged",
-    "folder.png": "folder",
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE_FILES)
-def test_bad_files_end_with_one_line_that_names_them(gdl_match, tmp_path, name):
-    status, output, error = gdl_match("coffee.png", name)
-    assert status == 2
-    assert output == ""
-    assert len(error.splitlines()) == 1
-    assert error.startswith("gdl-match: error: ")
-    assert name in error
-    assert HOSTILE_FILES[name] in error
-    assert not listed(tmp_path)
-
-
-def test_a_folder_that_comes_first_is_told_what_to_write_instead(gdl_match, tmp_path):
-    (tmp_path / "photos").mkdir()
-    start = "gdl-match: error: photos: is a folder, not a picture; "
-    status, _, error = gdl_match("photos")
-    assert (status, error) == (
-        2,
-        f"{start}to match its pictures with each other: gdl-match collection --all photos --db FILE\n",
-    )
-    for others in (["coffee.png"], ["photos"], ["coffee.png", "photos"]):
-        status, _, error = gdl_match("photos", *others)
-        assert (status, error) == (
-            2,
-            f"{start}give the picture first, and then the folder in which to find it\n",
-        )
-
-
-def test_a_name_of_two_lines_is_told_in_one(gdl_match):
-    status, _, error = gdl_match("two\nlines.png", "coffee.png")
-    assert status == 2
-    assert len(error.splitlines()) == 1
-
-
-HOSTILE_OPTIONS = [
-    ("--max-matches", "0"),
-    ("--max-matches", "3.5"),
-    ("--n-clusters", "many"),
-    ("--bandwidth", "nan"),
-    ("--method", "magic"),
-    ("--regions", "mser,harris"),
-    ("--export", "csv,"),
-]
-
-
-@pytest.mark.parametrize(("option", "value"), HOSTILE_OPTIONS)
-def test_bad_options_end_with_one_line_that_names_them(gdl_match, tmp_path, option, value):
-    status, output, error = gdl_match("coffee.png", "coffee.png", option, value)
-    assert status == 2
-    assert output == ""
-    assert len(error.splitlines()) == 1
-    assert option in error
-    assert repr(value) in error
-    assert not listed(tmp_path)
-
-
-def test_a_picture_or_the_demo(gdl_match, tmp_path):
-    status, _, error = gdl_match()
-    assert status == 2
-    assert error.splitlines() == [
-        "gdl-match: error: give one picture, or two, or --demo; see gdl-match --help"
-    ]
-    assert not listed(tmp_path)
-
-
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("arguments", "reason"),
     [
-        ("", "argument IMAGE: a name is empty"),
-        (
-            "https://example.com/a.jpg",
-            "argument IMAGE: https://example.com/a.jpg: is a URL, not a file: download it first",
-        ),
+        (("coffee.png", "missing.png"), "missing.png: no such file"),
+        (("coffee.png", "empty.png"), "empty.png: is empty"),
+        (("coffee.png", "text.png"), "text.png: is not a picture"),
+        (("coffee.png", "cut.png"), "cut.png: damaged picture"),
+        (("coffee.png", "folder.png"), "folder"),
+        (("a.png", "b.png", "c.png"), ": no such file"),
+        (("two\nlines.png", "coffee.png"), "no such file"),
+        (("", "coffee.png"), "argument IMAGE: a name is empty"),
+        (("https://example.com/a", "coffee.png"), "is a URL, not a file: download it first"),
+        ((), "give one picture, or two, or --demo; see gdl-match --help"),
+        (("photos",), "gdl-match collection --all photos --db FILE"),
+        (("photos", "coffee.png"), "give the picture first, and then the folder in which to find it"),
+        (("first.png", "second.png", "--mask0", "second.png"), "a mask must be as large as its picture"),
+        (("coffee.png", "coffee.png", "--colour", "red"), "unrecognized arguments: --colour red"),
+        (("coffee.png", "coffee.png", "--out"), "argument --out: expected one argument"),
+        (("coffee.png", "coffee.png", "--htlm"), "--htlm (did you mean --html?)"),
+        (("coffee.png", "coffee.png", "--maxmatches=5"), "(did you mean --max-matches?)"),
+        (("coffee.png", "coffee.png", "--max-matches", "3.5"), "--max-matches: must be a whole number"),
+        (("coffee.png", "coffee.png", "--bandwidth", "nan"), "--bandwidth: must be"),
+        (("coffee.png", "coffee.png", "--method", "magic"), "argument --method: invalid choice: 'magic'"),
+        (("coffee.png", "coffee.png", "--regions", "mser,harris"), "got 'mser,harris'"),
+        (("coffee.png", "coffee.png", "--export", "csv,"), "argument --export: must be some of"),
     ],
 )
-def test_names_that_no_file_has(capsys, name, message):
-    assert cli.main([name, "coffee.png"]) == 2
-    assert capsys.readouterr().err == f"gdl-match: error: {message}\n"
+def test_bad_input_ends_with_one_line(gdl_match, tmp_path, arguments, reason):
+    (tmp_path / "photos").mkdir()
+    status, output, error = gdl_match(*arguments)
+    assert (status, output, error.count("\n")) == (2, "", 1)
+    assert error.startswith("gdl-match: error: ") and reason in error
+    assert listed(tmp_path) == ["photos"]
 
 
-@pytest.mark.parametrize(
-    ("mistyped", "meant"), [("--htlm", "--html"), ("--ouput", "--out"), ("--maxmatches=5", "--max-matches")]
-)
-def test_a_mistyped_option_is_answered_with_the_one_that_is_meant(gdl_match, mistyped, meant):
-    status, _, error = gdl_match("coffee.png", "coffee.png", mistyped)
-    assert status == 2
-    assert error.splitlines() == [
-        f"gdl-match: error: unrecognized arguments: {mistyped} (did you mean {meant}?)"
-    ]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("a.png", "b.png", "c.png"), ("coffee.png", "coffee.png", "--colour", "red"), ("--out",)],
-    ids=["three pictures", "unknown option", "option without its value"],
-)
-def test_other_wrong_usage(gdl_match, arguments):
-    status, _, error = gdl_match(*arguments)
-    assert status == 2
-    assert len(error.splitlines()) == 1
+def test_settings(gdl_match, tmp_path):
+    arguments = ("first.png", "second.png", "--out", "out", "--quiet", "--max-matches", "1000", "--no-figure")
+    settings = {"n-clusters": 60, "n-neighbors": 20, "n-initial-neighbors": 1, "n-neighbor-clusters": 4}
+    settings |= {"bandwidth": 5.0, "method": "gdl-u"}
+    options = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    for more in (("--paper", "--n-initial-neighbors", "1"), (*options, "--regions", "sift")):
+        assert gdl_match(*arguments, *more)[::2] == (0, "")
+        assert 500 < len(arrays(tmp_path / "out")["score"]) <= 1000
+        parameters = json.loads((tmp_path / "out" / "matches.json").read_text())["parameters"]
+        assert parameters["candidates"]["max_matches"] == 1000
+        clustering = parameters["clustering"]
+        if "--paper" in more:
+            assert (parameters["grouping"], clustering["n_clusters"]) == ("paper", 50)
+            assert parameters["features"]["regions"] == ["mser"]
+    assert parameters["features"]["regions"] == ["sift"]
+    assert {name: clustering[name.replace("-", "_")] for name in settings} == settings
 
 
 @pytest.mark.parametrize("out", ["/proc/nope", "taken", "taken/inside"])
@@ -426,10 +362,6 @@ def test_what_has_no_features_is_named_and_no_advice_is_given(gdl_match):
     assert "/black.png: no features: it is too small, flat, transparent or masked\n" in error
     assert "coffee.png: no features" not in error
     assert "--view-synthesis" not in error
-
-
-def test_two_black_pictures(gdl_match):
-    assert gdl_match("black.png", "black.png", "--out", "out", "--quiet")[0] == 1
 
 
 def test_unrelated_pictures_have_no_common_object(gdl_match, tmp_path):
@@ -473,53 +405,6 @@ def test_swapped_pictures_give_swapped_matches(gdl_match, found, tmp_path):
     here, there = arrays(found[1] / "first-second-match"), arrays(tmp_path / "out")
     for a, b in (("xy0", "xy1"), ("xy1", "xy0"), ("cluster", "cluster"), ("score", "score")):
         assert here[a].tobytes() == there[b].tobytes()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--paper", "--n-initial-neighbors", "1"),
-        (
-            "--n-clusters",
-            "60",
-            "--regions",
-            "sift",
-            "--method",
-            "gdl-u",
-            "--n-neighbors",
-            "20",
-            "--n-initial-neighbors",
-            "1",
-            "--bandwidth",
-            "5",
-            "--n-neighbor-clusters",
-            "4",
-        ),
-    ],
-    ids=" ".join,
-)
-def test_settings(gdl_match, tmp_path, options):
-    status, _, error = gdl_match(
-        "first.png", "second.png", "--out", "out", "--quiet", "--max-matches", "1000", "--no-figure", *options
-    )
-    assert (status, error) == (0, "")
-    data = arrays(tmp_path / "out")
-    assert 500 < len(data["score"]) <= 1000
-    parameters = json.loads((tmp_path / "out" / "matches.json").read_text())["parameters"]
-    assert parameters["candidates"]["max_matches"] == 1000
-    if "--paper" in options:
-        assert parameters["features"]["regions"] == ["mser"]
-        assert parameters["grouping"] == "paper"
-        assert parameters["clustering"]["n_clusters"] == 50
-    if "--n-clusters" in options:
-        assert parameters["clustering"]["n_clusters"] == 60
-    if "--regions" in options:
-        assert parameters["features"]["regions"] == ["sift"]
-    if "--method" in options:
-        assert parameters["clustering"]["method"] == "gdl-u"
-    if "--bandwidth" in options:
-        keys = ("n_neighbors", "n_initial_neighbors", "bandwidth", "n_neighbor_clusters")
-        assert [parameters["clustering"][key] for key in keys] == [20, 1, 5.0, 4]
 
 
 def test_exports(gdl_match, tmp_path, pictures):
@@ -652,19 +537,6 @@ def test_an_export_that_cannot_be_is_told_before_the_work(gdl_match, tmp_path, m
     assert not listed(tmp_path)
 
 
-def test_identical_pixels_were_not_taken_from_different_directions(gdl_match, pictures, tmp_path):
-    with Image.open(pictures / "coffee.png") as coffee:
-        left = np.zeros(coffee.size[::-1], np.uint8)
-    left[:, : left.shape[1] // 2] = 255
-    for name, mask in (("left", left), ("right", 255 - left)):
-        Image.fromarray(mask).save(tmp_path / f"{name}.png")
-    masks = "--mask0", tmp_path / "left.png", "--mask1", tmp_path / "right.png"
-    status, _, error = gdl_match("coffee.png", "coffee.png", *masks, "--out", "out", "--no-figure")
-    assert status == 1
-    assert "too few mutual candidates agree" in error
-    assert "--view-synthesis" not in error
-
-
 def test_masks_keep_matches_where_they_are_white(gdl_match, tmp_path):
     white = np.zeros((440, 440), np.uint8)
     white[220:, :220] = 255  # the astronaut's place in the second picture
@@ -675,20 +547,6 @@ def test_masks_keep_matches_where_they_are_white(gdl_match, tmp_path):
     assert data["cluster"].max() == 0
     column, row = np.rint(data["xy1"]).astype(int).T
     assert white[row, column].all()
-
-
-def test_one_candidate_is_too_few_for_the_advice(gdl_match):
-    *_, error = gdl_match("rocket.png", "chelsea.png", "--out", "out", "--no-figure", "--max-matches", "1")
-    assert "\n1 candidate: an object needs 12 matches\n" in error
-    assert "--view-synthesis" not in error
-
-
-def test_a_mask_of_another_size(gdl_match, tmp_path):
-    status, _, error = gdl_match("first.png", "second.png", "--mask0", "second.png")
-    assert status == 2
-    assert len(error.splitlines()) == 1
-    assert "second.png: a mask must be as large as its picture, 440 x 220, got 440 x 440" in error
-    assert not listed(tmp_path)
 
 
 def test_version(gdl_match):
@@ -735,15 +593,6 @@ def test_standard_output_is_closed(tmp_path):
     process = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.PIPE)
     assert (process.returncode, process.stderr) == (1, b"")
     assert (tmp_path / "out" / "matches.json").exists()
-
-
-def test_a_default_folder_whose_name_is_too_long(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = [letter * 200 + ".png" for letter in "ab"]
-    for name in names:
-        Image.new("L", (40, 40)).save(name)
-    assert cli.main(names) == 2
-    assert "the folder can't be written (File name too long)" in capsys.readouterr().err
 
 
 def test_interrupted(tmp_path, capsys, monkeypatch):
@@ -808,26 +657,6 @@ def test_hardly_anything_is_loaded_before_interrupts_are_reported():
     loaded = set(run.stdout.split())
     assert {name.partition(".")[0] for name in loaded} <= {"matching", "__future__"}
     assert len(loaded) < 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("script", "options"),
-    [("match.py", ["--demo"]), ("match_collection.py", ["--all", ".", "--db", "x.db"]), ("sweep.py", [])],
-)
-def test_a_broken_installation_is_no_answer(tmp_path, script, options):
-    (tmp_path / "numpy.py").write_text("raise ImportError('no such library')")
-    process = subprocess.run(
-        [sys.executable, SCRIPT.parent / script, *options],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert process.returncode == 3
-    assert process.stderr.startswith("Traceback")
-    assert "ImportError: no such library\n" in process.stderr
-    assert listed(tmp_path) == ["numpy.py"]
 
 
 def test_a_process_ends_with_the_status_once_all_is_written():
