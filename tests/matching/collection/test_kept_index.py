@@ -1,4 +1,4 @@
-"""A kept index: growing, dropping, asking, refusing; killed, damaged, full, and with two writers."""
+"""A kept index: growing, dropping, asking, refusing; killed, damaged, and with two writers."""
 
 import json
 import os
@@ -275,6 +275,7 @@ def test_killed_at_any_moment_the_same_command_goes_on(pictures, cache, tmp_path
         assert len(list(index.glob("*.seg"))) == len(opened.shards())
 
 
+@pytest.mark.slow
 def test_groups_are_those_of_a_collection_of_all_pairs(pictures, cache, tmp_path, capsys):
     from matching.cli.commands.collection import main as match_all
 

@@ -117,14 +117,6 @@ def test_pairs_of_failed_pictures_fail_with_their_reason(db):
         ]
 
 
-def test_pairs_to_be_matched_are_pending_and_their_pictures_described(db):
-    with open_store(db, MatchConfig()) as store:
-        fill(store)
-        assert (list(store.pending_pairs()), store.n_pending_pairs()) == ([(0, 0, 1)], 1)
-        store.record_pair(make_pair_record(0, result()))
-        assert (list(store.pending_pairs()), store.n_pending_pairs()) == ([], 0)
-
-
 def test_a_changed_picture_starts_again_with_all_its_pairs(db):
     with open_store(db, MatchConfig()) as store:
         fill(store).record_pair(make_pair_record(0, result()))

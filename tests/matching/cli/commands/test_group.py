@@ -1,10 +1,7 @@
 """`gdl-match group` and the dispatch to subcommands."""
 
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from matching import __version__
 from matching.cli import main as cli
 from matching.output.exchange import SCHEMA
 from matching.pictures.decoding import TURNS
@@ -340,22 +336,6 @@ def test_a_picture_named_as_a_subcommand(gdl_match):
     status, _, error = gdl_match("./group", "none.png")
     assert (status, error) == (2, "gdl-match: error: none.png: no such file\n")
     assert "none.png: no such file" in gdl_match("--quiet", "group", "none.png")[2]
-
-
-def test_subcommands_as_processes(gdl_match):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    for arguments, start in (
-        (["group", "--version"], f"gdl-match {__version__}"),
-        (["group", "none.h5"], ""),
-    ):
-        run = subprocess.run(
-            [sys.executable, str(ROOT / "scripts" / "match.py"), *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert run.stdout.startswith(start)
-    assert (run.returncode, run.stderr) == (2, "gdl-match group: error: none.h5: no such file\n")
 
 
 def test_what_is_seen_is_known_with_pictures_alone(gdl_match):

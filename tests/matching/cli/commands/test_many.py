@@ -10,7 +10,6 @@ from planting import crops, object_pair
 
 from matching import match
 from matching.cli import main as cli
-from matching.features import extraction
 from matching.output.html.overview import Shot, overview_page
 
 QUICK = ("--quiet", "--no-figure", "--max-matches", "800")
@@ -66,35 +65,6 @@ def test_folders_are_taken_and_the_thing_itself_is_left_out(gdl_match, tmp_path)
     assert status == 0
     assert [line.split()[0] for line in output.splitlines()[1:]] == ["with.png", "without.png"]
     assert names(tmp_path) == ["box-with-match", "box-without-match", "scenes"]
-
-
-def test_the_thing_is_described_once(gdl_match, monkeypatch):
-    shapes = []
-    extract = extraction.extract_features
-    monkeypatch.setattr(
-        "matching.pipelines.description.extract_features",
-        lambda g, *a: shapes.append(g.shape) or extract(g, *a),
-    )
-    Image.fromarray(crops()["coffee"][:200]).save("scenes/other.png")
-    scenes = [f"scenes/{name}.png" for name in ("with", "without", "other")]
-    gdl_match("box.png", *scenes, "--mask0", "box.png")
-    plain, enlarged = [(220, 220), (440, 440), (220, 220), (200, 220)], [(440, 440), (440, 440), (400, 440)]
-    assert sorted(shapes) == sorted(plain + enlarged)  # the thing once and once enlarged
-
-
-def test_it_says_where_the_folders_are_and_what_has_no_features(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for name in ("thing", "a", "b"):
-        Image.fromarray(np.full((9, 9), 7, np.uint8)).save(f"{name}.png")
-    assert cli.main(["thing.png", "a.png", "b.png", "--no-figure"]) == 1
-    *told, written = capsys.readouterr().err.splitlines()
-    assert [line for line in told if "features" in line] == [
-        f"{name}.png: no features: it is too small, flat, transparent or masked"
-        for name in ("thing", "a", "b")
-    ]
-    assert written == f"written to 2 folders in {tmp_path}: thing-a-match to thing-b-match"
-    cli.main(["thing.png", "a.png", "b.png", "--no-figure", "--out", "out"])
-    assert " folders in out: thing-a-match to " in capsys.readouterr().err
 
 
 def test_names_are_as_short_as_the_pictures_allow(tmp_path, monkeypatch, capsys):

@@ -231,6 +231,7 @@ def gdl_match(pictures, tmp_path, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_sizes_are_told_where_a_picture_is_larger_than_its_working_size(gdl_match, tmp_path, pictures):
     rgb = np.asarray(Image.open(pictures / "second.png").convert("RGB"))
     Image.fromarray(np.kron(rgb, np.ones((4, 4, 1), np.uint8))).save(tmp_path / "large.png")
