@@ -7,7 +7,7 @@ threshold; small clusters, and those that cover little of either image, are then
 
 The original program is not available. The distance, the linkage and the two rules of removal are the paper's;
 the cap and the units of the rules (a count; the area of the convex hull in square pixels, in both images)
-were chosen here, and the values below were tuned by `scripts/maintain/tune_rivals.py`.
+were chosen here, and the values below were tuned on other pairs than those reported.
 """
 
 from dataclasses import dataclass

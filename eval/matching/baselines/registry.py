@@ -5,7 +5,7 @@ A rival takes (distances, candidates, params) and returns (m,) int64 cluster lab
 * distances: (m, m) float32 or float64, symmetric, pixels: the ACC distance of every pair of candidates;
 * candidates: a record with `xy0`, `xy1` (m, 2) pixels and `score` (m,), smaller is better;
 * params: the rival's own frozen record; its default values, and its values in place of graph degree linkage,
-  with the other stages (`eval.matching.synthetic.stages`), are tuned by `scripts/maintain/tune_rivals.py`.
+  with the other stages (`eval.matching.synthetic.stages`), were tuned on other pairs than those reported.
 """
 
 from collections.abc import Callable

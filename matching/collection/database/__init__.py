@@ -1,1 +1,1 @@
-"""The SQLite database of a collection: its connection, tables, checksums and settings."""
+"""The SQLite database of a collection: its connection, tables and settings."""
