@@ -149,8 +149,10 @@ def _edges(components: Components) -> tuple[Array, ...]:
     """The argument ``graph`` of the kernel."""
     graph = components.graph
     start, source, edge = transpose(graph.indptr, graph.indices)
-    arrays = components.vertices, components.clusters, graph.indptr, graph.indices, graph.weights
-    arrays += start, source, graph.weights[edge]
+    arrays = (
+        *(components.vertices, components.clusters, graph.indptr, graph.indices, graph.weights),
+        *(start, source, graph.weights[edge]),
+    )
     return tuple(view_read_only(array) for array in arrays)
 
 

@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from matching._common.interrupts import handle_interrupts
@@ -42,14 +42,25 @@ def exit_status(command: str, work: Callable[[], int], stopped: str = "interrupt
         return INTERNAL_ERROR
 
 
-def end_on_interrupt(command: str, stopped: str = "interrupted") -> AbstractContextManager[None]:
+@contextmanager
+def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
     """Let Ctrl-C end the process at once, with one line: libraries may ignore it or print tracebacks."""
+    stream = 2
+    with suppress(OSError):  # there is no standard error
+        stream = os.dup(2)  # which may be silenced while a picture is read
 
     def end(*_: object) -> None:
-        os.write(2, f"{command}: {stopped}\n".encode())
-        os._exit(INTERRUPTED)
+        try:
+            os.write(stream, f"{command}: {stopped}\n".encode())
+        finally:
+            os._exit(INTERRUPTED)
 
-    return handle_interrupts(end)
+    try:
+        with handle_interrupts(end):
+            yield
+    finally:
+        if stream != 2:
+            os.close(stream)
 
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:
