@@ -27,6 +27,7 @@ def command(*options):
     return door.main(["images", *map(str, options)])
 
 
+@pytest.mark.slow
 def test_runs_are_measured_once_and_resumed(tmp_path):
     path = tmp_path / "runs.jsonl"
     plan = Plan(TWO, ("gdl-u", "k-means"), quick=True)

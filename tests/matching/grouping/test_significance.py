@@ -74,6 +74,7 @@ def defined(c, seed, second, noise, bend, limit):
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_growing_is_its_definition(seed):
     c = planted(25, 60, seed, similarity(0.4, 1.5))
     pairs = np.array([[0, 1], [2, 5], [7, 30]])
@@ -106,6 +107,7 @@ def test_shuffled_ends_give_as_few_as_the_number_says(by_maps):
     assert below <= 3
 
 
+@pytest.mark.slow
 def test_shuffled_ends_in_clumps_give_as_few_as_the_number_says():
     """Of 2,000 seeds, 4 p should exceed 1 / p with one of the four models; ends at one place don't help."""
     ratios = []

@@ -46,6 +46,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_opencv(folder, capsys):
     for name, picture in zip(("a.png", "b.png"), make_demo_pair(), strict=True):
         Image.fromarray(picture).save(name)
@@ -57,6 +58,7 @@ def test_opencv(folder, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 4
 
 
+@pytest.mark.slow
 def test_localization(folder):
     [commands] = examples("hloc", "bash")[1:]
     for name, pictures in zip(("map", "query"), make_demo_pair(), strict=False):

@@ -99,6 +99,7 @@ def test_polygons_are_those_of_labelme(label, tmp_path):
     ("form", "name"),
     [("coco", "annotations.json"), ("labelme", "both.json"), ("yolo", "labels/both.txt")],
 )
+@pytest.mark.slow
 def test_labels_of_a_run_are_references(label, tmp_path, form, name, moved):
     """They name the folder of their pictures; if it is gone, these are in the folder to label."""
     assert label("astronaut.png", "cup.png", "--out", "first", "--format", form)[0] == 0

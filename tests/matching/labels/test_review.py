@@ -75,6 +75,7 @@ def test_what_is_dropped_is_no_label_and_stays_so(label, monkeypatch, tmp_path):
         ("../proposals", None, 404),
     ],
 )
+@pytest.mark.slow
 def test_what_is_refused(label, monkeypatch, path, told, status):
     with reviewed(label, monkeypatch) as server:
         with pytest.raises(urllib.error.HTTPError) as refused:
@@ -87,6 +88,7 @@ def test_what_is_refused(label, monkeypatch, path, told, status):
         assert refused.value.code == 404
 
 
+@pytest.mark.slow
 def test_by_keyboard(label, monkeypatch):
     with (
         reviewed(label, monkeypatch) as server,

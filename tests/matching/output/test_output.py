@@ -273,6 +273,7 @@ def test_the_frame_stays_in_its_picture(pictures, result):
     [((1, 24_999_999), (1, 24_999_999)), ((24_999_999, 1), (1, 24_999_999)), ((375, 40_000), (40_000, 375))],
     ids=["rows", "column and row", "bars"],
 )
+@pytest.mark.slow
 def test_the_drawing_of_any_pictures_stays_in_bounds(sizes):
     pair = [Picture(np.broadcast_to(np.uint8(90), (*size, 3))) for size in sizes]
     nothing = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())

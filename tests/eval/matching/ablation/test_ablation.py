@@ -106,6 +106,7 @@ def test_mostly_false_clusters_are_mixed_or_spurious():
     assert (judged["found"], judged["mixed"], judged["spurious"]) == (1, 0, 1)
 
 
+@pytest.mark.slow
 def test_command(tabletop, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(ablation, "SETTINGS", {"composites": ((1, 5),)})
     monkeypatch.setattr(ablation, "SIZES", (500, 1000))
@@ -134,6 +135,7 @@ def test_command(tabletop, tmp_path, capsys, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_two_prints_are_two_objects_and_a_bent_one_is_one():
     compared = {name: variants()[name] for name in ("default", "one-cluster", "no merging")}
     two, bent = (list(ablation.measure(ablation.Prints(n, read_shipped()), compared)) for n in (2, 3))

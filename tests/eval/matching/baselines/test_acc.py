@@ -32,6 +32,7 @@ def random_distances(n, seed):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("cap", [1, 3, 100])
+@pytest.mark.slow
 def test_linkage_agrees_with_its_definition(seed, cap):
     d = random_distances(30, seed)
     threshold = [0.2, 0.5, 1.0, 5.0][seed % 4]

@@ -20,6 +20,7 @@ def test_affinity():
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.slow
 def test_a_shift_ends_in_a_mode(seed):
     _, distances, _ = planted(n_inliers=(40, 40), n_outliers=30, seed=seed)
     w = affinity(distances, 50, 0.8)

@@ -18,6 +18,7 @@ def save(folder, **names):
         skimage.io.imsave(folder / below / f"{name}.jpg", getattr(skimage.data, name)())
 
 
+@pytest.mark.slow
 def test_a_small_print_in_a_large_photograph(tmp_path, capsys):
     save(tmp_path, models="coffee", tiles="chelsea")
     save(tmp_path, tiles="rocket")

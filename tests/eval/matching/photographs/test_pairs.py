@@ -82,6 +82,7 @@ def run(*options):
     return door.main(["pairs", *options, "--jobs", "1", "--quiet"])
 
 
+@pytest.mark.slow
 def test_command(data, tmp_path, capsys):
     names = ("agdl", "acc", "sift-ransac")
     assert run("--data", str(data), "--out", str(tmp_path / "o"), "--methods", *names) == 0

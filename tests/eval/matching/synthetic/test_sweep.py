@@ -56,6 +56,7 @@ def test_every_point_trial_and_method_has_its_row(whole):
     assert "| agdl |" in (whole / "sweep.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on_to_the_same_table(whole, tmp_path):
     command = [sys.executable, str(ROOT / "scripts/sweep.py"), *options(tmp_path)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -48,6 +48,7 @@ def test_one_shift_must_lead_to_many_confusable_places():
     assert not _is_lattice(_Confusable(2000, row[:0], anywhere[:0]))
 
 
+@pytest.mark.slow
 def test_unrelated_checks_have_nothing_in_common():
     screen = Screen(10.5, 0.4)
     pair = [texture("checks", (140, 180), np.random.default_rng(k), screen) for k in range(2)]

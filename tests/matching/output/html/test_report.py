@@ -187,6 +187,7 @@ def test_dots_lie_on_what_they_mark(page_of_pair, pair):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.slow
 def test_both_themes_and_a_phone(page_of_pair, page_of_collection, scheme, width):
     with browser_page(viewport={"width": width, "height": 780}, color_scheme=scheme) as page:
         for path in (page_of_pair, page_of_collection):
