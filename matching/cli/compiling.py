@@ -22,7 +22,6 @@ def report_compiling(tell: Callable[[str], object], is_shown: bool = False) -> I
     cache.
     """
     from numba.core import event
-    from tqdm import tqdm
 
     from matching._common.threads import default_threads
 
@@ -32,6 +31,8 @@ def report_compiling(tell: Callable[[str], object], is_shown: bool = False) -> I
 
         def on_start(self, event: Any) -> None:
             if self.line is None:
+                from tqdm import tqdm  # most runs compile nothing, and need not import it
+
                 tell(TEXT)
                 self.line = tqdm(bar_format=LINE, leave=False, disable=None if is_shown else True)
                 if default_threads() > 1:
