@@ -7,13 +7,13 @@ from .features.detectors import register_detector as register_detector
 from .interchange.arrays import matches_from as matches_from
 from .interchange.files import read_matches as read_matches
 from .interchange.records import PairMatches as PairMatches
-from .matches import object_deformation as object_deformation
 from .objects.description import MatchedObject as MatchedObject
 from .objects.things import Thing as Thing
 from .pipelines.given import group_matches as group_matches
 from .pipelines.pair import match as match
 from .pipelines.repeats import find_repeats as find_repeats
 from .result import MatchResult as MatchResult
+from .result import object_deformation as object_deformation
 from .video.search import Appearance as Appearance
 from .video.search import Sighting as Sighting
 from .video.search import VideoResult as VideoResult

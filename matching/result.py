@@ -1,24 +1,93 @@
-"""The result of a match: what two pictures have in common, and ways to look at it."""
+"""The result of a match: what two pictures have in common. It can be drawn, explained and saved."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from matching._common.types import Bytes, Floats
+from matching._common.types import Array, Bytes, Floats, Ints
+from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.matches import Inputs, Matches, digest_pixels
+from matching.grouping.rejections import Rejection
+from matching.inputs import MatchInputs, digest_pixels
+from matching.objects.confidence import WORDS
+from matching.objects.deformation import Deformation, fit_deformation
+from matching.objects.description import MatchedObject
+from matching.objects.things import Thing
 from matching.pictures.images import Picture
 
 
-class MatchResult(Matches):
+@dataclass(frozen=True, eq=False, repr=False)
+class MatchResult:
     """What two pictures have in common; it can be drawn and saved.
 
-    It has the same parameters as `matching.matches.Matches`.
+    Parameters
+    ----------
+    xy0, xy1 : (m, 2) float64
+        The points of each candidate correspondence, one row each, in pixels of the original pictures as
+        displayed, x to the right, y down, with (0, 0) the centre of the top-left pixel. These are the best
+        `max_matches` candidates, except that further candidates that joined an object replace the worst
+        outliers.
+    cluster : (m,) int64
+        The object of each candidate, numbered by descending score; -1 for an outlier.
+    score : (m,) float64
+        The descriptor distance of each candidate; smaller is better.
+    objects : tuple of MatchedObject
+        The objects, one for each cluster.
+    timings : dict
+        The seconds that each stage took.
+    config : MatchConfig, optional
+        The settings; None if unknown.
+    inputs : MatchInputs, optional
+        The inputs that were matched; None if unknown.
+    things : tuple of Thing
+        The things that the objects show; `thing` of an object is the number of its thing.
+    n_features : tuple of int, optional
+        Number of features of each picture; None if unknown.
+    matched_at : tuple of float, optional
+        Megapixels of each picture at the largest size at which it was matched; None if unknown.
+    of_one : bool
+        Whether one picture was matched with itself.
+    rejected : tuple of Rejection
+        Rejected groups of matches, the largest first, each with the stage that rejected it and the bound.
+    dropped_by : (m,) str, optional
+        The stage that dropped each candidate, a key of `matching.grouping.rejections.REASONS`, or "" for one
+        in an object; None if unknown.
+    negative : bool
+        Whether one picture shows the objects in negative: dark where the other picture is bright.
+    looks_mirrored : bool
+        Whether one picture has more in common with the mirror image of the other, although no mirrored
+        objects were searched for (`mirrored`).
     """
+
+    xy0: Floats
+    xy1: Floats
+    cluster: Ints
+    score: Floats
+    objects: tuple[MatchedObject, ...]
+    timings: dict[str, float] = field(default_factory=dict)
+    config: MatchConfig | None = None
+    inputs: MatchInputs | None = None
+    things: tuple[Thing, ...] = ()
+    n_features: tuple[int, int] | None = None
+    matched_at: tuple[float, float] | None = None
+    of_one: bool = False
+    rejected: tuple[Rejection, ...] = ()
+    dropped_by: Array | None = None
+    negative: bool = False
+    looks_mirrored: bool = False
+
+    @property
+    def confidence(self) -> str | None:
+        """The confidence of the surest object: "sure", "likely" or "look at it".
+
+        None if there are no objects, or if confidences are unknown, as with the paper's grouping.
+        """
+        words = (found.confidence for found in self.objects)
+        return min((word for word in words if word is not None), key=WORDS.index, default=None)
 
     def draw(self, *, explain: bool = False) -> Bytes:
         """Draw both pictures side by side, each object in a different colour.
@@ -153,7 +222,7 @@ class MatchResult(Matches):
             drawn = None
         return show_result(self, drawn)
 
-    def _inputs(self) -> Inputs:
+    def _inputs(self) -> MatchInputs:
         if self.inputs is None:
             raise InputError(
                 "the result has no pictures to draw on; gdl-match group FILE draws and saves the groups of "
@@ -165,8 +234,42 @@ class MatchResult(Matches):
         kept = int((self.cluster >= 0).sum())
         n = len(self.objects)
         found = f"{n} object{'' if n == 1 else 's'}" if n else "no common object"
-        told = "" if self.confidence is None else f", {self.confidence}"
-        return f"<MatchResult: {found}{told}, {kept} of {len(self.cluster)} candidates>"
+        confidence = "" if self.confidence is None else f", {self.confidence}"
+        return f"<MatchResult: {found}{confidence}, {kept} of {len(self.cluster)} candidates>"
+
+
+def object_deformation(result: MatchResult, object_id: int, smoothing: float | None = None) -> Deformation:
+    """Fit the deformation of one object of a result.
+
+    Parameters
+    ----------
+    result : MatchResult
+        The matches and objects of a pair.
+    object_id : int
+        Number of the object.
+    smoothing : float, optional
+        A length in pixels, see SmoothMap. By default, it is chosen for each direction: the longest one that
+        predicts held-out matches nearly as well as the best.
+
+    Returns
+    -------
+    Deformation
+        The maps in both directions.
+
+    Raises
+    ------
+    InputError
+        A ValueError: there is no such object, or the length is not positive.
+    """
+    found = [item for item in result.objects if item.id == object_id]
+    if not result.objects:
+        raise InputError(f"the result has no objects, so there is no object_id {object_id!r}")
+    if not found:
+        raise InputError(f"object_id must be below {len(result.objects)}, got {object_id!r}")
+    if smoothing is not None and not smoothing > 0:
+        raise InputError(f"smoothing must be above 0 px, got {smoothing}")
+    rows = result.cluster == object_id
+    return fit_deformation(result.xy0[rows], result.xy1[rows], found[0].transform, smoothing)
 
 
 def add_inputs(
@@ -175,4 +278,4 @@ def add_inputs(
     """Add the inputs to a result."""
     size0, size1 = ((picture.width, picture.height) for picture in pictures)
     content0, content1 = map(digest_pixels, pictures)
-    return replace(result, inputs=Inputs(images, masks, (size0, size1), (content0, content1)))
+    return replace(result, inputs=MatchInputs(images, masks, (size0, size1), (content0, content1)))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from matching._common.types import Array
-from matching.matches import Matches
 from matching.objects.description import MatchedObject
+from matching.result import MatchResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class IndexedRecord:
     error: str | None = None  # why it failed
 
 
-def make_pair_record(number: int, result: Matches) -> PairRecord:
+def make_pair_record(number: int, result: MatchResult) -> PairRecord:
     """Keep the objects of a result, and the matches in them."""
     kept = np.flatnonzero(result.cluster >= 0)
     matches = kept, result.cluster[kept], result.xy0[kept], result.xy1[kept], result.score[kept]

@@ -8,10 +8,10 @@ from typing import Any
 from matching._version import __version__
 from matching.config import MatchConfig
 from matching.interchange.records import PairMatches
-from matching.matches import Matches
 from matching.output.files import encode_manifest, write_results
 from matching.output.folders import Content, write_files
 from matching.pictures.images import NamedImage, Picture
+from matching.result import MatchResult
 
 GIVEN = "as given; if they are pixels, (0, 0) is the centre of the top-left one, x to the right, y down"
 STORED = (
@@ -21,7 +21,7 @@ STORED = (
 
 
 def write_pair(
-    folder: Path, pair: PairMatches, result: Matches, pictures: Sequence[Picture] | None, **options: Any
+    folder: Path, pair: PairMatches, result: MatchResult, pictures: Sequence[Picture] | None, **options: Any
 ) -> None:
     """Write the results of a pair as `write_results` does; without pictures, matches.png shows points."""
     if pictures is not None:
@@ -32,7 +32,7 @@ def write_pair(
     write_results(folder, images, result, coordinates=STORED if pair.as_stored else GIVEN, **options)
 
 
-def summarise_pair(folder: str, pair: PairMatches, result: Matches) -> dict[str, Any]:
+def summarise_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[str, Any]:
     """Summarise one pair of a file of many, for matches.json."""
     objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
     kept = int((result.cluster >= 0).sum())

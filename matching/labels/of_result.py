@@ -3,10 +3,10 @@
 from matching.labels.formats import WRITERS
 from matching.labels.places import Place, choose_places, find_places
 from matching.labels.record import LabelledPicture
-from matching.matches import Matches
 from matching.output.files import encode_zip
 from matching.output.words import name_picture
 from matching.pictures.images import Picture
+from matching.result import MatchResult
 
 FILES = {
     "coco": "labels-coco.json",
@@ -17,7 +17,7 @@ FILES = {
 }
 
 
-def label_result(result: Matches, pictures: tuple[Picture, Picture]) -> LabelledPicture:
+def label_result(result: MatchResult, pictures: tuple[Picture, Picture]) -> LabelledPicture:
     """Label the second picture with the things of the first one, or one picture with its repeats."""
     thing, scene = pictures
     name, size = name_picture(thing.path), (scene.width, scene.height)

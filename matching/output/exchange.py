@@ -22,12 +22,12 @@ from matching._common import opencv
 from matching._common.optional import import_optional
 from matching._common.types import Array, Ints
 from matching.errors import InputError
-from matching.matches import Matches
 from matching.objects.transforms import apply_transform
 from matching.output.export_formats import EXPORTS
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
+from matching.result import MatchResult
 
 MAX_IMAGES = 2**31 - 1  # the id of a pair is MAX_IMAGES id0 + id1
 SIMPLE_RADIAL = 2  # COLMAP's camera model with parameters f, cx, cy, k
@@ -111,7 +111,7 @@ def check_name(name: str, formats: Sequence[str]) -> None:
         )
 
 
-def export_matches(name: str, pictures: Sequence[Picture], result: Matches) -> dict[str, bytes]:
+def export_matches(name: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
     """Write the matches that are in an object in one format; equal results give equal bytes."""
     check_formats([name], pictures)
     kept = np.flatnonzero(result.cluster >= 0)
@@ -135,7 +135,7 @@ def list_image_names(paths: Sequence[Path | None]) -> list[str]:
     return make_relative(known)
 
 
-def _stored_images(pictures: Sequence[Picture], result: Matches, kept: Ints) -> list[StoredImage]:
+def _stored_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints) -> list[StoredImage]:
     names = list_image_names([picture.path for picture in pictures])
     images = []
     for name, picture, xy in zip(names, pictures, (result.xy0, result.xy1), strict=True):
@@ -145,7 +145,7 @@ def _stored_images(pictures: Sequence[Picture], result: Matches, kept: Ints) -> 
     return images
 
 
-def _csv(result: Matches, kept: Ints) -> bytes:
+def _csv(result: MatchResult, kept: Ints) -> bytes:
     table = np.column_stack([result.xy0, result.xy1, result.score])[kept]
     lines = [
         ",".join(map(repr, [int(k), *row]))
@@ -154,7 +154,7 @@ def _csv(result: Matches, kept: Ints) -> bytes:
     return "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()
 
 
-def _database(images: list[StoredImage], result: Matches) -> bytes:
+def _database(images: list[StoredImage], result: MatchResult) -> bytes:
     matches = np.repeat(np.arange(len(images[0].keypoints))[:, None], 2, axis=1)
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(SCHEMA)
@@ -196,7 +196,7 @@ def insert_geometry(
     )
 
 
-def _two_view_geometry(images: list[StoredImage], result: Matches) -> TwoViews:
+def _two_view_geometry(images: list[StoredImage], result: MatchResult) -> TwoViews:
     """The `two_view_geometry` of a result; several objects give the configuration of multiple geometries."""
     if len(result.objects) != 1:
         return TwoViews(Geometry.MULTIPLE if result.objects else Geometry.DEGENERATE)

@@ -12,7 +12,6 @@ import numpy as np
 
 from matching._common import opencv
 from matching._version import __version__
-from matching.matches import Matches, object_deformation
 from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
 from matching.objects.deformation import Deformation
@@ -25,6 +24,7 @@ from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 from matching.output.words import count_dropped
 from matching.pictures.images import NamedImage, Picture
+from matching.result import MatchResult, object_deformation
 
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
@@ -49,7 +49,7 @@ def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[s
 def write_results(
     folder: Path,
     pictures: Sequence[Picture | NamedImage],
-    result: Matches,
+    result: MatchResult,
     *,
     figure: bool = True,
     warp: bool = False,
@@ -118,7 +118,7 @@ def encode_manifest(told: Mapping[str, Any], digests: Mapping[str, str]) -> byte
     return json_text(others | {"files": digests, "parameters": told["parameters"]}).encode()
 
 
-def encode_npz(result: Matches) -> bytes:
+def encode_npz(result: MatchResult) -> bytes:
     """The content of matches.npz; equal results give equal bytes (no time stamps)."""
     arrays = {
         "xy0": result.xy0.astype(np.float64),
@@ -145,7 +145,7 @@ def encode_zip(files: Mapping[str, bytes]) -> bytes:
 
 def summarise(
     pictures: Sequence[Picture | NamedImage],
-    result: Matches,
+    result: MatchResult,
     deformations: Mapping[int, Deformation] | None = None,
 ) -> dict[str, Any]:
     """The content of matches.json except the list of files, settings last."""
@@ -216,7 +216,7 @@ def summarise(
     }
 
 
-def _count_digits(result: Matches) -> int:
+def _count_digits(result: MatchResult) -> int:
     """The number of decimal places: two for pixels, more if the unit of given matches is larger."""
     sizes = [np.ptp(outline, axis=0).max() for o in result.objects for outline in (o.outline0, o.outline1)]
     least = min((size for size in sizes if size > 0), default=1000.0)
@@ -248,7 +248,7 @@ def _evidence_summary(completeness: Completeness | None) -> dict[str, Any] | Non
     }
 
 
-def _copies_summary(result: Matches) -> dict[str, Any] | None:
+def _copies_summary(result: MatchResult) -> dict[str, Any] | None:
     """The objects of each copy of picture 0, and of each other place; None if that was not measured."""
     if not any(found.completeness for found in result.objects):
         return None

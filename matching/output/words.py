@@ -8,11 +8,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from matching.matches import Matches
     from matching.objects.description import MatchedObject
     from matching.objects.frames import Motion
     from matching.objects.things import Thing
     from matching.pictures.images import Picture
+    from matching.result import MatchResult
 
 HEADER = (
     *("object", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),
@@ -32,7 +32,7 @@ NOTHING_TWICE = "no repeated objects found"
 IN_NEGATIVE = "with one picture in negative"
 
 
-def format_table(result: Matches, name: str = "picture 0") -> str:
+def format_table(result: MatchResult, name: str = "picture 0") -> str:
     """Format the objects as a table, one line each, and the things found at several places.
 
     The last line says if they were found with one picture in negative.
@@ -76,14 +76,14 @@ def _count_digits(found: MatchedObject) -> int:
     return max(0, 2 - math.floor(math.log10(size))) if 0 < size < 10 else 0
 
 
-def format_repeats(result: Matches) -> str:
+def format_repeats(result: MatchResult) -> str:
     """Format the repeated things of a picture, one line per thing, with the score of the best object."""
     if not result.things:
         return NOTHING_TWICE
     return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(4, 6)))
 
 
-def list_repeats(result: Matches) -> list[tuple[str, ...]]:
+def list_repeats(result: MatchResult) -> list[tuple[str, ...]]:
     """List the repeated things of a picture: the rows of `format_repeats`."""
     rows: list[tuple[str, ...]] = []
     for thing in result.things:
@@ -97,7 +97,7 @@ def list_repeats(result: Matches) -> list[tuple[str, ...]]:
     return rows
 
 
-def describe_repeats(result: Matches) -> str:
+def describe_repeats(result: MatchResult) -> str:
     """Describe how often one picture shows each thing: "thing 0: 3 places; thing 1: periodic texture"."""
     kinds = (_name_kind(thing, [result.objects[k] for k in thing.objects]) for thing in result.things)
     return "; ".join(
@@ -179,7 +179,7 @@ def _name_objects(places: Sequence[Sequence[int]]) -> str:
     return f"object{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
 
 
-def describe_result(result: Matches) -> str:
+def describe_result(result: MatchResult) -> str:
     """Describe in a few words what was found."""
     n = len(result.objects)
     if not n:
@@ -205,7 +205,7 @@ def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]
     return f"matched at {' and '.join(told)} megapixels"
 
 
-def list_sizes(result: Matches, pictures: Sequence[Picture]) -> list[str]:
+def list_sizes(result: MatchResult, pictures: Sequence[Picture]) -> list[str]:
     """A line about the size at which pictures were matched, unless all are small."""
     sizes = [(picture.width, picture.height) for picture in pictures]
     if result.matched_at is None or result.config is None:
@@ -214,7 +214,7 @@ def list_sizes(result: Matches, pictures: Sequence[Picture]) -> list[str]:
     return [describe_sizes(result.matched_at, sizes)] if is_large else []
 
 
-def may_look_harder(result: Matches) -> bool:
+def may_look_harder(result: MatchResult) -> bool:
     """Test whether simulated views may find objects that the result lacks, and no other cause is known."""
     config = result.config
     if config is None or not config.way.is_tested or config.view_synthesis or result.objects:
@@ -224,13 +224,13 @@ def may_look_harder(result: Matches) -> bool:
     return len(result.cluster) >= config.objects.min_matches and not explain_nothing(result)
 
 
-def hint_at_mirrored(result: Matches) -> list[str]:
+def hint_at_mirrored(result: MatchResult) -> list[str]:
     """A line if one picture looks like the mirror image of the other, which was not considered."""
     told = "one picture looks like the mirror image of the other: --mirrored also finds mirrored objects"
     return [told] if result.looks_mirrored else []
 
 
-def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:
+def explain_nothing(result: MatchResult, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:
     """Explain why pictures can't have an object in common: too few features, or too few candidates."""
     if result.objects or result.config is None or result.n_features is None:
         return []
@@ -249,7 +249,7 @@ def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "pi
 
 
 def hint_at_rejected(
-    result: Matches, word: Callable[[str], str] = str, more: str = "--explain lists all groups"
+    result: MatchResult, word: Callable[[str], str] = str, more: str = "--explain lists all groups"
 ) -> list[str]:
     """A line about the largest rejected group, or about the candidates, if there is no object at all.
 
@@ -267,7 +267,7 @@ def hint_at_rejected(
     return ["; ".join(filter(None, (f"{told}{measured}", word(best.hint), more)))]
 
 
-def _hint_at_dropped(result: Matches, word: Callable[[str], str]) -> list[str]:
+def _hint_at_dropped(result: MatchResult, word: Callable[[str], str]) -> list[str]:
     """A line about the stage that dropped the most candidates, if any were dropped."""
     from matching.grouping.rejections import REASONS
 
@@ -280,13 +280,13 @@ def _hint_at_dropped(result: Matches, word: Callable[[str], str]) -> list[str]:
     return ["; ".join(filter(None, (f"{dropped}: {REASONS[stage].text}", word(REASONS[stage].hint))))]
 
 
-def explain_rejected(result: Matches) -> list[str]:
+def explain_rejected(result: MatchResult) -> list[str]:
     """Explain, in lines, which groups of matches were rejected, where they are, and why."""
     groups = align_columns([REJECTED_HEADER, *list_rejected(result)], left=(4, 7))
     return [*(groups if result.rejected else ["no group of matches was rejected"]), *_list_dropped(result)]
 
 
-def list_rejected(result: Matches) -> list[tuple[str, ...]]:
+def list_rejected(result: MatchResult) -> list[tuple[str, ...]]:
     """List the rejected groups of matches, the largest first: the rows under REJECTED_HEADER."""
     rows: list[tuple[str, ...]] = []
     for k, item in enumerate(result.rejected):
@@ -296,7 +296,7 @@ def list_rejected(result: Matches) -> list[tuple[str, ...]]:
     return rows
 
 
-def count_dropped(result: Matches) -> dict[str, int]:
+def count_dropped(result: MatchResult) -> dict[str, int]:
     """Count the candidates that each stage dropped, in the order of the stages."""
     from matching.grouping.rejections import REASONS
 
@@ -306,14 +306,14 @@ def count_dropped(result: Matches) -> dict[str, int]:
     return {stage: n for stage, n in counts.items() if n}
 
 
-def list_dropped(result: Matches) -> list[tuple[str, ...]]:
+def list_dropped(result: MatchResult) -> list[tuple[str, ...]]:
     """List how many candidates each stage dropped, and why: the rows under DROPPED_HEADER."""
     from matching.grouping.rejections import REASONS
 
     return [(str(n), stage, REASONS[stage].text) for stage, n in count_dropped(result).items()]
 
 
-def _list_dropped(result: Matches) -> list[str]:
+def _list_dropped(result: MatchResult) -> list[str]:
     if result.dropped_by is None:
         return []
     n, kept = len(result.cluster), int((result.cluster >= 0).sum())

@@ -8,11 +8,11 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bytes, Floats, Ints
-from matching.matches import Matches
 from matching.objects.description import MatchedObject
 from matching.output.figures.lettering import add_caption, draw_label, label_size, place_labels
 from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
 from matching.pictures.images import Picture
+from matching.result import MatchResult
 
 Colour = tuple[int, int, int]
 
@@ -36,14 +36,16 @@ FRAME_SHARE = 0.25  # the frame is drawn if the object covers this share of pict
 DASH = 14  # pixels of a dash of a frame and of the gap after it, in a picture of 960 pixels
 
 
-def draw_result(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
+def draw_result(picture0: Picture, picture1: Picture, result: MatchResult, *, explain: bool = False) -> Bytes:
     """Draw a result: two pictures side by side, or the places of the things in one -> (h, w, 3) uint8."""
     if result.of_one:
         return draw_repeats(picture0, result, explain=explain)
     return draw_matches(picture0, picture1, result, explain=explain)
 
 
-def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
+def draw_matches(
+    picture0: Picture, picture1: Picture, result: MatchResult, *, explain: bool = False
+) -> Bytes:
     """Draw two pictures side by side, reduced to CANVAS_PIXELS and CANVAS_SIDE at most -> (h, w, 3) uint8."""
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
     (rgb0, zoom0), (rgb1, zoom1) = (reduce(p.displayed, factor) for p in (picture0, picture1))
@@ -83,7 +85,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, expla
     return add_caption(canvas, caption if result.objects else [NOTHING], 26 * unit)
 
 
-def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) -> Bytes:
+def draw_repeats(picture: Picture, result: MatchResult, *, explain: bool = False) -> Bytes:
     """Draw the things that a picture shows more than once, with numbered places -> (h, w, 3) uint8."""
     rgb, factors = reduce(picture.displayed, fit_canvas(picture.width, picture.height))
     unit = max(rgb.shape[:2]) / 960
@@ -114,7 +116,7 @@ def outline_object(canvas: Bytes, outline: Floats, number: int, unit: float) -> 
     opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
 
 
-def outline_rejected(result: Matches) -> list[tuple[str, Floats, Floats]]:
+def outline_rejected(result: MatchResult) -> list[tuple[str, Floats, Floats]]:
     """Names of the largest rejected groups, at most MOST_REJECTED, and their hulls in both pictures.
 
     A name has the number of the group in the table of rejected groups, and the stage.
@@ -200,7 +202,7 @@ def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
     return opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
 
 
-def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], thickness: int) -> None:
+def _draw_lines(canvas: Bytes, result: MatchResult, drawn: tuple[Floats, Floats], thickness: int) -> None:
     """Draw translucent lines across in place, strip by strip, because a copy of the canvas takes memory."""
     xy0, xy1 = drawn
     lines = []

@@ -15,8 +15,8 @@ from matching.output.words import NOTHING, count
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matching.matches import Matches
     from matching.pictures.images import NamedImage, Picture
+    from matching.result import MatchResult
 
 Limits = tuple[float, float]
 
@@ -28,7 +28,7 @@ LISTED = 24  # groups in the legend
 MARGIN = 0.04  # space around the points, as a share of their range, if the size of the image is unknown
 
 
-def draw_points(result: Matches, images: Sequence[Picture | NamedImage]) -> bytes:
+def draw_points(result: MatchResult, images: Sequence[Picture | NamedImage]) -> bytes:
     """Draw the matched points of both images side by side, outliers in grey."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -58,7 +58,7 @@ def draw_points(result: Matches, images: Sequence[Picture | NamedImage]) -> byte
     return buffer.getvalue()
 
 
-def _draw_panel(axes: Axes, xy: Floats, result: Matches) -> None:
+def _draw_panel(axes: Axes, xy: Floats, result: MatchResult) -> None:
     outliers = result.cluster < 0
     area = float(np.clip(12_000 / max(len(xy), 1), 3, 30))  # area of a marker, points squared
     if outliers.any():

@@ -8,12 +8,12 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats
-from matching.matches import Matches
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.description import MatchedObject
 from matching.output.figures import drawing
 from matching.output.figures.lettering import draw_label
 from matching.pictures.images import Picture
+from matching.result import MatchResult
 
 NODES = 100  # exact values of the map along the longer side of an object; a cubic spline fills the gaps
 MARGIN = 0.25  # share of an object's size that is shown around it, so that its surroundings can be compared
@@ -36,7 +36,7 @@ def draw_warps(
     }
 
 
-def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) -> Bytes:
+def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObject) -> Bytes:
     """Draw an object cut out of pictures (h, w, 3) side by side, at equal heights, with numbered matches."""
     own = np.flatnonzero(result.cluster == found.id)
     picked = own[drawing.spread(result.xy0[own], PICKS)]

@@ -1,14 +1,14 @@
 """What a notebook shows of a result."""
 
 from matching._common.types import Bytes
-from matching.matches import Matches
 from matching.output import words
 from matching.output.html.page import embed_picture, fill
+from matching.result import MatchResult
 
 LONGEST = 1400  # pixels of the drawing: twice the width that a notebook shows
 
 
-def show_result(result: Matches, drawn: Bytes | None) -> str:
+def show_result(result: MatchResult, drawn: Bytes | None) -> str:
     """Show a result as HTML: a summary, the drawing (h, w, 3), if any, a table, and rejected groups."""
     of_one = result.of_one
     return fill(

@@ -7,12 +7,12 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching._version import __version__
-from matching.matches import Matches
 from matching.objects.confidence import WORDS
 from matching.objects.copies import count_copies
 from matching.output.figures.drawing import colour
 from matching.output.html.page import embed_picture, fill
 from matching.pictures.images import Picture
+from matching.result import MatchResult
 
 LONGEST = 480  # pixels of an embedded picture
 
@@ -32,7 +32,7 @@ class Shot:
     score: float = 0.0  # that of the best object
 
 
-def make_shot(name: str, report: str, picture: Picture, result: Matches) -> Shot:
+def make_shot(name: str, report: str, picture: Picture, result: MatchResult) -> Shot:
     """Make the entry of a picture."""
     counted = count_copies(result.objects)
     found = {item.id: item for item in result.objects}

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matching._common.types import Bytes
-from matching.matches import Matches
 from matching.output import words
 from matching.output.figures.drawing import MOST_REJECTED, draw_repeats
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, rejected_data, render
 from matching.pictures.images import Picture
+from matching.result import MatchResult
 
 Warps = Mapping[int, Sequence[str]]
 
@@ -18,16 +18,16 @@ LONGEST_WARP = 1800  # pixels of a drawing of three panels
 
 
 def write_pair_report(
-    path: str | Path, pictures: Sequence[Picture], result: Matches, warps: Warps | None = None
+    path: str | Path, pictures: Sequence[Picture], result: MatchResult, warps: Warps | None = None
 ) -> None:
     """Write `pair_report` to a file, completely or not at all."""
     write_whole(Path(path), pair_report(pictures, result, warps).encode("utf-8", "backslashreplace"))
 
 
-def draw_all_warps(pictures: Sequence[Picture], result: Matches, most: int) -> dict[int, list[str]]:
+def draw_all_warps(pictures: Sequence[Picture], result: MatchResult, most: int) -> dict[int, list[str]]:
     """Draw objects of one picture warped onto the other, for `pair_report`."""
-    from matching.matches import object_deformation
     from matching.output.figures.warping import draw_warps
+    from matching.result import object_deformation
 
     picture0, picture1 = pictures
     return {
@@ -41,7 +41,7 @@ def embed_warps(drawings: Mapping[str, Bytes]) -> list[str]:
     return [embed_picture(rgb, LONGEST_WARP) for rgb in drawings.values()]
 
 
-def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | None = None) -> str:
+def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps | None = None) -> str:
     """Make the report of a pair: both pictures with objects, outlines and candidates."""
     shown = [
         {
@@ -87,7 +87,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
 
-def _facts(result: Matches, pictures: Sequence[Picture]) -> list[tuple[str, str]]:
+def _facts(result: MatchResult, pictures: Sequence[Picture]) -> list[tuple[str, str]]:
     facts = []
     if result.matched_at is not None:
         distinct = pictures[:1] if pictures[0] is pictures[1] else pictures
