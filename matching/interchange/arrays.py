@@ -3,7 +3,7 @@
 Nothing is imported from OpenCV: a `DMatch` is recognised by its attributes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,11 @@ import numpy as np
 from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.keypoints import keypoint_sets, one_pair, to_array, to_points
-from matching.interchange.records import (
-    KeypointSet,
-    PairMatches,
-    Sizes,
-    drop_useless_frames,
-    join_keypoints,
-)
+from matching.interchange.records import KeypointSet, PairMatches, Sizes, drop_useless_frames, join_keypoints
 from matching.settings import MAX_PIXELS
 
-# Names of the matched points of both images, row by row; the first pair of names that is present counts.
-POINTS = (
+# Names of the matched points of both images, row by row. The first pair of names that is present is used.
+POINT_NAMES = (
     ("matched_kpts0", "matched_kpts1"),  # vismatch
     ("mkpts0_f", "mkpts1_f"),  # LoFTR
     ("mkpts0", "mkpts1"),
@@ -32,17 +26,16 @@ POINTS = (
     ("kpts0", "kpts1"),
     ("keypoints0", "keypoints1"),  # LoFTR in Kornia and hloc, Transformers
 )
-DISTANCES = ("score", "distance", "distances")  # smaller is better
-# larger is better
-CONFIDENCES = (
+DISTANCE_NAMES = ("score", "distance", "distances")  # of scores for which smaller is better
+CONFIDENCE_NAMES = (  # of scores for which larger is better
     *("scores", "confidence", "mconf", "matching_scores", "matched_confidences", "certainty"),
     "matching_scores0",
 )
-WANTED = (
+ACCEPTED_FORMS = (
     "a dictionary of matches, an array (n, 4) of x0, y0, x1, y1 or (n, 2) of indices of keypoints, or a list"
     " of DMatch"
 )
-BATCHES = ("batch_indexes", "m_bids", "b_ids")  # the pair of each match, if there are several pairs
+BATCH_NAMES = ("batch_indexes", "m_bids", "b_ids")  # of the pair of each match, if there are several pairs
 
 
 def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -> PairMatches:
@@ -92,7 +85,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     array = _to_rows(matches)
     if keypoints0 is None and keypoints1 is None:
         return read_table(array, "matches")
-    indices, _ = _indices(array, "matches")
+    indices, _ = _read_indices(array, "matches")
     return join_keypoints(keypoint_sets(keypoints0, keypoints1, "matches"), indices, None, "matches")
 
 
@@ -101,20 +94,19 @@ def _to_rows(matches: Any) -> Array:
     try:
         array = to_array(matches, "matches")
     except InputError:
-        raise InputError(f"matches: must be {WANTED}; got {type(matches).__name__}") from None
+        raise InputError(f"matches: must be {ACCEPTED_FORMS}; got {type(matches).__name__}") from None
     if array.ndim not in (1, 2) and not (array.ndim == 3 and len(array) == 1):
-        more = "; for matched points of two images, use group_matches(xy0, xy1)" if array.ndim == 3 else ""
-        raise InputError(f"matches: must be {WANTED}; got an array of shape {array.shape}{more}")
+        hint = "; for matched points of two images, use group_matches(xy0, xy1)" if array.ndim == 3 else ""
+        raise InputError(f"matches: must be {ACCEPTED_FORMS}; got an array of shape {array.shape}{hint}")
     return one_pair(array, "matches", 2)
 
 
 def read_table(table: Array, source: str) -> PairMatches:
     """Read matches from rows x0, y0, x1, y1[, score]; smaller scores are better: table (n, 4) or (n, 5)."""
     if table.ndim != 2 or table.shape[1] not in (4, 5):
-        got = f"an array of shape {table.shape}"
-        if table.ndim == 2:
-            got = f"{len(table)} row{'' if len(table) == 1 else 's'} of {table.shape[1]}"
-        raise InputError(f"{source}: must have 4 or 5 columns, x0 y0 x1 y1 [score], got {got}")
+        rows = f"{len(table)} row{'' if len(table) == 1 else 's'} of {table.shape[-1]}"
+        actual = rows if table.ndim == 2 else f"an array of shape {table.shape}"
+        raise InputError(f"{source}: must have 4 or 5 columns, x0 y0 x1 y1 [score], got {actual}")
     table = table.astype(np.float64)
     if table.shape[1] == 5 and len(table) > 2 and (np.diff(table[:, 0]) == 1).all() and table[0, 0] in (0, 1):
         raise InputError(
@@ -125,7 +117,8 @@ def read_table(table: Array, source: str) -> PairMatches:
 
 
 def _read_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) -> PairMatches:
-    for batch in BATCHES:
+    """Read a dictionary of indices of keypoints or of matched points."""
+    for batch in BATCH_NAMES:
         if batch in found and len(np.unique(to_array(found[batch], batch))) > 1:
             raise InputError(f"{batch}: holds matches of several pairs; give those of one pair")
     name = next((name for name in ("matches", "matches0") if found.get(name) is not None), None)
@@ -136,19 +129,19 @@ def _read_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) ->
         for k, given in enumerate((keypoints0, keypoints1))
     )
     array = one_pair(to_array(found[name], name), name, 1 if name == "matches0" else 2)
-    indices, rows = _indices(array, name)
-    score = _score(found, rows, len(array))
-    keypoints = keypoint_sets(keypoints0, keypoints1, name)
-    return join_keypoints(keypoints, indices, score, name)
+    indices, rows = _read_indices(array, name)
+    score = _read_score(found, rows, len(array))
+    return join_keypoints(keypoint_sets(keypoints0, keypoints1, name), indices, score, name)
 
 
 def _read_points(found: Mapping[str, Any]) -> PairMatches:
-    names = next((p for p in POINTS if all(found.get(name) is not None for name in p)), None)
+    """Read a dictionary of the matched points of both images, with their frames and sizes if it has them."""
+    names = next((p for p in POINT_NAMES if all(found.get(name) is not None for name in p)), None)
     if names is None:
-        known = ", ".join(str(name) for name in found) or "nothing"
+        accepted = ", ".join(names[0] for names in POINT_NAMES)
         raise InputError(
-            f"matches: must have `matches` or `matches0`, or the matched points of both images"
-            f" ({', '.join(names[0] for names in POINTS)}), got {known}"
+            "matches: must have `matches` or `matches0`, or the matched points of both images"
+            f" ({accepted}), got {', '.join(map(str, found)) or 'nothing'}"
         )
     xy0, xy1 = (to_points(found[name], name) for name in names)
     if len(xy0) != len(xy1):
@@ -156,15 +149,16 @@ def _read_points(found: Mapping[str, Any]) -> PairMatches:
             f"{names[0]} and {names[1]} must be matched row by row, got {len(xy0)} and {len(xy1)} points"
             " and no `matches`"
         )
-    given = [k for k in range(2) if found.get(f"frames{k}") is not None]
-    if len(given) == 1:
-        raise InputError(f"frames{1 - given[0]}: must be given if frames{given[0]} is")
-    frames = [_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in given]
-    useful = drop_useless_frames(*frames) if given else (None, None)
-    return PairMatches(xy0, xy1, *useful, _score(found, slice(None), len(xy0)), _sizes(found))
+    present = [k for k in range(2) if found.get(f"frames{k}") is not None]
+    if len(present) == 1:
+        raise InputError(f"frames{1 - present[0]}: must be given if frames{present[0]} is")
+    frames = [_read_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in present]
+    useful = drop_useless_frames(*frames) if present else (None, None)
+    return PairMatches(xy0, xy1, *useful, _read_score(found, slice(None), len(xy0)), _read_sizes(found))
 
 
-def _sizes(found: Mapping[str, Any]) -> Sizes | None:
+def _read_sizes(found: Mapping[str, Any]) -> Sizes | None:
+    """Read the height and width of both images, or return None if the dictionary lacks them."""
     if found.get("sizes") is None:
         return None
     sizes = to_array(found["sizes"], "sizes")
@@ -175,28 +169,29 @@ def _sizes(found: Mapping[str, Any]) -> Sizes | None:
     return (height0, width0), (height1, width1)
 
 
-def _frames(value: Any, name: str, n: int) -> Array:
+def _read_frames(value: Any, name: str, n: int) -> Array:
+    """Convert the frames of n matches to (n, 2, 2) float64."""
     frames = to_array(value, name)
     if frames.shape != (n, 2, 2):
         raise InputError(f"{name}: must have shape {(n, 2, 2)}, got {frames.shape}")
     return frames.astype(np.float64)
 
 
-def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
-    """The scores of `rows` of n (smaller is better); None if no scores have this length."""
-    for name in (*DISTANCES, *CONFIDENCES):
+def _read_score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
+    """Read the scores of `rows` of n (smaller is better); None if no scores have this length."""
+    for name in (*DISTANCE_NAMES, *CONFIDENCE_NAMES):
         if found.get(name) is None:
             continue
         values = to_array(found[name], name)
         values = values.ravel() if values.ndim == 2 and 1 in values.shape else values
         if values.shape == (n,):
             scores: Array = values[rows].astype(np.float64)
-            return scores if name in DISTANCES else 1 - scores
+            return scores if name in DISTANCE_NAMES else 1 - scores
     return None
 
 
-def _indices(array: Array, name: str) -> tuple[Array, Any]:
-    """Pairs of indices (n, 2) from an array of pairs or of partners, and the rows from which they come."""
+def _read_indices(array: Array, name: str) -> tuple[Array, Any]:
+    """Read pairs of indices (n, 2) from an array of pairs or of partners, and the rows that hold them."""
     if array.size and (array.dtype.kind == "f" and not (array == np.rint(array)).all()):
         raise InputError(
             f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}; for matched"
@@ -217,24 +212,15 @@ def _indices(array: Array, name: str) -> tuple[Array, Any]:
 
 
 def _read_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointSet]) -> PairMatches:
+    """Read a list of DMatch."""
     if len({m.imgIdx for m in matches}) > 1:
         raise InputError("matches: holds matches with several train images; give those with one of them")
     indices = np.array([(m.queryIdx, m.trainIdx) for m in matches], np.int64)
     return join_keypoints(keypoints, indices, np.array([m.distance for m in matches], np.float64), "matches")
 
 
-def load_whole(path: Path, load: Callable[[Path], Any], kind: str) -> Any:
-    """Return what `load` reads from a file; any failure gives a one-line error with the kind of file."""
-    try:
-        return load(path)
-    except OSError as error:
-        raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
-    except Exception:  # zipfile, zlib, pickle and NumPy raise different errors
-        raise InputError(f"{path}: is damaged, or is not {kind}") from None
-
-
-def matches_of(source: str | Path, content: Any, *keypoints: KeypointSet) -> PairMatches:
-    """The matches in the content of a file, as `matches_from` finds them."""
+def read_content(source: str | Path, content: Any, *keypoints: KeypointSet) -> PairMatches:
+    """Convert the content of a file by `matches_from`; errors begin with the name of the source."""
     try:
         return matches_from(content, *keypoints)
     except InputError as error:

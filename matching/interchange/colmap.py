@@ -47,7 +47,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
         @lru_cache
         def keypoints(number: int) -> KeypointSet:
             row = database.execute("SELECT rows, cols, data FROM keypoints WHERE image_id = ?", (number,))
-            return _keypoints(f"{path}: {images[number][0]}", row.fetchone(), images[number][1])
+            return _read_keypoints(f"{path}: {images[number][0]}", row.fetchone(), images[number][1])
 
         # Read one pair at a time: the caller's statements would disturb a cursor. Programs that import
         # verified matches may write geometries only.
@@ -60,17 +60,11 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
             source = f"{path}: pair {numbers[0]}, {numbers[1]}"
             if unknown := [n for n in numbers if n not in images]:
                 raise InputError(f"{source}: there is no image {unknown[0]}")
-            rows = (
-                database.execute(
-                    f"SELECT rows, cols, data FROM {table} WHERE pair_id = ? AND rows > 0", (pair_id,)
-                ).fetchone()
-                for table in TABLES
-            )
-            indices = _blob(source, next(row for row in rows if row), np.uint32, (2,)).astype(np.int64)
+            rows = (_select_matches(database, table, pair_id) for table in TABLES)
+            indices = _decode_blob(source, next(row for row in rows if row), np.uint32, (2,)).astype(np.int64)
             names = images[numbers[0]][0], images[numbers[1]][0]
-            pair = join_keypoints(
-                (keypoints(numbers[0]), keypoints(numbers[1])), indices, None, " - ".join((str(path), *names))
-            )
+            both = keypoints(numbers[0]), keypoints(numbers[1])
+            pair = join_keypoints(both, indices, None, " - ".join((str(path), *names)))
             yield pair_id, replace(pair, names=names, as_stored=True)
 
 
@@ -91,19 +85,25 @@ def write_groups(
                 if all_objects:
                     _insert_object(copy, pair_id, pair, rows, n_groups)
                 else:
-                    found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5)
-                    rows = rows & (found.config != Geometry.DEGENERATE)
-                    insert_geometry(copy, pair_id, _indices(pair)[rows], found)
+                    views = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5)
+                    rows = rows & (views.config != Geometry.DEGENERATE)
+                    insert_geometry(copy, pair_id, _indices(pair)[rows], views)
             for k in range(n_groups):
                 _insert_object(copy, pair_id, pair, cluster == k, 1, f"{GEOMETRIES}_{k}")
         copy.commit()
 
 
+def _select_matches(database: sqlite3.Connection, table: str, pair_id: int) -> tuple[Any, ...] | None:
+    """Select the matches of a pair from a table: the number of rows, that of columns, and the bytes."""
+    query = f"SELECT rows, cols, data FROM {table} WHERE pair_id = ? AND rows > 0"
+    row: tuple[Any, ...] | None = database.execute(query, (pair_id,)).fetchone()
+    return row
+
+
 def _find_verified(database: sqlite3.Connection, pair_id: int, indices: Array) -> Array:
-    """Which matches (n, 2) COLMAP's verification kept, (n,) bool."""
-    query = f"SELECT rows, cols, data FROM {GEOMETRIES} WHERE pair_id = ? AND rows > 0"
-    row = database.execute(query, (pair_id,)).fetchone()
-    kept = np.empty((0, 2)) if row is None else _blob(f"pair {pair_id}", row, np.uint32, (2,))
+    """Find the matches (n, 2) that COLMAP's verification kept -> (n,) bool."""
+    row = _select_matches(database, GEOMETRIES, pair_id)
+    kept = np.empty((0, 2)) if row is None else _decode_blob(f"pair {pair_id}", row, np.uint32, (2,))
     return np.isin(indices.astype(np.int64) @ (2**32, 1), kept.astype(np.int64) @ (2**32, 1))
 
 
@@ -122,11 +122,11 @@ def _insert_object(
     table: str = GEOMETRIES,
 ) -> None:  # fmt: skip
     """Insert the two-view geometry of some matches of a pair, which belong to n_groups groups."""
-    found = TwoViews(Geometry.MULTIPLE if n_groups else Geometry.DEGENERATE)
+    views = TwoViews(Geometry.MULTIPLE if n_groups else Geometry.DEGENERATE)
     if n_groups == 1:
         points = matches.xy0[rows] + 0.5, matches.xy1[rows] + 0.5
-        found = two_view_geometry(*points, fit_transform(*points)[0])
-    insert_geometry(database, pair, _indices(matches)[rows], found, table)
+        views = two_view_geometry(*points, fit_transform(*points)[0])
+    insert_geometry(database, pair, _indices(matches)[rows], views, table)
 
 
 def _indices(pair: PairMatches) -> Array:
@@ -134,10 +134,11 @@ def _indices(pair: PairMatches) -> Array:
     return pair.indices
 
 
-def _keypoints(source: str, row: tuple[Any, ...] | None, size: tuple[int, int] | None) -> KeypointSet:
+def _read_keypoints(source: str, row: tuple[Any, ...] | None, size: tuple[int, int] | None) -> KeypointSet:
+    """Read a row of the table of keypoints."""
     if row is None:
         return KeypointSet(np.empty((0, 2)), None, size)
-    table = _blob(source, row, np.float32, (2, 4, 6)).astype(np.float64)
+    table = _decode_blob(source, row, np.float32, (2, 4, 6)).astype(np.float64)
     frames = None
     if table.shape[1] == 4:
         frames = frames_from_angles(table[:, 2], table[:, 3])
@@ -146,8 +147,8 @@ def _keypoints(source: str, row: tuple[Any, ...] | None, size: tuple[int, int] |
     return KeypointSet(table[:, :2] - 0.5, frames, size)
 
 
-def _blob(source: str, row: tuple[Any, ...], kind: DTypeLike, widths: tuple[int, ...]) -> Array:
-    """The array (rows, cols) of a row of keypoints or matches."""
+def _decode_blob(source: str, row: tuple[Any, ...], kind: DTypeLike, widths: tuple[int, ...]) -> Array:
+    """Decode the array (rows, cols) in a row of keypoints or matches."""
     n, width, data = row
     if width not in widths:
         raise InputError(f"{source}: must have {' or '.join(map(str, widths))} columns, got {width}")
@@ -159,11 +160,11 @@ def _blob(source: str, row: tuple[Any, ...], kind: DTypeLike, widths: tuple[int,
 
 @contextmanager
 def _open(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, opened for reading; if it has no write-ahead log, it is not even locked."""
+    """Open a database for reading; if it has no write-ahead log, it is not even locked."""
     log = path.with_name(path.name + "-wal")
-    how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+    mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as database:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as database:
             tables = {n for (n,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if missing := {"images", "cameras", "keypoints", "matches", GEOMETRIES} - tables:
                 raise InputError(f"{path}: is not a database of COLMAP: it has no table {min(missing)}")

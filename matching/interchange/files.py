@@ -22,7 +22,7 @@ SUFFIXES = {
     "colmap": (".db", ".sqlite", ".sqlite3"),
 }
 KINDS = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
-MANY = ("hloc", "colmap")  # kinds that hold many pairs
+MANY_PAIRS = ("hloc", "colmap")  # kinds that hold many pairs
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class MatchFile:
     @property
     def holds_many(self) -> bool:
         """Whether the file is of a kind that holds many pairs."""
-        return self.kind in MANY
+        return self.kind in MANY_PAIRS
 
     def pairs(self) -> Iterator[tuple[Any, PairMatches]]:
         """Read the matches of each pair."""
@@ -77,7 +77,7 @@ class MatchFile:
 
 
 def _is_named(path: Path, name: str) -> bool:
-    """Whether a path ends with the name of an image, in which - may stand for /, as in hloc's files."""
+    """Test whether a path ends with the name of an image, in which - may stand for /, as in hloc's files."""
     parts = f"-{make_absolute(path)}".replace("\\", "/").replace("/", "-")
     return parts.endswith("-" + name.replace("/", "-"))
 
@@ -88,13 +88,13 @@ def match_file(path: str | Path, features: str | Path | None = None) -> MatchFil
         check_name(name)
         if not is_file(name):
             raise InputError(f"{name}: {'is not a file' if exists(name) else 'no such file'}")
-    path, features = Path(path), None if features is None else Path(features)
+    path = Path(path)
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise InputError(f"{path}: the name of a file of matches must end in one of {', '.join(KINDS)}")
     if features is not None and kind != "hloc":
         raise InputError(f"{features}: --features requires matches of hloc (.h5), got {path.name}")
-    return MatchFile(path, kind, features)
+    return MatchFile(path, kind, None if features is None else Path(features))
 
 
 def read_matches(path: str | Path, *, features: str | Path | None = None) -> list[PairMatches]:

@@ -48,20 +48,20 @@ def keypoint_sets(keypoints0: Any, keypoints1: Any, name: str) -> tuple[Keypoint
     """Take the keypoints of both images: arrays, LightGlue's features or OpenCV's keypoints."""
     if keypoints0 is None or keypoints1 is None:
         raise InputError(f"{name}: holds indices of keypoints; give keypoints0 and keypoints1, too")
-    sets = _keypoints(keypoints0, "keypoints0"), _keypoints(keypoints1, "keypoints1")
-    if _same_units(keypoints0, keypoints1, sets):
+    sets = _read_keypoints(keypoints0, "keypoints0"), _read_keypoints(keypoints1, "keypoints1")
+    if _have_same_unit(keypoints0, keypoints1, sets):
         return sets
     return replace(sets[0], frames=None), replace(sets[1], frames=None)
 
 
-def _keypoints(given: Any, name: str) -> KeypointSet:
-    """The KeypointSet of an array, of LightGlue's features, or of OpenCV's keypoints."""
+def _read_keypoints(given: Any, name: str) -> KeypointSet:
+    """Make a KeypointSet from an array, from LightGlue's features, or from OpenCV's keypoints."""
     if isinstance(given, KeypointSet):
         return given
     if isinstance(given, Mapping):
         return read_features(given, name)
     if isinstance(given, Sequence) and len(given) and hasattr(given[0], "pt"):
-        return _opencv_keypoints(given)
+        return _read_opencv_keypoints(given)
     return KeypointSet(to_points(given, name))
 
 
@@ -69,9 +69,7 @@ def read_features(given: Mapping[str, Any], name: str) -> KeypointSet:
     """Read the features of an image with the names of LightGlue and hloc; `oris` are radians."""
     if given.get("keypoints") is None:
         raise InputError(f"{name}: a dictionary of features must have `keypoints`, got {', '.join(given)}")
-    xy = to_points(given["keypoints"], name)
-    frames: Array | None = None
-    size: tuple[int, int] | None = None
+    xy, frames, size = to_points(given["keypoints"], name), None, None
     if given.get("scales") is not None and given.get("oris") is not None:
         scales, angles = (to_array(given[key], key).ravel() for key in ("scales", "oris"))
         if len(scales) == len(angles) == len(xy):
@@ -84,8 +82,8 @@ def read_features(given: Mapping[str, Any], name: str) -> KeypointSet:
     return KeypointSet(xy, frames, size)
 
 
-def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, KeypointSet]) -> bool:
-    """Whether the frames of both images have the same unit: LightGlue's scales are in resized images."""
+def _have_same_unit(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, KeypointSet]) -> bool:
+    """Test whether the frames of both images have the same unit: LightGlue's scales are in resized images."""
     if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
         return True
     size0, size1 = (set_.size for set_ in sets)
@@ -105,7 +103,8 @@ def to_points(value: Any, name: str) -> Array:
     return xy.astype(np.float64)
 
 
-def _opencv_keypoints(keypoints: Sequence[Any]) -> KeypointSet:
+def _read_opencv_keypoints(keypoints: Sequence[Any]) -> KeypointSet:
+    """Read a list of OpenCV's KeyPoint, with frames if all of them have an orientation."""
     xy = np.array([k.pt for k in keypoints], np.float64)
     size, degrees = np.array([(k.size, k.angle) for k in keypoints], np.float64).T
     if (degrees < 0).any() or (size <= 0).any():  # OpenCV's -1: no orientation

@@ -21,7 +21,7 @@ from matching.objects.description import draw_outlines
 from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.names import exists
 
-Outlines = list[tuple[list[Floats], list[Floats]]]  # per pair, polygons (k, 2) of what moved, and of the rest
+Outlines = list[tuple[list[Floats], list[Floats]]]  # of a pair: polygons (k, 2) that moved, and others
 
 
 def check_masks_folder(folder: Path) -> None:
@@ -32,7 +32,7 @@ def check_masks_folder(folder: Path) -> None:
 
 def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
     """Write the masks of all images of some pairs, (matches, labels (n,)) each: all masks or none."""
-    sizes, outlines = _outline(pairs)
+    sizes, outlines = _outline_objects(pairs)
     try:
         if folder.exists():
             folder.rmdir()
@@ -42,19 +42,17 @@ def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int
                 if Path(name).is_absolute() or ".." in Path(name).parts:
                     raise InputError(f"{name}: must be a relative name of a picture")
                 path.parent.mkdir(parents=True, exist_ok=True)
-                Image.fromarray(np.where(draw_moved(size, outlines[name]), 0, 255).astype(np.uint8)).save(
-                    path
-                )
+                Image.fromarray(np.uint8(255) * ~draw_moved(size, outlines[name])).save(path)
             place_files(part, folder, [])
     except OSError as error:
         raise InputError(f"--masks {folder}: can't be written ({error.strerror or error})") from None
     return len(sizes)
 
 
-def _outline(
+def _outline_objects(
     pairs: Iterable[tuple[PairMatches, Array]],
 ) -> tuple[dict[str, tuple[int, int]], dict[str, Outlines]]:
-    """The size (h, w) of each image, and its outlines in all pairs that have a static scene."""
+    """Find the size (h, w) of each image, and its outlines in all pairs that have a static scene."""
     sizes: dict[str, tuple[int, int]] = {}
     outlines: dict[str, Outlines] = defaultdict(list)
     for pair, cluster in pairs:
@@ -65,9 +63,9 @@ def _outline(
         for name in pair.names if static.any() else ():
             outlines[name].append(([], []))
         for k in range(int(cluster.max(initial=-1)) + 1 if static.any() else 0):
-            own = cluster == k
-            kind = 0 if static[own].mean() < 0.5 else 1
-            for name, polygon in zip(pair.names, draw_outlines(pair.xy0[own], pair.xy1[own]), strict=True):
+            rows = cluster == k
+            kind = 0 if static[rows].mean() < 0.5 else 1
+            for name, polygon in zip(pair.names, draw_outlines(pair.xy0[rows], pair.xy1[rows]), strict=True):
                 outlines[name][-1][kind].append(polygon)
     return sizes, outlines
 

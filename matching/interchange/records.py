@@ -111,13 +111,12 @@ class PairMatches:
         from matching.config import MatchConfig
         from matching.pipelines.given import group_matches
 
-        known: Any = {name: getattr(self, name) for name in ("frames0", "frames1", "sizes", "score")}
-        config = MatchConfig() if config is None else config
-        return group_matches(self.xy0, self.xy1, planes=planes, config=config, **known)
+        optional: Any = {name: getattr(self, name) for name in ("frames0", "frames1", "sizes", "score")}
+        return group_matches(self.xy0, self.xy1, planes=planes, config=config or MatchConfig(), **optional)
 
 
 def to_size(width: float, height: float) -> tuple[int, int] | None:
-    """The size of an image, or None if the numbers can't be one: some programs write zeros."""
+    """Return the height and width of an image, or None if they can't be a size: some programs write zeros."""
     sides = float(height), float(width)
     return (int(height), int(width)) if all(1 <= side < math.inf for side in sides) else None
 
@@ -125,7 +124,7 @@ def to_size(width: float, height: float) -> tuple[int, int] | None:
 def join_keypoints(
     keypoints: tuple[KeypointSet, KeypointSet], indices: Array, score: Array | None, source: str
 ) -> PairMatches:
-    """The matches between keypoints of two images: indices (n, 2); score (n,) or None."""
+    """Make the matches between keypoints of two images: indices (n, 2); score (n,) or None."""
     for k in range(2):
         n = len(keypoints[k].xy)
         wrong = (indices[:, k] < 0) | (indices[:, k] >= n)
@@ -137,14 +136,11 @@ def join_keypoints(
             )
     set0, set1 = keypoints
     rows0, rows1 = indices.T
-    frames0, frames1 = None, None
+    frames: tuple[Array | None, Array | None] = (None, None)
     if set0.frames is not None and set1.frames is not None:
-        frames0, frames1 = drop_useless_frames(set0.frames[rows0], set1.frames[rows1])
+        frames = drop_useless_frames(set0.frames[rows0], set1.frames[rows1])
     return PairMatches(
-        set0.xy[rows0],
-        set1.xy[rows1],
-        frames0,
-        frames1,
+        *(set0.xy[rows0], set1.xy[rows1], *frames),
         score=score,
         sizes=None if set0.size is None or set1.size is None else (set0.size, set1.size),
         indices=indices.astype(np.int64),
@@ -155,13 +151,12 @@ def drop_useless_frames(frames0: Array, frames1: Array) -> tuple[Array | None, A
     """Keep frames (n, 2, 2) of both images, unless any is singular or not finite, or all are equal."""
     frames = [np.asarray(f, np.float64) for f in (frames0, frames1)]
     sound = all(np.isfinite(f).all() and (np.abs(np.linalg.det(f)) > 0).all() for f in frames)
-    told = sound and any(len(f) == 0 or np.ptp(f, axis=0).max() > 0 for f in frames)
-    return (frames[0], frames[1]) if told else (None, None)
+    is_useful = sound and any(len(f) == 0 or np.ptp(f, axis=0).max() > 0 for f in frames)
+    return (frames[0], frames[1]) if is_useful else (None, None)
 
 
 def frames_from_angles(scale: Array, radians: Array) -> Array:
-    """Frames (n, 2, 2) of keypoints with scale (n,) and orientation (n,), measured from x to y."""
+    """Make frames (n, 2, 2) from scales (n,) and orientations (n,), which are measured from x to y."""
     cos, sin = np.cos(radians), np.sin(radians)
     turns = np.array([[cos, -sin], [sin, cos]]).transpose(2, 0, 1)
-    frames: Array = np.asarray(scale, np.float64)[:, None, None] * turns
-    return frames
+    return np.asarray(np.asarray(scale, np.float64)[:, None, None] * turns)

@@ -13,8 +13,10 @@ from matching.output.folders import Content, write_files
 from matching.pictures.images import NamedImage, Picture
 from matching.result import MatchResult
 
-GIVEN = "as given; if they are pixels, (0, 0) is the centre of the top-left one, x to the right, y down"
-STORED = (
+COORDINATES_AS_GIVEN = (
+    "as given; if they are pixels, (0, 0) is the centre of the top-left one, x to the right, y down"
+)
+COORDINATES_AS_STORED = (
     "pixels of the original image as stored (EXIF orientation not applied), x to the right, y down, (0, 0)"
     " the centre of the top-left pixel"
 )
@@ -29,7 +31,8 @@ def write_pair(
         return
     named = zip(pair.names or (None, None), pair.sizes or ((None, None),) * 2, strict=True)
     images = [NamedImage(name, width, height) for name, (height, width) in named]
-    write_results(folder, images, result, coordinates=STORED if pair.as_stored else GIVEN, **options)
+    coordinates = COORDINATES_AS_STORED if pair.as_stored else COORDINATES_AS_GIVEN
+    write_results(folder, images, result, coordinates=coordinates, **options)
 
 
 def summarise_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[str, Any]:
@@ -49,8 +52,8 @@ def write_pairs(
     """Write the files about all pairs: the groups in the format of the input, and matches.json."""
 
     def manifest(digests: dict[str, str]) -> bytes:
-        told: dict[str, Any] = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}
-        told |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
-        return encode_manifest(told, digests)
+        summary: dict[str, Any] = {"version": __version__, "inputs": inputs, "parameters": asdict(config)}
+        summary |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
+        return encode_manifest(summary, digests)
 
     write_files(folder, groups.items(), manifest)

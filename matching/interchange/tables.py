@@ -3,9 +3,11 @@
 import csv
 import re
 import warnings
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +15,10 @@ from matching._common import opencv
 from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.arrays import (
-    CONFIDENCES,
-    DISTANCES,
-    load_whole,
+    CONFIDENCE_NAMES,
+    DISTANCE_NAMES,
     matches_from,
-    matches_of,
+    read_content,
     read_table,
 )
 from matching.interchange.records import PairMatches
@@ -27,7 +28,18 @@ COLUMNS = ("x0", "y0", "x1", "y1")
 
 def read_npz(path: Path) -> PairMatches:
     """Read the matches in NumPy's archive, or in a single array."""
-    return matches_of(path, load_whole(path, _load_numpy, "NumPy's .npz file of arrays of numbers"))
+    return _read_file(path, _load_numpy, "NumPy's .npz file of arrays of numbers")
+
+
+def _read_file(path: Path, load: Callable[[Path], Any], kind: str) -> PairMatches:
+    """Read the matches in what `load` returns; if it fails, report that the file is not of this kind."""
+    try:
+        content = load(path)
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
+    except Exception:  # zipfile, zlib, pickle and NumPy raise different errors
+        raise InputError(f"{path}: is damaged, or is not {kind}") from None
+    return read_content(path, content)
 
 
 def _load_numpy(path: Path) -> Array | dict[str, Array]:
@@ -43,7 +55,7 @@ def read_storage(path: Path) -> PairMatches:
     matrices = opencv.read_storage(path)
     if matrices is None:
         raise InputError(f"{path}: can't be read as a FileStorage file of OpenCV")
-    return matches_of(path, matrices)
+    return read_content(path, matrices)
 
 
 def read_torch(path: Path) -> PairMatches:
@@ -55,7 +67,7 @@ def read_torch(path: Path) -> PairMatches:
             f"{path}: {path.suffix} files need PyTorch: pip install torch, or save the arrays as .npz"
         ) from None
     load = partial(torch.load, map_location="cpu", weights_only=True)
-    return matches_of(path, load_whole(path, load, "a file of torch.save that holds only tensors"))
+    return _read_file(path, load, "a file of torch.save that holds only tensors")
 
 
 def read_text(path: Path) -> PairMatches:
@@ -76,27 +88,26 @@ def read_text(path: Path) -> PairMatches:
         if content.strip():
             lines.append((number, content.strip()))
     delimiter = None
-    if lines and (told := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets write
-        delimiter, lines = told[1], lines[1:]
+    if lines and (declared := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets write
+        delimiter, lines = declared[1], lines[1:]
     if not lines:
         raise InputError(f"{path}: holds no matches")
     rows = _split(lines, delimiter or next((mark for mark in (";", "\t", ",") if mark in lines[0][1]), None))
     _refuse_decimal_commas(path, *rows[0])
     if names is None:
         if _is_number(rows[0][1][0]):
-            return read_table(_numbers(path, rows, len(rows[0][1])), str(path))
+            return read_table(_read_numbers(path, rows, range(len(rows[0][1]))), str(path))
         names = [name.strip("\"'").lower() for name in rows.pop(0)[1]]
     if missing := [name for name in COLUMNS if name not in names]:
         raise InputError(f"{path}: must have the columns {', '.join(COLUMNS)}; {missing[0]} is missing")
-    used = [*COLUMNS, *[name for name in (*DISTANCES, *CONFIDENCES) if name in names][:1]]
-    table = _numbers(path, rows, len(names), [names.index(name) for name in used])
-    return matches_from(
-        {"xy0": table[:, :2], "xy1": table[:, 2:4]} | dict(zip(used[4:], table.T[4:], strict=True))
-    )
+    used = [*COLUMNS, *[name for name in (*DISTANCE_NAMES, *CONFIDENCE_NAMES) if name in names][:1]]
+    table = _read_numbers(path, rows, [names.index(name) for name in used], len(names))
+    score = dict(zip(used[4:], table.T[4:], strict=True))
+    return matches_from({"xy0": table[:, :2], "xy1": table[:, 2:4], **score})
 
 
 def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[int, list[str]]]:
-    """The fields of numbered lines, without the quotes around them; delimiter None: white space."""
+    """Split numbered lines into fields without quotes; if the delimiter is None, at white space."""
     if delimiter is None:
         return [(number, [field.strip("\"'") for field in line.split()]) for number, line in lines]
     parsed = csv.reader((line for _, line in lines), delimiter=delimiter, skipinitialspace=True)
@@ -107,16 +118,17 @@ def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[in
 
 
 def _refuse_decimal_commas(path: Path, number: int, fields: list[str]) -> None:
+    """Raise InputError if a field of the line of this number has a decimal comma."""
     wrong = next((f for f in fields for part in f.split() if re.fullmatch(r"[+-]?\d*,\d+", part)), None)
     if wrong is not None:
         raise InputError(f"{path}: line {number}: has a decimal comma; use a decimal point: {wrong!r}")
 
 
-def _numbers(
-    path: Path, rows: list[tuple[int, list[str]]], n_columns: int, used: list[int] | None = None
+def _read_numbers(
+    path: Path, rows: list[tuple[int, list[str]]], used: Sequence[int], n_columns: int | None = None
 ) -> Array:
-    """The columns `used` (all, with None) of numbered rows of text."""
-    used = list(range(n_columns)) if used is None else used
+    """Read the columns `used` of numbered rows of text, which must have n_columns (len(used) by default)."""
+    n_columns = n_columns or len(used)
     table = np.empty((len(rows), len(used)))
     for i, (number, fields) in enumerate(rows):
         if len(fields) != n_columns:
@@ -137,6 +149,5 @@ def _numbers(
 
 
 def _is_number(text: str) -> bool:
-    return (
-        re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", text, re.I) is not None
-    )
+    number = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)"
+    return re.fullmatch(number, text, re.I) is not None

@@ -10,15 +10,16 @@ import shapely
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
-from matching.output.exchange import MAX_ERROR, MOST, Geometry, TwoViews
+from matching.output.exchange import MAX_ERROR, MIN_EXPLAINED_SHARE, Geometry, TwoViews
 
 # COLMAP's options of these names
 MIN_NUM_INLIERS = 15  # fewest inliers of a geometry
-MAX_NUM_TRIALS = 10_000  # the most trials of a robust fit
-MINIMAL = 7  # matches that define a fundamental matrix: only further ones can confirm it
-CORES = 5  # the number of largest objects with which a scene may begin
-N_NEIGHBORS = 8  # nearest matches that tell whether a match lies among explained ones
-LEAST_ERROR, ALIKE = 0.1, 2.5  # pixels; factor by which a scene's matrix may exceed an object's own error
+MAX_NUM_TRIALS = 10_000  # largest number of trials of a robust fit
+SAMPLE_SIZE = 7  # matches that define a fundamental matrix: only further ones can confirm it
+MAX_STARTS = 5  # the scene is grown from each of this many objects, the largest ones
+N_NEIGHBORS = 8  # nearest matches, most of which must be explained around a match of the scene
+MIN_ERROR = 0.1  # pixels: smaller errors of a matrix count as this
+MAX_ERROR_RATIO = 2.5  # between the error of a scene's matrix and that of the matrix of one object
 
 
 def estimate_two_views(xy0: Floats, xy1: Floats) -> TwoViews:
@@ -39,8 +40,7 @@ def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
     a, b = (np.column_stack([xy, np.ones(len(xy))]) for xy in (xy0, xy1))
     line1, line0 = a @ fundamental.T, b @ fundamental
     slope = (line1[:, :2] ** 2).sum(axis=1) + (line0[:, :2] ** 2).sum(axis=1)
-    error: Floats = np.abs((b * line1).sum(axis=1)) / np.sqrt(np.maximum(slope, np.finfo(float).tiny))
-    return error
+    return np.asarray(np.abs((b * line1).sum(axis=1)) / np.sqrt(np.maximum(slope, np.finfo(float).tiny)))
 
 
 def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None = None) -> Bools:
@@ -61,10 +61,8 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     """
     verified = np.zeros(len(cluster), bool) if verified is None else verified
     objects = [np.flatnonzero(cluster == k) for k in range(int(cluster.max(initial=-1)) + 1)]
-    objects = sorted(
-        (rows for rows in objects if len(rows) > MINIMAL), key=lambda rows: (-len(rows), rows[0])
-    )
-    scene = _largest_scene(xy0, xy1, objects)
+    objects = [rows for rows in objects if len(rows) > SAMPLE_SIZE]
+    scene = _find_largest_scene(xy0, xy1, sorted(objects, key=lambda rows: (-len(rows), rows[0])))
     if not scene:
         return verified.copy()
     rows = np.concatenate(scene)
@@ -74,54 +72,53 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     explained = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
     static, places = explained & (cluster < 0), np.hstack([xy0, xy1])
     for rows in scene:
-        static[rows] = _agree(explained, rows, places)
-    is_verified = static.any() and verified[static].mean() >= MOST
+        static[rows] = _find_explained(explained, rows, places)
+    is_verified = static.any() and verified[static].mean() >= MIN_EXPLAINED_SHARE
     return static | (verified & (cluster < 0)) if is_verified else static
 
 
-def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array]:
-    """The set of objects, each rows (m,), that covers most of both images."""
-    own = [_measure_error(xy0, xy1, rows, rows) for rows in objects]
-    areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in objects]
+def _find_largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array]:
+    """Find the set of objects, each rows (m,), that covers most of both images."""
+    errors = [_measure_errors(xy0, xy1, [rows])[0] for rows in objects]
+    hulls = [[shapely.MultiPoint(xy[rows]).convex_hull for xy in (xy0, xy1)] for rows in objects]
+    areas = [hull0.area + hull1.area for hull0, hull1 in hulls]
     best: list[int] = []
-    for first in np.argsort(areas, kind="stable")[::-1][:CORES]:
-        scene = _gather(xy0, xy1, objects, own, int(first))
+    for first in np.argsort(areas, kind="stable")[::-1][:MAX_STARTS]:
+        scene = _grow_scene(xy0, xy1, objects, errors, int(first))
         if sum(areas[k] for k in scene) > sum(areas[k] for k in best):
             best = scene
     return [objects[k] for k in best]
 
 
-def _gather(xy0: Floats, xy1: Floats, objects: list[Array], own: list[float], first: int) -> list[int]:
-    """The numbers of the objects of the scene that begins with the first of them."""
-    if not np.isfinite(own[first]):
+def _grow_scene(xy0: Floats, xy1: Floats, objects: list[Array], errors: list[float], first: int) -> list[int]:
+    """Grow a scene from the object `first`, and return the numbers of its objects.
+
+    `errors` are those of the matrix of each object alone.
+    """
+    if not np.isfinite(errors[first]):
         return []
     scene = [first]
-    for k, rows in enumerate(objects):
-        if k == first:
-            continue
-        together = np.concatenate([rows, *(objects[n] for n in scene)])
-        bound = ALIKE * max(LEAST_ERROR, own[k], *(own[n] for n in scene))
-        if all(_measure_error(xy0, xy1, together, objects[n]) <= bound for n in (k, *scene)):
+    for k in (k for k in range(len(objects)) if k != first):
+        together = (k, *scene)
+        bound = MAX_ERROR_RATIO * max(MIN_ERROR, *(errors[n] for n in together))
+        if max(_measure_errors(xy0, xy1, [objects[n] for n in together])) <= bound:
             scene.append(k)
     return scene
 
 
-def _measure_error(xy0: Floats, xy1: Floats, fitted: Array, rows: Array) -> float:
-    """The median error of rows under the matrix of the fitted rows; inf if it explains too few."""
-    fundamental = fit_fundamental(xy0[fitted], xy1[fitted])
+def _measure_errors(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[float]:
+    """Measure the median error of each object under the matrix of all; inf if it explains less than half."""
+    together = np.concatenate(objects)
+    fundamental = fit_fundamental(xy0[together], xy1[together])
     if fundamental is None:
-        return np.inf
-    error = epipolar_error(fundamental, xy0[rows], xy1[rows])
-    return float(np.median(error)) if (error <= MAX_ERROR).mean() > 0.5 else np.inf
+        return [np.inf] * len(objects)
+    errors = [epipolar_error(fundamental, xy0[rows], xy1[rows]) for rows in objects]
+    return [float(np.median(e)) if (e <= MAX_ERROR).mean() > 0.5 else np.inf for e in errors]
 
 
-def _area(xy: Floats) -> float:
-    return float(shapely.MultiPoint(xy).convex_hull.area)
-
-
-def _agree(explained: Bools, rows: Array, places: Floats) -> Bools:
-    """Whether most matches near each of `rows` (m,) are explained; places (n, 4) in both images."""
-    if explained[rows].mean() >= MOST:
+def _find_explained(explained: Bools, rows: Array, places: Floats) -> Bools:
+    """Find those of `rows` (m,) near which most matches are explained; places (n, 4) in both images."""
+    if explained[rows].mean() >= MIN_EXPLAINED_SHARE:
         return np.ones(len(rows), bool)
     _, near = scipy.spatial.cKDTree(places[rows]).query(places[rows], min(N_NEIGHBORS + 1, len(rows)))
     return np.asarray(explained[rows][near.reshape(len(rows), -1)].mean(axis=1) > 0.5)

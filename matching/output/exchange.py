@@ -33,7 +33,7 @@ MAX_IMAGES = 2**31 - 1  # the id of a pair is MAX_IMAGES id0 + id1
 SIMPLE_RADIAL = 2  # COLMAP's camera model with parameters f, cx, cy, k
 FOCAL_LENGTH = 1.2  # times the longer side, as COLMAP assumes for unknown cameras
 MAX_ERROR = 4.0  # pixels: largest error of an inlier in COLMAP
-MOST = 0.8  # share of an object's matches that a geometry must explain to be written
+MIN_EXPLAINED_SHARE = 0.8  # of an object's matches, by a geometry that is written; no record of a choice
 GEOMETRIES = "two_view_geometries"  # COLMAP's table
 
 # The tables of COLMAP 3.9; later versions bring them up to date when they open the file.
@@ -116,15 +116,11 @@ def export_matches(name: str, pictures: Sequence[Picture], result: MatchResult) 
     check_formats([name], pictures)
     kept = np.flatnonzero(result.cluster >= 0)
     if name == "csv":
-        return {"matches.csv": _csv(result, kept)}
-    images = _stored_images(pictures, result, kept)
+        return {"matches.csv": _encode_csv(result, kept)}
+    images = _store_images(pictures, result, kept)
     if name == "colmap":
-        return {"database.db": _database(images, result)}
-    return {
-        "features.h5": _features(images),
-        "matches.h5": _matches(images, result.score[kept]),
-        "pairs.txt": f"{images[0].name} {images[1].name}\n".encode(),
-    }
+        return {"database.db": _encode_database(images, result)}
+    return _encode_hloc(images, result.score[kept])
 
 
 def list_image_names(paths: Sequence[Path | None]) -> list[str]:
@@ -135,7 +131,8 @@ def list_image_names(paths: Sequence[Path | None]) -> list[str]:
     return make_relative(known)
 
 
-def _stored_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints) -> list[StoredImage]:
+def _store_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints) -> list[StoredImage]:
+    """Turn both images of a pair, and the points of the matches `kept` (n,), to pixels as stored."""
     names = list_image_names([picture.path for picture in pictures])
     images = []
     for name, picture, xy in zip(names, pictures, (result.xy0, result.xy1), strict=True):
@@ -145,23 +142,21 @@ def _stored_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints)
     return images
 
 
-def _csv(result: MatchResult, kept: Ints) -> bytes:
-    table = np.column_stack([result.xy0, result.xy1, result.score])[kept]
-    lines = [
-        ",".join(map(repr, [int(k), *row]))
-        for k, row in zip(result.cluster[kept], table.tolist(), strict=True)
-    ]
+def _encode_csv(result: MatchResult, kept: Ints) -> bytes:
+    rows = np.column_stack([result.xy0, result.xy1, result.score])[kept].tolist()
+    labels = result.cluster[kept].tolist()
+    lines = [",".join(map(repr, [label, *row])) for label, row in zip(labels, rows, strict=True)]
     return "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()
 
 
-def _database(images: list[StoredImage], result: MatchResult) -> bytes:
+def _encode_database(images: list[StoredImage], result: MatchResult) -> bytes:
     matches = np.repeat(np.arange(len(images[0].keypoints))[:, None], 2, axis=1)
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(SCHEMA)
         for number, image in enumerate(images, 1):
             insert_image(database, number, image)
         insert_matches(database, MAX_IMAGES + 2, matches)
-        insert_geometry(database, MAX_IMAGES + 2, matches, _two_view_geometry(images, result))
+        insert_geometry(database, MAX_IMAGES + 2, matches, _describe_two_views(images, result))
         database.commit()
         return database.serialize()
 
@@ -185,19 +180,19 @@ def insert_matches(database: sqlite3.Connection, pair: int, matches: Array) -> N
 
 
 def insert_geometry(
-    database: sqlite3.Connection, pair: int, matches: Array, found: TwoViews, table: str = GEOMETRIES
+    database: sqlite3.Connection, pair: int, matches: Array, views: TwoViews, table: str = GEOMETRIES
 ) -> None:
     """Insert the geometry of a pair and the matches (n, 2) that it explains into a COLMAP database."""
-    matrices = (found.fundamental, found.homography)
+    matrices = (views.fundamental, views.homography)
     blobs = (None if matrix is None else matrix.astype("<f8").tobytes() for matrix in matrices)
     database.execute(
         f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, H) VALUES (?, ?, 2, ?, ?, ?, ?)",
-        (pair, len(matches), matches.astype("<u4").tobytes(), found.config, *blobs),
+        (pair, len(matches), matches.astype("<u4").tobytes(), views.config, *blobs),
     )
 
 
-def _two_view_geometry(images: list[StoredImage], result: MatchResult) -> TwoViews:
-    """The `two_view_geometry` of a result; several objects give the configuration of multiple geometries."""
+def _describe_two_views(images: list[StoredImage], result: MatchResult) -> TwoViews:
+    """Find the geometry of a result; several objects give the configuration of multiple geometries."""
     if len(result.objects) != 1:
         return TwoViews(Geometry.MULTIPLE if result.objects else Geometry.DEGENERATE)
     turned = images[1].turn @ result.objects[0].transform @ np.linalg.inv(images[0].turn)
@@ -209,41 +204,41 @@ def _two_view_geometry(images: list[StoredImage], result: MatchResult) -> TwoVie
 def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> TwoViews:
     """Find COLMAP's configuration, F and H of an object: xy0, xy1 (n, 2); transform (3, 3)."""
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
-    if (residual <= MAX_ERROR).mean() >= MOST:
+    if (residual <= MAX_ERROR).mean() >= MIN_EXPLAINED_SHARE:
         return TwoViews(Geometry.PLANAR, homography=transform / transform[2, 2])
     fundamental, explained = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
-    if fundamental is not None and explained >= MOST:
+    if fundamental is not None and explained >= MIN_EXPLAINED_SHARE:
         return TwoViews(Geometry.UNCALIBRATED, fundamental)
     return TwoViews(Geometry.MULTIPLE)
 
 
-def _features(images: list[StoredImage]) -> bytes:
-    """hloc's feature file: a group for each image with its keypoints, and the size of the image."""
-    content: dict[str, Array] = {}
+def _encode_hloc(images: list[StoredImage], distance: Array) -> dict[str, bytes]:
+    """Make hloc's files of features and matches, and its list of pairs: distance (n,) of each match.
+
+    The features have a group for each image. The matches have the group name0/name1 with the partner and the
+    score of each keypoint of image 0.
+    """
+    features: dict[str, Array] = {}
     for image in images:
-        content[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats err by 1 px
-        content[f"{image.name}/image_size"] = np.array([image.width, image.height], np.int64)
-    return _hdf5(content)
-
-
-def _matches(images: list[StoredImage], distance: Array) -> bytes:
-    """hloc's match file: the group name0/name1 with the partner and score of each keypoint of image 0."""
+        features[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats err by 1 px
+        features[f"{image.name}/image_size"] = np.array([image.width, image.height], np.int64)
     pair = "/".join(image.name.replace("/", "-") for image in images)
-    n = len(distance)
-    return _hdf5(
-        {
-            f"{pair}/matches0": np.arange(n, dtype=np.int16 if n < 2**15 else np.int32),
-            f"{pair}/matching_scores0": hloc_score(distance),
-        }
-    )
+    number = np.int16 if len(distance) < 2**15 else np.int32
+    partner, score = np.arange(len(distance), dtype=number), hloc_score(distance)
+    return {
+        "features.h5": encode_hdf5(features),
+        "matches.h5": encode_hdf5({f"{pair}/matches0": partner, f"{pair}/matching_scores0": score}),
+        "pairs.txt": f"{images[0].name} {images[1].name}\n".encode(),
+    }
 
 
 def hloc_score(distance: Array) -> NDArray[np.float16]:
-    """hloc's score of nearest neighbours, (1 + cosine) / 2: distance (n,) -> (n,) float16."""
+    """Compute hloc's score of nearest neighbours, (1 + cosine) / 2: distance (n,) -> (n,) float16."""
     return (1 - distance**2 / 4).astype(np.float16)
 
 
-def _hdf5(content: Mapping[str, Array]) -> bytes:
+def encode_hdf5(content: Mapping[str, Array]) -> bytes:
+    """Make an HDF5 file of arrays, whose names are paths of groups."""
     buffer = io.BytesIO()
     with require_h5py().File(buffer, "w") as file:
         for name, array in content.items():

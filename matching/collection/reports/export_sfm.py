@@ -189,7 +189,7 @@ def _insert_pair(
 ) -> None:
     exchange.insert_matches(database, number, matches)
     found, verified = exchange.TwoViews(exchange.Geometry.MULTIPLE), matches
-    if fundamental is not None and is_static.mean() >= exchange.MOST:
+    if fundamental is not None and is_static.mean() >= exchange.MIN_EXPLAINED_SHARE:
         found = exchange.TwoViews(exchange.Geometry.UNCALIBRATED, fundamental)
         verified = matches[is_static]
     if len(verified) >= MIN_NUM_INLIERS:
