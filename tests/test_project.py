@@ -103,8 +103,7 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "eval": ("common", "images matching", "clustering collections drawing maintain", "door", "__main__"),
     "eval/matching": (
-        "metrics",
-        "baselines",
+        "metrics distances rivals",
         "synthetic",
         "photographs",
         "ablation",

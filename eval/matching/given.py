@@ -26,9 +26,9 @@ from eval.common.measuring import Clock, peak_megabytes, run_apart
 from eval.common.options import add_options, at_least, choose_photographs
 from eval.common.tables import format_markdown, write_csv, write_text
 from eval.matching.ablation.clusterings import components, hdbscan
-from eval.matching.baselines.ransac import ORDINARY, RansacParams, sequential_ransac, usac_settings
 from eval.matching.metrics import count_objects, score_matches
 from eval.matching.photographs.pairs import LabelledPair, find_pairs, read_pair
+from eval.matching.rivals.ransac import ORDINARY, RansacParams, sequential_ransac, usac_settings
 from matching import group_matches
 from matching.grouping import GIVEN, replace_clustering
 from matching.pipelines.given import DEFAULT, GivenContext, group_with, run_stages

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 from sklearn.cluster import HDBSCAN, KMeans
 
-from eval.matching.baselines.distances import distance_matrix
+from eval.matching.distances import distance_matrix
 from gdl_core import AffinityGraph, KnnGraph
 from matching.grouping import Correspondences
 from matching.grouping.graph import GraphConfig, fit_maps

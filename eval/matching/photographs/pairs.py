@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from eval.common.options import add_options
 from eval.common.tables import format_markdown, read_arrays, write_csv
-from eval.matching.baselines.ransac import sift_ransac
+from eval.matching.rivals.ransac import sift_ransac
 from eval.matching.synthetic.methods import (
     NAMES,
     SIFT_RANSAC,

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.matching.baselines.distances import distance_matrix
-from eval.matching.baselines.ransac import ORDINARY
-from eval.matching.baselines.registry import METHODS, PARAMS, PARAMS_WITH_STAGES
+from eval.matching.distances import distance_matrix
+from eval.matching.rivals import RIVALS, load_rival
+from eval.matching.rivals.ransac import ORDINARY
 from eval.matching.synthetic.stages import SUFFIX, rival_clustering
 from matching import MatchConfig
 from matching.correspondences.candidates import Candidates
@@ -34,8 +34,8 @@ def _gdl_configs() -> dict[str, MatchConfig]:
 
 
 GDL = tuple(_gdl_configs())
-WITH_STAGES = tuple(name + SUFFIX for name in METHODS)
-NAMES = (*GDL, *METHODS, *WITH_STAGES, SIFT_RANSAC)
+WITH_STAGES = tuple(name + SUFFIX for name in RIVALS)
+NAMES = (*GDL, *RIVALS, *WITH_STAGES, SIFT_RANSAC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +63,22 @@ def label_candidates(
             result[name] = _time(
                 lambda chosen=settings[name]: find_objects(candidates, pool, *chosen)[1].labels
             )
-    plain = [name for name in names if name in METHODS]
+    plain = [name for name in names if name in RIVALS]
     if plain:
         start = time.perf_counter()
         distances = distance_matrix(candidates)
         spent = time.perf_counter() - start
     outside = np.full(len(pool), -1)
     for name in plain:
-        timed = _time(lambda name=name: np.concatenate([METHODS[name](distances, candidates), outside]))
-        result[name] = replace(timed, seconds=timed.seconds + (0.0 if name == "ransac" else spent))
+        rival = load_rival(name)
+        timed = _time(lambda label=rival.label: np.concatenate([label(distances, candidates), outside]))
+        result[name] = replace(timed, seconds=timed.seconds + rival.uses_distances * spent)
     return {name: result[name] for name in names if name in result}
 
 
 def stages_of_rival(rival: str) -> Stages:
     """The stages with a rival in place of graph degree linkage, as it was tuned for this."""
-    return replace_clustering(rival_clustering(rival, PARAMS_WITH_STAGES[rival]))
+    return replace_clustering(rival_clustering(rival))
 
 
 def find_rival_clusters(name: str, candidates: Candidates, config: MatchConfig) -> Groups:
@@ -85,7 +86,7 @@ def find_rival_clusters(name: str, candidates: Candidates, config: MatchConfig) 
     m = len(candidates)
     if m < 2:
         return Groups(np.full(m, -1, np.int64), np.empty(0))
-    labels = METHODS[name](distance_matrix(candidates), candidates)
+    labels = load_rival(name).label(distance_matrix(candidates), candidates)
     correspondences = candidates.correspondences
     knn, graph = build_graph(correspondences, config.clustering.n_neighbors, config.graph)
     clusters = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
@@ -101,9 +102,9 @@ def parameters(name: str) -> str:
     if name in GDL:
         record = _gdl_configs()[name]
     elif name in WITH_STAGES:
-        record = PARAMS_WITH_STAGES[name.removesuffix(SUFFIX)]
+        record = load_rival(name.removesuffix(SUFFIX)).params_with_stages
     else:
-        record = ORDINARY if name == SIFT_RANSAC else PARAMS[name]()
+        record = ORDINARY if name == SIFT_RANSAC else load_rival(name).params
     return json.dumps(asdict(record), separators=(",", ":"))
 
 

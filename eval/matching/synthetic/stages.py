@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.matching.baselines.distances import distance_matrix
-from eval.matching.baselines.registry import METHODS
+from eval.matching.distances import distance_matrix
+from eval.matching.rivals import load_rival
 from matching.grouping import Correspondences
 
 SUFFIX = "+stages"
@@ -24,12 +24,13 @@ class RankedPoints:
     score: NDArray[np.float64]
 
 
-def rival_clustering(name: str, params) -> Callable:
+def rival_clustering(name: str) -> Callable:
     """A rival in the form of `matching.grouping.clustering.cluster_graph`, for `matching.grouping.group`."""
+    rival = load_rival(name)
 
     def cluster(correspondences: Correspondences, knn, graph, initial, config) -> NDArray[np.int64]:
         rank = np.arange(len(correspondences), dtype=np.float64)
         points = RankedPoints(correspondences.xy0, correspondences.xy1, rank)
-        return METHODS[name](distance_matrix(correspondences), points, params)
+        return rival.label(distance_matrix(correspondences), points, rival.params_with_stages)
 
     return cluster

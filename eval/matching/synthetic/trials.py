@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.matching.baselines.ransac import sift_ransac
 from eval.matching.metrics import count_objects, score_matches
+from eval.matching.rivals.ransac import sift_ransac
 from eval.matching.synthetic.methods import SIFT_RANSAC, Labelling, label_candidates
 from matching import MatchConfig
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve

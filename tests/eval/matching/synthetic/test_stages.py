@@ -5,8 +5,8 @@ import pytest
 from planted import planted
 
 from eval.matching.ablation.clusterings import CLUSTERINGS, components_above
-from eval.matching.baselines.registry import METHODS, PARAMS_WITH_STAGES
 from eval.matching.metrics import count_objects, score_matches
+from eval.matching.rivals import RIVALS
 from eval.matching.synthetic.stages import rival_clustering
 from gdl_core import AffinityGraph, KnnGraph
 from matching import MatchConfig
@@ -21,10 +21,10 @@ def correspondences(seed=0, **numbers):
     return Correspondences(candidates.xy0, candidates.xy1, maps), instance
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", RIVALS)
 def test_a_rival_with_the_stages_finds_planted_objects(name):
     given, instance = correspondences(n_inliers=(160, 160, 160))  # objects of composites are that large
-    cluster = rival_clustering(name, PARAMS_WITH_STAGES[name])
+    cluster = rival_clustering(name)
     groups = group(given, len(given), MatchConfig(), stages=replace_clustering(cluster))
     assert score_matches(groups.labels >= 0, instance >= 0).f > 0.9
     count = count_objects(groups.labels, instance, 3)

@@ -16,7 +16,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.matching.baselines._labels import drop_small
+from eval.matching.rivals import Rival
+from eval.matching.rivals._labels import drop_small
 from gdl_core.jit import inner, njit
 
 
@@ -143,3 +144,6 @@ def _mean_of_smallest(d, a, b, following, k):
             j = following[j]
         i = following[i]
     return np.float32(smallest.mean())
+
+
+RIVAL = Rival(acc, AccParams(), AccParams(threshold=7.13, cap=11, min_size=22, min_area=329.0))

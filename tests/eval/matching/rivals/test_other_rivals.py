@@ -3,10 +3,10 @@ import pytest
 from planted import planted
 from scipy import sparse
 
-from eval.matching.baselines._labels import drop_small, renumber
-from eval.matching.baselines.density import core_distances
-from eval.matching.baselines.ransac import SAMPLERS, RansacParams, ransac, sift_matches, sift_ransac
-from eval.matching.baselines.spectral_matching import SpectralParams, one_to_one, principal_eigenvector
+from eval.matching.rivals._labels import drop_small, renumber
+from eval.matching.rivals.hdbscan import core_distances
+from eval.matching.rivals.ransac import SAMPLERS, RansacParams, ransac, sift_matches, sift_ransac
+from eval.matching.rivals.spectral_matching import SpectralParams, one_to_one, principal_eigenvector
 from synth.composite import composite_pair, true_instance
 from synth.photographs import read_shipped
 

@@ -3,8 +3,8 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from eval.matching.baselines._labels import renumber
-from eval.matching.baselines.acc import hull_area, partial_linkage
+from eval.matching.rivals._labels import renumber
+from eval.matching.rivals.acc import hull_area, partial_linkage
 
 
 def partial_linkage_by_definition(d, threshold, cap):

@@ -3,7 +3,7 @@ import pytest
 from planted import planted
 from scipy import sparse
 
-from eval.matching.baselines.graph_shift import affinity, shift
+from eval.matching.rivals.graph_shift import affinity, shift
 
 
 def density(w, x):

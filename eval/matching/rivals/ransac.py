@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.matching.baselines._labels import drop_small
+from eval.matching.rivals import Rival
+from eval.matching.rivals._labels import drop_small
 
 SAMPLERS = {
     "uniform": cv2.SAMPLING_UNIFORM,
@@ -105,3 +106,11 @@ def usac_settings(params: RansacParams) -> "cv2.UsacParams":
     usac.maxIterations, usac.randomGeneratorState = params.max_iterations, params.seed
     usac.isParallel = False
     return usac
+
+
+RIVAL = Rival(
+    ransac,
+    RansacParams(),
+    RansacParams(threshold=14.3, min_inliers=21, sampler="napsac", max_models=7),
+    uses_distances=False,
+)

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from eval.matching.baselines._labels import drop_small
+from eval.matching.rivals import Rival
+from eval.matching.rivals._labels import drop_small
 from gdl_core.jit import inner, njit
 
 _TOLERANCE = 1e-4  # relative gain of density below which a shift has arrived
@@ -254,3 +255,10 @@ def _expand(indptr, indices, data, support, x, g, pull, place):
     t = 1 / s if bend <= 0 else min(1 / s, zeta / bend)
     x = np.concatenate((x * (1 - t * s), t * gain))
     return np.concatenate((support, outside)), x, g + 2 * t * zeta - t * t * bend
+
+
+RIVAL = Rival(
+    graph_shift,
+    GraphShiftParams(),
+    GraphShiftParams(sigma_s=0.333, min_density=0.475, min_affinity=0.899, min_size=9),
+)

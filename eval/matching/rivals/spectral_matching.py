@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
-from eval.matching.baselines._labels import drop_small
+from eval.matching.rivals import Rival
+from eval.matching.rivals._labels import drop_small
 
 _MAX_ROUNDS = 30
 
@@ -79,3 +80,10 @@ def one_to_one(x: NDArray, xy0: NDArray, xy1: NDArray, params: SpectralParams) -
 
 def _near(xy: NDArray, point: NDArray, radius: float) -> NDArray[np.bool_]:
     return np.square(xy - point).sum(axis=1) < radius**2
+
+
+RIVAL = Rival(
+    spectral_matching,
+    SpectralParams(),
+    SpectralParams(beta=58.3, min_confidence=0.001, min_eigenvalue=36.6, same_point=0.237),
+)

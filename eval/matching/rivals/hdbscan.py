@@ -1,18 +1,16 @@
-"""General clustering tools on the distances of correspondences: HDBSCAN and average linkage.
+"""HDBSCAN on the distances of correspondences.
 
-Both come from libraries. Only what a user would need to leave out outliers is added: a maximum distance and a
-minimum size.
+It comes from scikit-learn. Only what a user would need to leave out outliers is added: a maximum distance.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 from sklearn.cluster import HDBSCAN
 
-from eval.matching.baselines._labels import drop_small
+from eval.matching.rivals import Rival
+from eval.matching.rivals._labels import drop_small
 
 
 @dataclass(frozen=True)
@@ -24,14 +22,6 @@ class HdbscanParams:
     cluster_selection_method: str = "eom"  # or "leaf"
     cluster_selection_epsilon: float = 0.0  # px
     max_core_distance: float = 5.16  # px; a match whose min_samples-th neighbour is farther is an outlier
-
-
-@dataclass(frozen=True)
-class LinkageParams:
-    """Parameters of `average_linkage`."""
-
-    threshold: float = 8.83  # px, the dendrogram is cut there
-    min_size: int = 13  # matches
 
 
 def hdbscan(distances: NDArray, candidates, params: HdbscanParams = HdbscanParams()) -> NDArray[np.int64]:
@@ -61,12 +51,8 @@ def core_distances(distances: NDArray, min_samples: int) -> NDArray:
     return np.partition(distances, min_samples - 1, axis=1)[:, min_samples - 1]
 
 
-def average_linkage(
-    distances: NDArray, candidates, params: LinkageParams = LinkageParams()
-) -> NDArray[np.int64]:
-    """(m,) int64 clusters of (m, m) symmetric distances in pixels, -1 for outliers."""
-    if len(distances) < 2:
-        return np.full(len(distances), -1, np.int64)
-    condensed = squareform(np.asarray(distances, np.float64), checks=False)
-    labels = fcluster(linkage(condensed, "average"), params.threshold, criterion="distance")
-    return drop_small(labels.astype(np.int64), params.min_size)
+RIVAL = Rival(
+    hdbscan,
+    HdbscanParams(),
+    HdbscanParams(min_cluster_size=42, min_samples=14, max_core_distance=15.3),
+)

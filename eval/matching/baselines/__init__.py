@@ -1,1 +1,0 @@
-"""Other methods that group candidate correspondences."""
