@@ -148,4 +148,3 @@ N_NEIGHBOR_CLUSTERS = Setting(
 )
 BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="the bandwidth a of Eq. 1, for --paper only")
 REGIONS = ("mser", "sift")
-LABEL_FORMATS = ("coco", "yolo", "labelme", "voc", "csv")

@@ -75,9 +75,10 @@ LAYERS = {  # a folder or module imports from those before it
         "ways",
     ),
     "matching/output": (
-        "words provenance json_text export_formats",
+        "words provenance json_text",
         "folders",
         "exchange figures",
+        "export_formats",
         "html places",
         "files",
     ),

@@ -15,7 +15,7 @@ from matching import settings
 from matching._version import __version__
 from matching.cli.subcommands import subcommands
 from matching.errors import InputError
-from matching.output.export_formats import EXPORTS
+from matching.output.export_formats import FORMATS
 from matching.pictures.names import check_name
 
 if TYPE_CHECKING:
@@ -92,10 +92,8 @@ def _add_input_and_output(group: Group) -> None:
         )
     add_flag(group, "warp", "draw each object warped onto the other picture")
     add_flag(group, "crops", "cut each object out of both pictures")
-    text = (
-        "also write the matches in these formats, separated by commas: colmap (database.db), hloc"
-        " (features.h5, matches.h5, pairs.txt), csv (matches.csv)"
-    )
+    formats = ", ".join(f"{name} ({', '.join(row.files)})" for name, row in FORMATS.items())
+    text = f"also write the matches in these formats, separated by commas: {formats}"
     group.add_argument(
         "--export", type=_parse_exports, action="extend", default=[], metavar="FORMATS", help=text
     )
@@ -296,7 +294,7 @@ def _describe_error(error: Exception, path: str) -> str:
 
 
 def _parse_exports(text: str) -> tuple[str, ...]:
-    return _parse_names(EXPORTS, text, f"some of {','.join(EXPORTS)}")
+    return _parse_names(FORMATS, text, f"some of {','.join(FORMATS)}")
 
 
 def _parse_names(names: Collection[str], text: str, rule: str) -> tuple[str, ...]:

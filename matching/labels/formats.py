@@ -8,7 +8,8 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
@@ -136,12 +137,24 @@ def write_csv(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder
     yield "labels.csv", buffer.getvalue().encode("utf-8", "backslashreplace")
 
 
-WRITERS = {
-    "coco": write_coco,
-    "yolo": write_yolo,
-    "labelme": write_labelme,
-    "voc": write_voc,
-    "csv": write_csv,
+@dataclass(frozen=True)
+class LabelFormat:
+    """A format of labels."""
+
+    title: str
+    # called with the pictures, the classes, the tracks, and the absolute folders of pictures and labels, it
+    # yields names and contents of files
+    write: Callable[[Pictures, Sequence[str], Tracks, str, str], Files]
+    result_file: str  # name of the file with the labels of a single result
+    is_one_file: bool = False  # whether one file holds the labels of all pictures
+
+
+FORMATS = {  # the first one is the default
+    "coco": LabelFormat("COCO", write_coco, "labels-coco.json", is_one_file=True),
+    "yolo": LabelFormat("YOLO", write_yolo, "labels-yolo.zip"),
+    "labelme": LabelFormat("LabelMe", write_labelme, "labels-labelme.json"),
+    "voc": LabelFormat("Pascal VOC", write_voc, "labels-voc.xml"),
+    "csv": LabelFormat("CSV", write_csv, "labels.csv", is_one_file=True),
 }
 
 

@@ -1,20 +1,12 @@
 """Labels of one result as files: the places where a picture shows things of another picture."""
 
-from matching.labels.formats import WRITERS
+from matching.labels.formats import FORMATS
 from matching.labels.places import Place, choose_places, find_places
 from matching.labels.record import LabelledPicture
 from matching.output.files import encode_zip
 from matching.output.words import name_picture
 from matching.pictures.images import Picture
 from matching.result import MatchResult
-
-FILES = {
-    "coco": "labels-coco.json",
-    "yolo": "labels-yolo.zip",
-    "labelme": "labels-labelme.json",
-    "voc": "labels-voc.xml",
-    "csv": "labels.csv",
-}
 
 
 def label_result(result: MatchResult, pictures: tuple[Picture, Picture]) -> LabelledPicture:
@@ -40,7 +32,7 @@ def encode_labels(picture: LabelledPicture) -> dict[str, bytes]:
     pictures, classes = [picture], sorted({place.name for place in picture.places})
     tracks = [[None] * len(picture.places)]
     encoded: dict[str, bytes] = {}
-    for form, name in FILES.items():
-        files = dict(WRITERS[form](pictures, classes, tracks, ".", "."))
-        encoded[name] = encode_zip(files) if len(files) > 1 else next(iter(files.values()))
+    for row in FORMATS.values():
+        files = dict(row.write(pictures, classes, tracks, ".", "."))
+        encoded[row.result_file] = encode_zip(files) if len(files) > 1 else next(iter(files.values()))
     return encoded

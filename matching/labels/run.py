@@ -27,9 +27,8 @@ from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_video, make_absolute
 from matching.pipelines.description import ImageSource
 from matching.pipelines.searching import search_collection
-from matching.settings import EVERY, LABEL_FORMATS
+from matching.settings import EVERY
 
-SINGLE = ("coco", "csv")  # formats with a single file
 KEPT_REFERENCES = 128  # described references per process
 
 
@@ -56,7 +55,7 @@ class Labels:
         if self.has_tracks:
             tracks = number_tracks([picture.places for picture in pictures])
         folder, out = make_absolute(self.folder), make_absolute(self.out)
-        files = dict(formats.WRITERS[form](pictures, self.classes, tracks, folder, out))
+        files = dict(formats.FORMATS[form].write(pictures, self.classes, tracks, folder, out))
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         changed = {name: content for name, content in files.items() if self._is_due(name, digests[name])}
         if changed:
@@ -111,7 +110,7 @@ def label_pictures(
     cache : FeatureCache
         The cache for the features of the pictures.
     form : str
-        The format, one of `matching.settings.LABEL_FORMATS`.
+        The format, one of `matching.labels.formats.FORMATS`.
     recursive : bool
         Whether to include subfolders.
     tracks : bool
@@ -138,9 +137,9 @@ def label_pictures(
         folder, tracks = save_frames(folder, out, EVERY.check("every", every)), True
     paths = find_pictures(folder, recursive)
     names = [os.path.relpath(path, folder).replace(os.path.sep, "/") for path in paths]
-    if form not in LABEL_FORMATS:
-        raise InputError(f"the format must be one of {', '.join(LABEL_FORMATS)}, got {form!r}")
-    if form not in SINGLE and (twins := formats.find_twins(names)):
+    if form not in formats.FORMATS:
+        raise InputError(f"the format must be one of {', '.join(formats.FORMATS)}, got {form!r}")
+    if not formats.FORMATS[form].is_one_file and (twins := formats.find_twins(names)):
         raise InputError(f"{twins[0]} and {twins[1]} would have the same label file; rename one of them")
     if tracks:
         order = sort_frames(names)

@@ -1,9 +1,8 @@
-"""Results in the formats of other programs: a COLMAP database, hloc's HDF5 files, and CSV.
+"""Results in the formats of other programs: a COLMAP database, and hloc's HDF5 files.
 
 Match i joins keypoint i of both images; a place in several matches is listed several times, since neither
 COLMAP nor hloc allows a keypoint to have two partners in one image. COLMAP and hloc use pixels of the file as
-stored, without EXIF orientation; in COLMAP, the centre of the top-left pixel is (0.5, 0.5). CSV uses
-displayed pixels, like matches.npz.
+stored, without EXIF orientation; in COLMAP, the centre of the top-left pixel is (0.5, 0.5).
 """
 
 import io
@@ -20,10 +19,9 @@ from numpy.typing import NDArray
 
 from matching._common import opencv
 from matching._common.optional import import_optional
-from matching._common.types import Array, Ints
+from matching._common.types import Array
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
-from matching.output.export_formats import EXPORTS
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
@@ -84,43 +82,25 @@ class StoredImage:
     turn: Array  # (3, 3), from displayed to stored pixels
 
 
-def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
-    """Check that formats can be written, before the work begins."""
-    for name in formats:
-        if name not in EXPORTS:
-            raise InputError(f"export format must be one of {', '.join(EXPORTS)}, got {name!r}")
-    if "hloc" in formats:
-        require_h5py()
-    if {"colmap", "hloc"} & set(formats):
-        names = list_image_names([picture.path for picture in pictures])
-        if names[0] == names[1]:
-            raise InputError(f"{names[0]}: COLMAP and hloc can't match an image with itself")
-        for name in names:
-            check_name(name, formats)
+def check_names(pictures: Sequence[Picture], for_hloc: bool = False) -> None:
+    """Check that COLMAP, or hloc as well, can hold the names of two pictures."""
+    names = list_image_names([picture.path for picture in pictures])
+    if names[0] == names[1]:
+        raise InputError(f"{names[0]}: COLMAP and hloc can't match an image with itself")
+    for name in names:
+        check_name(name, for_hloc)
 
 
-def check_name(name: str, formats: Sequence[str]) -> None:
-    """Check that COLMAP and hloc can hold the name of an image."""
+def check_name(name: str, for_hloc: bool = False) -> None:
+    """Check that COLMAP, or hloc as well, can hold the name of an image."""
     try:
         name.encode()
     except UnicodeEncodeError:
         raise InputError(f"{name!r}: COLMAP and hloc need names in UTF-8; rename the file") from None
-    if "hloc" in formats and len(name.split()) != 1:
+    if for_hloc and len(name.split()) != 1:
         raise InputError(
             f"{name!r}: hloc's list of pairs can't hold a name with white space; rename the file"
         )
-
-
-def export_matches(name: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
-    """Write the matches that are in an object in one format; equal results give equal bytes."""
-    check_formats([name], pictures)
-    kept = np.flatnonzero(result.cluster >= 0)
-    if name == "csv":
-        return {"matches.csv": _encode_csv(result, kept)}
-    images = _store_images(pictures, result, kept)
-    if name == "colmap":
-        return {"database.db": _encode_database(images, result)}
-    return _encode_hloc(images, result.score[kept])
 
 
 def list_image_names(paths: Sequence[Path | None]) -> list[str]:
@@ -131,8 +111,9 @@ def list_image_names(paths: Sequence[Path | None]) -> list[str]:
     return make_relative(known)
 
 
-def _store_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints) -> list[StoredImage]:
-    """Turn both images of a pair, and the points of the matches `kept` (n,), to pixels as stored."""
+def _store_images(pictures: Sequence[Picture], result: MatchResult) -> list[StoredImage]:
+    """Turn both images of a pair, and the points of the matches of objects, to pixels as stored."""
+    kept = result.cluster >= 0
     names = list_image_names([picture.path for picture in pictures])
     images = []
     for name, picture, xy in zip(names, pictures, (result.xy0, result.xy1), strict=True):
@@ -142,14 +123,9 @@ def _store_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints) 
     return images
 
 
-def _encode_csv(result: MatchResult, kept: Ints) -> bytes:
-    rows = np.column_stack([result.xy0, result.xy1, result.score])[kept].tolist()
-    labels = result.cluster[kept].tolist()
-    lines = [",".join(map(repr, [label, *row])) for label, row in zip(labels, rows, strict=True)]
-    return "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()
-
-
-def _encode_database(images: list[StoredImage], result: MatchResult) -> bytes:
+def encode_colmap(pictures: Sequence[Picture], result: MatchResult) -> bytes:
+    """Encode a result as a COLMAP database."""
+    images = _store_images(pictures, result)
     matches = np.repeat(np.arange(len(images[0].keypoints))[:, None], 2, axis=1)
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(SCHEMA)
@@ -212,12 +188,13 @@ def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> TwoViews:
     return TwoViews(Geometry.MULTIPLE)
 
 
-def _encode_hloc(images: list[StoredImage], distance: Array) -> dict[str, bytes]:
-    """Make hloc's files of features and matches, and its list of pairs: distance (n,) of each match.
+def encode_hloc(pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+    """Encode a result as hloc's files of features and matches, and its list of pairs.
 
     The features have a group for each image. The matches have the group name0/name1 with the partner and the
     score of each keypoint of image 0.
     """
+    images, distance = _store_images(pictures, result), result.score[result.cluster >= 0]
     features: dict[str, Array] = {}
     for image in images:
         features[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats err by 1 px

@@ -16,7 +16,7 @@ from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
 from matching.objects.deformation import Deformation
 from matching.objects.frames import Motion
-from matching.output.export_formats import FILES
+from matching.output.export_formats import FORMATS, export_matches
 from matching.output.figures.crops import crop_files
 from matching.output.figures.drawing import draw_result
 from matching.output.folders import Content, check_folder, write_files
@@ -42,7 +42,7 @@ def make_folder(path: str | Path) -> Path:
 def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
     """Names of the files that `write_results` writes, except those of single objects."""
     optional = {"matches.png": figure, "matches.html": html}
-    exported = {name for export in exports for name in FILES[export]}
+    exported = {name for export in exports for name in FORMATS[export].files}
     return {"matches.json", "matches.npz", *exported, *(name for name, on in optional.items() if on)}
 
 
@@ -96,8 +96,6 @@ def write_results(
         if crops:
             yield from crop_files(read, result.objects)
         for name in exports:
-            from matching.output.exchange import export_matches
-
             yield from export_matches(name, read, result).items()
         if html:
             from matching.output.html.pair import pair_report

@@ -8,9 +8,10 @@ from typing import Any
 
 from matching.config import MatchConfig
 from matching.errors import InputError, one_line
+from matching.labels.formats import FORMATS as LABEL_FORMATS
 from matching.labels.of_result import encode_labels, label_result
 from matching.output import words
-from matching.output.exchange import check_formats
+from matching.output.export_formats import FORMATS as EXPORT_FORMATS
 from matching.output.files import write_results
 from matching.output.folders import write_whole
 from matching.output.html.pair import draw_all_warps, write_pair_report
@@ -75,6 +76,10 @@ def match_uploads(
         "lines": _describe(result, pictures),
         "look_harder": words.may_look_harder(result) and not result.of_one,
         "files": sorted(path.name for path in folder.iterdir()),
+        "formats": {
+            **{row.result_file: f"Labels ({row.title})" for row in LABEL_FORMATS.values()},
+            **{name: f"Matches ({row.title})" for row in EXPORT_FORMATS.values() for name in row.files},
+        },
     }
 
 
@@ -117,7 +122,7 @@ def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchCon
     else:
         result = match_pictures(first, last, config, clock=clock)
     pair = first, last
-    write_results(folder, pair, result, exports=_choose_exports(result, pictures))
+    write_results(folder, pair, result, exports=_choose_exports(pair))
     for name, content in encode_labels(label_result(result, pair)).items():
         write_whole(folder / name, content)
     warps = {} if result.of_one else draw_all_warps(pair, result, WARPED)
@@ -126,10 +131,12 @@ def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchCon
     return result
 
 
-def _choose_exports(result: MatchResult, pictures: list[Picture]) -> tuple[str, ...]:
-    """Choose matches as a table, and for COLMAP, which requires two pictures with different names."""
-    if not result.of_one:
-        with suppress(InputError):
-            check_formats(("colmap",), pictures)
-            return "csv", "colmap"
-    return ("csv",)
+def _choose_exports(pair: Sequence[Picture]) -> tuple[str, ...]:
+    """Choose the formats of the page that can hold two pictures; COLMAP requires different names."""
+    chosen: list[str] = []
+    for name, row in EXPORT_FORMATS.items():
+        if row.on_page:
+            with suppress(InputError):
+                row.check(pair)
+                chosen.append(name)
+    return tuple(chosen)

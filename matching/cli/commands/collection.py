@@ -221,7 +221,7 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
 def _check_names(plan: Plan) -> None:
     """Check that hloc's files can hold the names of the pictures: now, rather than after hours."""
     for name in make_relative(plan.paths):
-        check_name(name, ["hloc"])
+        check_name(name, for_hloc=True)
 
 
 def open_cache(arguments: argparse.Namespace) -> FeatureCache:

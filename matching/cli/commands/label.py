@@ -13,12 +13,13 @@ from matching.cli.commands.collection import add_run_options, run_options
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_status
 from matching.errors import InputError
+from matching.labels.formats import FORMATS
 from matching.labels.references import read_references
 from matching.labels.review import Review
 from matching.labels.run import Labels, label_pictures
 from matching.output.words import align_columns, count
 from matching.pictures.names import is_video
-from matching.settings import EVERY, LABEL_FORMATS
+from matching.settings import EVERY
 
 COMMAND = "gdl-match label"
 DESCRIPTION = """\
@@ -50,7 +51,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(what, "recursive", "include subfolders")
     text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
     options.add_path(what, "mask", "FILE", text, action="append", default=[])
-    options.add_choice(what, "format", LABEL_FORMATS)
+    options.add_choice(what, "format", tuple(FORMATS))
     options.add_path(what, "out", "DIR", "folder for the labels", required=True)
     text = "the pictures are frames of a video, numbered in their names: number each thing across all frames"
     options.add_flag(what, "tracks", text)

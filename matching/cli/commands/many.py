@@ -23,7 +23,7 @@ from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, end_on_interrupt
 from matching.errors import InputError
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
-from matching.output.exchange import check_formats
+from matching.output.export_formats import check_formats
 from matching.output.files import write_results
 from matching.output.folders import MANIFEST, check_folder, choose_folder, is_own_page, write_whole
 from matching.output.html.overview import Shot, make_shot, overview_page

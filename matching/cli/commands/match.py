@@ -197,7 +197,7 @@ def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Pictur
     """Read the pictures with their masks, and check that they can be exported in the chosen formats."""
     pictures = read_pictures(images, (arguments.mask0, arguments.mask1))
     if arguments.export:
-        from matching.output.exchange import check_formats
+        from matching.output.export_formats import check_formats
 
         check_formats(arguments.export, pictures)
     return pictures

@@ -23,7 +23,7 @@ from matching.errors import InputError
 from matching.interchange.two_views import MIN_NUM_INLIERS, epipolar_error
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
-from matching.output.export_formats import FILES
+from matching.output.export_formats import FORMATS
 from matching.pictures.decoding import map_displayed_to_stored, read_orientation
 from matching.pictures.names import is_file, make_relative
 
@@ -48,16 +48,16 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
     write = {"colmap": _write_colmap, "hloc": _write_hloc}[kind]
     with open_store(db) as store:
         collection = _Collection(store, kind, static)
-        with exported_files(folder, FILES[kind]) as part:
+        with exported_files(folder, FORMATS[kind].files) as part:
             write(part, collection)
-    return [folder / name for name in FILES[kind]]
+    return [folder / name for name in FORMATS[kind].files]
 
 
 def check_sfm_replaceable(folder: Path, kind: str) -> None:
     """Check that an export is possible and replaces only earlier exports."""
     if kind == "hloc":
         exchange.require_h5py()
-    for name in FILES[kind]:
+    for name in FORMATS[kind].files:
         path = folder / name
         if path.exists() and not _is_ours(path):
             raise InputError(f"{path}: {FOREIGN}")
@@ -86,7 +86,7 @@ class _Collection:
         rows = store.rows("SELECT id, path, width, height FROM images WHERE status = 'described' ORDER BY id")
         self.names = dict(zip((row[0] for row in rows), make_relative(row[1] for row in rows), strict=True))
         for name in self.names.values():
-            exchange.check_name(name, [kind])
+            exchange.check_name(name, for_hloc=kind == "hloc")
         self._files = {number: (path, width, height) for number, path, width, height in rows}
         self.image = lru_cache(maxsize=512)(self._image)
 

@@ -218,11 +218,6 @@ function finish(match) {
     "matches.html": "Report (HTML)", "matches.json": "Objects (JSON)", "matches.npz": "Matches (NumPy)",
     "matches.png": "Picture (PNG)",
   };
-  const others = {
-    "labels.csv": "Labels (CSV)", "labels-coco.json": "Labels (COCO)", "labels-yolo.zip": "Labels (YOLO)",
-    "labels-labelme.json": "Labels (LabelMe)", "labels-voc.xml": "Labels (Pascal VOC)",
-    "matches.csv": "Matches (CSV)", "database.db": "Matches (COLMAP)",
-  };
   const links = (named) => Object.keys(named).filter((name) => match.files.includes(name)).map((name) => link(name, named[name], true));
   const harder = document.createElement("button");
   harder.type = "button";
@@ -232,7 +227,7 @@ function finish(match) {
   $("#told").textContent = sentence(match.told).replace(/\.$/, "");
   $("#files").replaceChildren(
     ...(match.look_harder ? [harder] : []), link("matches.html", "Open in a tab", false), ...links(texts));
-  $("#formats div").replaceChildren(...links(others));
+  $("#formats div").replaceChildren(...links(match.formats));
   const lines = match.lines.map(sentence);
   if (match.look_harder) {
     lines.push("Pictures taken from very different directions may still show the same surface: “Look harder” also matches simulated views of both, which takes about 13 times as long.");

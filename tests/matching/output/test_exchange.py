@@ -13,8 +13,7 @@ from matching import MatchResult
 from matching.errors import InputError
 from matching.objects.description import describe_object
 from matching.objects.transforms import apply_transform
-from matching.output.exchange import check_formats, export_matches
-from matching.output.export_formats import EXPORTS
+from matching.output.export_formats import FORMATS, check_formats, export_matches
 from matching.pictures.decoding import TURNS
 from matching.pictures.images import Picture
 
@@ -193,7 +192,7 @@ def test_several_objects_are_multiple_geometries(colmap):
     assert (int(geometry.config), geometry.H, len(geometry.inlier_matches)) == (8, None, 120)
 
 
-@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize("name", FORMATS)
 def test_equal_results_give_equal_bytes(name):
     if name == "hloc":
         pytest.importorskip("h5py")
@@ -201,7 +200,7 @@ def test_equal_results_give_equal_bytes(name):
 
 
 @pytest.mark.parametrize("name", ["a b.png", "my pictures/a.png", "a\nb.png"])
-def test_hloc_takes_no_name_with_white_space(name):
+def test_hloc_rejects_names_with_white_space(name):
     pytest.importorskip("h5py")
     with pytest.raises(InputError, match="can't hold a name with white space") as raised:
         check_formats(["csv", "hloc"], pictures(paths=(f"x/{name}", "x/b.png")))
@@ -210,7 +209,7 @@ def test_hloc_takes_no_name_with_white_space(name):
     check_formats(["hloc"], pictures(paths=("my pictures/a.png", "my pictures/b.png")))  # what both are in
 
 
-def test_names_that_are_not_utf8_are_told_before_the_work():
+def test_names_that_are_not_utf8_are_rejected_early():
     bad = pictures(paths=("a.png", os.fsdecode(b"b\xff.png")))
     with pytest.raises(InputError, match=r"'b\\udcff.png': COLMAP and hloc need names in UTF-8"):
         check_formats(["colmap"], bad)
@@ -218,7 +217,7 @@ def test_names_that_are_not_utf8_are_told_before_the_work():
     assert export_matches("csv", bad, planted())
 
 
-def test_what_cannot_be_exported_is_told(monkeypatch):
+def test_impossible_export_is_rejected(monkeypatch):
     same = pictures(paths=("a.png", "a.png"))
     with pytest.raises(InputError, match=r"a\.png: COLMAP and hloc can't match an image with itself"):
         export_matches("colmap", same, planted())

@@ -115,6 +115,8 @@ def test_two_pictures_give_results(client, pictures):
     assert status["told"].startswith("2 objects in both")
     assert status["lines"] == []  # neither picture as a whole is in the other
     assert set(status["files"]) == RESULTS | LABELS == {path.name for path in folder.iterdir()}
+    assert LABELS | {"matches.csv", "database.db"} <= status["formats"].keys()
+    assert status["formats"]["labels-voc.xml"] == "Labels (Pascal VOC)"
     summary = client.get(f"/matches/{number}/matches.json").json()
     assert [image["path"] for image in summary["images"]] == ["a b.png", "<b>.png"]
     page = client.get(f"/matches/{number}/matches.html")
@@ -284,7 +286,7 @@ def test_page_names_all_stages_files_and_fields():
     script = (static / "page.js").read_text(encoding="utf-8")
     stages = {*list_stages(MatchConfig(view_synthesis=True)), *repeats.NAMES, "files"}
     assert all(f" {stage}: " in script for stage in stages)
-    assert all(f'"{name}": ' in script for name in RESULTS | LABELS)
+    assert all(f'"{name}": ' in script for name in RESULTS - {"matches.csv", "database.db"})
     hints = {stage: _reword(reason.hint) for stage, reason in REASONS.items()}
     assert hints["graph"] == "try 6000 in “Maximum candidates”, or a larger picture"
     assert hints["textures"] == "try cropping the texture out"
