@@ -1,8 +1,8 @@
 """Record the results of each stage of a match anew, after raising the numbers of those that have changed.
 
-The numbers are STAGES in matching/output/provenance.py. Nothing is written if the results of a stage differ
-from those recorded in tests/matching/stages.npz, but the stage's number does not. Exit status: 0 written, 1
-not written, 2 bad input or usage.
+The numbers are RESULT_VERSIONS in matching/output/provenance.py. Nothing is written if the results of a
+stage differ from those recorded in tests/matching/stages.npz, but the stage's number does not. Exit status:
+0 written, 1 not written, 2 bad input or usage.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from eval.matching.stage_results import RECORD, find_changes, record
-from matching.output.provenance import STAGES
+from matching.output.provenance import RESULT_VERSIONS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
         with np.load(RECORD) as file:
             known = dict(file)
         for stage in find_changes(known):
-            if STAGES[stage] == known[f"number/{stage}"]:
+            if RESULT_VERSIONS[stage] == known[f"number/{stage}"]:
                 print(
                     f"the results of {stage} have changed: raise its number in matching/output/provenance.py"
                 )

@@ -19,7 +19,7 @@ from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import Features
 from matching.grouping import Groups
-from matching.output.provenance import STAGES
+from matching.output.provenance import RESULT_VERSIONS
 from matching.pictures.images import make_picture
 from matching.pipelines.description import describe_picture
 from matching.pipelines.pair import describe_objects, find_candidates, find_objects
@@ -47,7 +47,7 @@ def flatten(found: Mapping[str, Arrays]) -> Arrays:
 def record(path: Path) -> None:
     """Write the results of all stages, and their numbers."""
     given = {f"input/{k}": np.frombuffer(data, np.uint8) for k, data in enumerate(make_input())}
-    numbers = {f"number/{stage}": np.array(number) for stage, number in STAGES.items()}
+    numbers = {f"number/{stage}": np.array(number) for stage, number in RESULT_VERSIONS.items()}
     np.savez_compressed(path, **given, **numbers, **flatten(compute_stages(given, from_known=False)))
 
 

@@ -17,7 +17,7 @@ from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
 from matching.collection.work import INTERNAL, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
 from matching.output.folders import compute_digest
-from matching.output.provenance import STAGES, as_text
+from matching.output.provenance import RESULT_VERSIONS, as_text
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, wor
     sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
     asked, searched = ([sources[k].content for k in side] for side in (queries, gallery))
-    known_as = fingerprint(n, asked, searched, as_text(STAGES))
+    known_as = fingerprint(n, asked, searched, as_text(RESULT_VERSIONS))
     if not store.has_shortlist(known_as):
         found = choose_pairs(queries, gallery, sources, n, workers)
         pairs = dict.fromkeys((min(p), max(p)) for p in found) if plan.is_mutual else found

@@ -22,7 +22,7 @@ from matching.labels.tracks import number_tracks, sort_frames
 from matching.objects.copies import add_completeness
 from matching.output.files import make_folder
 from matching.output.folders import compute_digest, write_whole
-from matching.output.provenance import STAGES, as_text
+from matching.output.provenance import RESULT_VERSIONS, as_text
 from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_video, make_absolute
 from matching.pipelines.description import ImageSource
@@ -145,7 +145,7 @@ def label_pictures(
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
     looked_for = [(r.name, r.polygon, _open_reference(r, config).described.digest.hex()) for r in references]
-    head = {"references": looked_for, "settings": asdict(config), "results": as_text(STAGES)}
+    head = {"references": looked_for, "settings": asdict(config), "results": as_text(RESULT_VERSIONS)}
     record = open_record(make_folder(out), head)
     todo = [
         (number, str(path), name, tuple(references), Settings(config, cache))

@@ -54,6 +54,23 @@ class Thing:
         """
         return str(self.number) if self.periodic else f"{self.number}-{k + 1}"
 
+    def name_kind(self, score: float) -> str:
+        """Say what the thing is, unless its places are counted.
+
+        Parameters
+        ----------
+        score : float
+            The score of its best object.
+
+        Returns
+        -------
+        str
+            "periodic texture" or "similar, no copies"; "" for separate places.
+        """
+        if not self.periodic:
+            return ""
+        return "periodic texture" if is_of_copies(score) else "similar, no copies"
+
     def __repr__(self) -> str:
         ids = ", ".join(map(str, self.objects))
         n = len(self.places)
@@ -62,13 +79,6 @@ class Thing:
             f"<Thing {self.number}: object{'' if len(self.objects) == 1 else 's'} {ids},"
             f" {n} place{'' if n == 1 else 's'}{kind}>"
         )
-
-
-def name_kind(thing: Thing, score: float) -> str:
-    """What a thing is, in words, by the score of its best object: "" for one with separate places."""
-    if not thing.periodic:
-        return ""
-    return "periodic texture" if is_of_copies(score) else "similar, no copies"
 
 
 def number_places(outlines: Sequence[Array]) -> Ints:

@@ -14,7 +14,7 @@ from matching._common import opencv
 from matching._version import __version__
 from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
-from matching.objects.deformation import Deformation
+from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.frames import Motion
 from matching.output.export_formats import FORMATS, export_matches
 from matching.output.figures.crops import crop_files
@@ -103,37 +103,36 @@ def write_results(
             yield "matches.html", pair_report(read, result, warps).encode("utf-8", "backslashreplace")
 
     def manifest(digests: dict[str, Any]) -> bytes:
-        told = summarise(pictures, result, deformations) | {"coordinates": coordinates}
-        told |= {} if inputs is None else {"inputs": list(inputs)}
-        return encode_manifest(told, digests)
+        summary = summarise(pictures, result, deformations) | {"coordinates": coordinates}
+        summary |= {} if inputs is None else {"inputs": list(inputs)}
+        return encode_manifest(summary, digests)
 
     write_files(folder, files(), manifest)
 
 
-def encode_manifest(told: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
-    """The content of matches.json: the results, then the files, and the parameters last."""
-    others = {name: entry for name, entry in told.items() if name != "parameters"}
-    return json_text(others | {"files": digests, "parameters": told["parameters"]}).encode()
+def encode_manifest(summary: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
+    """Make the content of matches.json: the results, then the files, and the parameters last."""
+    others = {name: entry for name, entry in summary.items() if name != "parameters"}
+    return json_text(others | {"files": digests, "parameters": summary["parameters"]}).encode()
 
 
 def encode_npz(result: MatchResult) -> bytes:
-    """The content of matches.npz; equal results give equal bytes (no time stamps)."""
-    arrays = {
-        "xy0": result.xy0.astype(np.float64),
-        "xy1": result.xy1.astype(np.float64),
-        "cluster": result.cluster.astype(np.int64),
-        "score": result.score.astype(np.float64),
-    }
+    """Make the content of matches.npz; equal results give equal bytes (no time stamps)."""
     files: dict[str, bytes] = {}
-    for name, array in arrays.items():
-        content = io.BytesIO()
-        np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
+    for name, kind in {
+        "xy0": np.float64,
+        "xy1": np.float64,
+        "cluster": np.int64,
+        "score": np.float64,
+    }.items():
+        content, array = io.BytesIO(), np.ascontiguousarray(getattr(result, name), kind)
+        np.lib.format.write_array(content, array, allow_pickle=False)
         files[f"{name}.npy"] = content.getvalue()
     return encode_zip(files)
 
 
 def encode_zip(files: Mapping[str, bytes]) -> bytes:
-    """A zip archive of files, without time stamps."""
+    """Make a zip archive of files, without time stamps."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -146,7 +145,7 @@ def summarise(
     result: MatchResult,
     deformations: Mapping[int, Deformation] | None = None,
 ) -> dict[str, Any]:
-    """The content of matches.json except the list of files, settings last."""
+    """Make the content of matches.json except the list of files, settings last."""
     digits = _count_digits(result)
     return {
         "version": __version__,
@@ -155,7 +154,7 @@ def summarise(
             for p in pictures
         ],
         "coordinates": COORDINATES,
-        "matched_at": None if result.matched_at is None else [round(n, 3) for n in result.matched_at],
+        "matched_at": _round(result.matched_at, 3),
         "negative": result.negative,
         "candidates": len(result.cluster),
         "objects": [
@@ -163,20 +162,19 @@ def summarise(
                 "id": o.id,
                 "matches": o.n_matches,
                 "score": round(o.score, 4),
-                "log10_nfa": None if o.log_nfa is None else round(o.log_nfa, 2),
+                "log10_nfa": _round(o.log_nfa, 2),
                 "confidence": o.confidence,
                 "transform": o.transform.tolist(),
                 "transform_kind": o.transform_kind,
                 "transform_error": round(o.transform_error, digits + 2),
-                "inlier_share": None if o.inlier_share is None else round(o.inlier_share, 4),
+                "inlier_share": _round(o.inlier_share, 4),
                 "outline0": np.round(o.outline0, digits).tolist(),
                 "outline1": np.round(o.outline1, digits).tolist(),
-                "frame1": None if o.frame1 is None else np.round(o.frame1, digits).tolist(),
-                "motion": _motion_summary(o.motion, digits),
+                "frame1": _round(o.frame1, digits),
+                "motion": _summarise_motion(o.motion, digits),
                 "thing": o.thing,
-                "completeness": None if o.completeness is None else round(o.completeness.value, 4),
-                "evidence": _evidence_summary(o.completeness),
-                **_deformation_summary((deformations or {}).get(o.id)),
+                **_summarise_completeness(o.completeness),
+                **_summarise_deformation((deformations or {}).get(o.id)),
             }
             for o in result.objects
         ],
@@ -206,7 +204,7 @@ def summarise(
             }
             for thing in result.things
         ],
-        "copies": _copies_summary(result),
+        "copies": _summarise_copies(result),
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
         "programs": programs(),
         "machine": machine(),
@@ -215,55 +213,58 @@ def summarise(
 
 
 def _count_digits(result: MatchResult) -> int:
-    """The number of decimal places: two for pixels, more if the unit of given matches is larger."""
+    """Find the number of decimal places: two for pixels, more if the unit of given matches is larger."""
     sizes = [np.ptp(outline, axis=0).max() for o in result.objects for outline in (o.outline0, o.outline1)]
-    least = min((size for size in sizes if size > 0), default=1000.0)
-    return max(2, 3 - math.floor(math.log10(least)))
+    smallest = min((size for size in sizes if size > 0), default=1000.0)
+    return max(2, 3 - math.floor(math.log10(smallest)))
 
 
-def _motion_summary(motion: Motion | None, digits: int) -> dict[str, Any] | None:
+def _round(value: Any, digits: int) -> Any:
+    """Round a number, a sequence of numbers or an array for JSON; None stays."""
+    if isinstance(value, np.ndarray):
+        return np.round(value, digits).tolist()
+    if isinstance(value, tuple):
+        return [round(number, digits) for number in value]
+    return None if value is None else round(value, digits)
+
+
+def _summarise_motion(motion: Motion | None, digits: int) -> dict[str, Any] | None:
     if motion is None:
         return None
     return {
         "words": motion.words,
-        "centre": np.round(motion.centre, digits).tolist(),
+        "centre": _round(motion.centre, digits),
         "turn": round(motion.turn, 2),
         "scale": round(motion.scale, 4),
         "mirrored": motion.mirrored,
-        "share": None if motion.share is None else round(motion.share, 4),
-        "share1": None if motion.share1 is None else round(motion.share1, 4),
+        "share": _round(motion.share, 4),
+        "share1": _round(motion.share1, 4),
     }
 
 
-def _evidence_summary(completeness: Completeness | None) -> dict[str, Any] | None:
-    if completeness is None:
-        return None
-    return {
-        "whole": completeness.is_whole,
-        "visible": round(completeness.visible, 4),
-        "print": round(completeness.print_share, 4),
-        "colours": round(completeness.colour_share, 4),
-    }
+def _summarise_completeness(measured: Completeness | None) -> dict[str, Any]:
+    if measured is None:
+        return {"completeness": None, "evidence": None}
+    shares = {"visible": measured.visible, "print": measured.print_share, "colours": measured.colour_share}
+    evidence = {"whole": measured.is_whole} | {name: round(share, 4) for name, share in shares.items()}
+    return {"completeness": round(measured.value, 4), "evidence": evidence}
 
 
-def _copies_summary(result: MatchResult) -> dict[str, Any] | None:
-    """The objects of each copy of picture 0, and of each other place; None if that was not measured."""
+def _summarise_copies(result: MatchResult) -> dict[str, Any] | None:
+    """List the objects of each copy of picture 0, and of each other place; None if that was not measured."""
     if not any(found.completeness for found in result.objects):
         return None
     found = count_copies(result.objects)
     return {"whole": [list(ids) for ids in found.copies], "part": [list(ids) for ids in found.parts]}
 
 
-def _deformation_summary(deformation: Deformation | None) -> dict[str, Any]:
+def _summarise_deformation(deformation: Deformation | None) -> dict[str, Any]:
     if deformation is None:
         return {}
-    return {
-        "deformation": {
-            name: {
-                "smoothing": round(m.smoothing, 2) if math.isfinite(m.smoothing) else None,
-                "hold_out_error": round(m.error, 4),
-                "transform_error": round(m.base_error, 4),
-            }
-            for name, m in (("forward", deformation.forward), ("backward", deformation.backward))
-        }
-    }
+    summary = {}
+    for name in ("forward", "backward"):
+        fitted: SmoothMap = getattr(deformation, name)
+        smoothing = round(fitted.smoothing, 2) if math.isfinite(fitted.smoothing) else None
+        errors = {"hold_out_error": round(fitted.error, 4), "transform_error": round(fitted.base_error, 4)}
+        summary[name] = {"smoothing": smoothing, **errors}
+    return {"deformation": summary}

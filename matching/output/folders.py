@@ -20,7 +20,8 @@ from matching.errors import InputError
 from matching.pictures.names import exists, is_file
 
 MANIFEST = "matches.json"
-GENERATOR = b'<meta name="generator" content="gdl-match'  # in the first lines of all our pages
+PAGE_MARK = b'<meta name="generator" content="gdl-match'  # in the first lines of all our pages
+MARK_BYTES = 1000  # at the start of a file, in which the mark must lie
 Content = bytes | Callable[[Path], None]  # content of a file, or a function that writes it to a path
 
 
@@ -36,7 +37,7 @@ def compute_digest(path: str | Path) -> str | None:
 
 
 def remove_abandoned(paths: Iterable[Path], seconds: float) -> None:
-    """Remove those files and folders that have not changed for so long, if they can be removed."""
+    """Remove the files and folders that have not changed for this many seconds, if they can be removed."""
     for path in paths:
         with suppress(OSError):  # another process removed it, or another user owns it
             if path.stat().st_mtime < time.time() - seconds:
@@ -44,35 +45,38 @@ def remove_abandoned(paths: Iterable[Path], seconds: float) -> None:
 
 
 def read_results(folder: Path) -> dict[str, Any] | None:
-    """Read matches.json of a folder."""
-    if not is_file(folder / MANIFEST):
+    """Read matches.json of a folder; None if it is missing, or was not written by this program."""
+    try:
+        results = json.loads(_read_start(folder / MANIFEST) or b"")
+    except (ValueError, RecursionError):
+        return None
+    is_valid = isinstance(results, dict) and isinstance(results.get("files"), dict) and "objects" in results
+    return results if is_valid else None
+
+
+def _read_start(path: Path, n_bytes: int = -1) -> bytes | None:
+    """Read the first bytes of a file, by default all; None if it can't be read. A pipe is not opened."""
+    if not is_file(path):
         return None
     try:
-        told = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        with path.open("rb") as file:
+            return file.read(n_bytes)
+    except OSError:
         return None
-    listed = isinstance(told, dict) and isinstance(told.get("files"), dict) and "objects" in told
-    return told if listed else None
 
 
 def find_own_files(folder: Path) -> set[str]:
     """Find the files in a folder that an earlier run wrote and nobody has changed since."""
-    told = read_results(folder)
-    if told is None:
+    results = read_results(folder)
+    if results is None:
         return set()
-    listed = ((name, digest) for name, digest in told["files"].items() if Path(name).name == name)
+    listed = ((name, digest) for name, digest in results["files"].items() if Path(name).name == name)
     return {MANIFEST, *(name for name, digest in listed if compute_digest(folder / name) == digest)}
 
 
 def is_own_page(path: Path) -> bool:
     """Test whether a file is a page that an earlier run wrote."""
-    if not is_file(path):
-        return False
-    try:
-        with path.open("rb") as file:
-            return GENERATOR in file.read(1000)
-    except OSError:
-        return False
+    return PAGE_MARK in (_read_start(path, MARK_BYTES) or b"")
 
 
 def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] | None = None) -> None:
@@ -80,8 +84,8 @@ def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] 
     if not folder.is_dir():
         return
     names = set(names)
-    taken = [p.name for p in folder.iterdir() if p.name in names or (pattern and pattern.fullmatch(p.name))]
-    if others := sorted(set(taken) - find_own_files(folder)):
+    present = {p.name for p in folder.iterdir() if p.name in names or (pattern and pattern.fullmatch(p.name))}
+    if others := sorted(present - find_own_files(folder)):
         raise InputError(
             f"{folder / others[0]}: was not written by gdl-match, or has been changed since;"
             " choose another --out, or remove it"
@@ -89,45 +93,36 @@ def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] 
 
 
 def choose_folder(base: Path, inputs: tuple[str, ...]) -> Path:
-    """Find a folder for the results of some pictures."""
+    """Find a folder for the results of some pictures that has no results of other pictures."""
     numbered = (base.with_name(f"{base.name}-{number}") for number in count(2))
-    return next(folder for folder in chain([base], numbered) if not _is_of_others(folder, inputs))
-
-
-def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
-    told = read_results(folder)
-    return exists(folder / MANIFEST) and (told is None or told.get("inputs") != list(inputs))
+    for folder in chain([base], numbered):
+        results = read_results(folder)
+        if not exists(folder / MANIFEST) or (results is not None and results.get("inputs") == list(inputs)):
+            break
+    return folder
 
 
 def check_folder(path: Path) -> Path:
     """Check that a folder can be made and written, without leaving anything there."""
-    path = Path(path)
-    made: list[Path] = []
     try:
-        made = _make(path)
-        probe = path / f".{uuid4().hex}"
-        probe.touch()
-        probe.unlink()
+        with _make_part(path):
+            return path
     except OSError as error:
         raise InputError(f"{path}: the folder can't be written ({error.strerror})") from None
-    finally:
-        _unmake(made)
-    return path
 
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file completely or not at all."""
     part = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        try:
-            with part.open("xb") as file:  # other users could not read tempfile's files
-                file.write(data)
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        with part.open("xb") as file:  # other users could not read tempfile's files
+            file.write(data)
+        part.replace(path)
     except OSError as error:
         raise InputError(f"{path}: can't be written ({error.strerror})") from None
+    finally:
+        with suppress(OSError):  # it was moved, or could not be made
+            part.unlink()
 
 
 def write_files(
@@ -175,28 +170,24 @@ def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterabl
 @contextmanager
 def make_temporary_folder(folder: Path) -> Iterator[Path]:
     """Make a folder beside another one, or inside the other one if it exists, and remove it at the end."""
-    made = _make(folder.parent) if not folder.exists() else []
-    part = (folder if folder.exists() else folder.parent) / f".{uuid4().hex}.part"
+    with _make_part(folder if folder.exists() else folder.parent) as part:
+        yield part
+
+
+@contextmanager
+def _make_part(parent: Path) -> Iterator[Path]:
+    """Make a temporary folder in another one; at the end, remove it, and what had to be made around it."""
+    missing = [p for p in (parent, *parent.parents) if not p.exists()]
+    part = parent / f".{uuid4().hex}.part"
     try:
-        part.mkdir()
+        part.mkdir(parents=True)
         yield part
     finally:
         with uninterrupted():
             shutil.rmtree(part, ignore_errors=True)
-            _unmake(made)
-
-
-def _make(path: Path) -> list[Path]:
-    """Make a folder and its parents; return those that were missing, the outermost first."""
-    missing = [p for p in (path, *path.parents) if not p.exists()][::-1]
-    path.mkdir(parents=True, exist_ok=True)
-    return missing
-
-
-def _unmake(folders: list[Path]) -> None:
-    with suppress(OSError):  # it is in use
-        for folder in reversed(folders):
-            folder.rmdir()
+            for folder in missing:
+                with suppress(OSError):  # it is in use
+                    folder.rmdir()
 
 
 @contextmanager

@@ -26,23 +26,26 @@ def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
         return polygon
     inside = shapely.intersection(shape, shapely.box(-0.5, -0.5, size[0] - 0.5, size[1] - 0.5))
     part = max(shapely.get_parts(inside), key=shapely.area, default=None)
-    if not isinstance(part, shapely.Polygon) or part.is_empty:
+    if not isinstance(part, shapely.Polygon) or part.is_empty or part.equals(shape):
         return polygon
-    if part.equals(shape):
-        return polygon
-    corners: Floats = shapely.get_coordinates(part.exterior)[:-1]
-    return corners
+    return np.asarray(shapely.get_coordinates(part.exterior)[:-1])
 
 
 def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, list[Any]]:
     """List the properties of objects, column by column: boxes (n, 4)."""
-    own = (
-        *("id", "thing", "n_matches", "score", "log_nfa", "confidence"),
-        *("transform_kind", "transform_error", "inlier_share"),
+    names = (
+        "id",
+        "thing",
+        "n_matches",
+        "score",
+        "log_nfa",
+        "confidence",
+        "transform_kind",
+        "transform_error",
     )
-    of_motion = ("turn", "scale", "mirrored", "share", "share1")
-    columns = {name: [getattr(found, name) for found in objects] for name in own}
-    columns |= {name: [getattr(found.motion, name, None) for found in objects] for name in of_motion}
-    columns["completeness"] = [getattr(found.completeness, "value", None) for found in objects]
-    columns["is_whole"] = [found.is_whole for found in objects]
+    motion_names = ("turn", "scale", "mirrored", "share", "share1")
+    columns = {name: [getattr(o, name) for o in objects] for name in (*names, "inlier_share")}
+    columns |= {name: [getattr(o.motion, name, None) for o in objects] for name in motion_names}
+    columns["completeness"] = [getattr(o.completeness, "value", None) for o in objects]
+    columns["is_whole"] = [o.is_whole for o in objects]
     return columns | dict(zip(("left", "top", "right", "bottom"), boxes.T.tolist(), strict=True))

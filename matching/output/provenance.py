@@ -16,7 +16,7 @@ import gdl_core
 from matching._common import opencv
 from matching._version import __version__
 
-STAGES = {"pictures": 1, "features": 4, "candidates": 3, "grouping": 11, "objects": 7}
+RESULT_VERSIONS = {"pictures": 1, "features": 4, "candidates": 3, "grouping": 11, "objects": 7}
 """Version numbers of the results of each stage: a number goes up with each change of any result.
 
 A collection continues if all numbers are equal, whatever else has changed. tests/matching/test_stages.py
@@ -26,7 +26,8 @@ fails if results have changed but no number has.
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "pillow-heif")
 
 
-def _sources_digest() -> str:
+def _digest_sources() -> str:
+    """Compute the SHA-256 digest of the modules on which results depend, and of their names."""
     digest = hashlib.sha256()
     for folder in (Path(gdl_core.__file__).parent, Path(__file__).parents[1]):
         for path in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):
@@ -36,12 +37,12 @@ def _sources_digest() -> str:
     return digest.hexdigest()
 
 
-SOURCES = _sources_digest()  # at import, because later the files may differ from those that this process runs
+SOURCES = _digest_sources()  # at import, because later the files may differ from those that this process runs
 
 
 @cache
 def programs() -> dict[str, str]:
-    """The versions of the programs on which results depend."""
+    """List the versions of the programs on which results depend."""
     return {
         "gdl-match": __version__,
         "its sources": SOURCES[:16],

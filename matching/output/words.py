@@ -24,9 +24,12 @@ REJECTED_HEADER = (
     *("stage", "measured", "bound", "reason"),
 )
 DROPPED_HEADER = ("dropped", "stage", "reason")
-OVERLAPPING = "a match may be in several rejected groups, or also in an object, so the tables need not add up"
+OVERLAPPING = (
+    "a match can be in more than one rejected group, or in a rejected group and an object, so the counts can"
+    " exceed the total"
+)
 UNKNOWN = "-"
-FITS = 0.9  # share of an object's matches: if its transform fits fewer, the table says how many
+GOOD_FIT_SHARE = 0.9  # of an object's matches: if its transform fits fewer, the table says how many
 NOTHING = "no common object"
 NOTHING_TWICE = "no repeated objects found"
 IN_NEGATIVE = "with one picture in negative"
@@ -45,16 +48,16 @@ def format_table(result: MatchResult, name: str = "picture 0") -> str:
 
 
 def format_object(found: MatchedObject) -> tuple[str, ...]:
-    """The cells of an object in the table; without a good fit, the error also says how many matches fit."""
+    """Format the cells of an object; without a good fit, the error also says how many matches fit."""
     error = f"{found.transform_error:.{1 + _count_digits(found)}f} px"
-    if found.inlier_share is not None and found.inlier_share < FITS:
+    if found.inlier_share is not None and found.inlier_share < GOOD_FIT_SHARE:
         error += f" ({format_percent(found.inlier_share)} fit)"
     return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.confidence or UNKNOWN,
             *format_place(found), error)  # fmt: skip
 
 
 def format_place(found: MatchedObject) -> tuple[str, ...]:
-    """Centre, size, turn, scale, share and completeness of an object."""
+    """Format the centre, size, turn, scale, share and completeness of an object."""
     if not len(found.outline1):
         return (UNKNOWN,) * 6
     low, high = found.outline1.min(axis=0), found.outline1.max(axis=0)
@@ -70,7 +73,7 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
 
 
 def _count_digits(found: MatchedObject) -> int:
-    """The number of decimal places: none for pixels, some if the unit of given matches is larger."""
+    """Find the number of decimal places: none for pixels, some if the unit of given matches is larger."""
     outline = found.outline1
     size = float((outline.max(axis=0) - outline.min(axis=0)).max()) if len(outline) else 0.0
     return max(0, 2 - math.floor(math.log10(size))) if 0 < size < 10 else 0
@@ -87,30 +90,22 @@ def list_repeats(result: MatchResult) -> list[tuple[str, ...]]:
     """List the repeated things of a picture: the rows of `format_repeats`."""
     rows: list[tuple[str, ...]] = []
     for thing in result.things:
-        own = [found for found in result.objects if found.thing == thing.number]
-        best = max(own, key=lambda found: found.score)
-        n_matches = sum(found.n_matches for found in own)
+        objects = [found for found in result.objects if found.thing == thing.number]
+        best = max(objects, key=lambda found: found.score)
+        n_matches = str(sum(found.n_matches for found in objects))
         places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture has no count
-        kind = _name_kind(thing, own)
         _, _, score, sure, *_, error = format_object(best)
-        rows.append((str(thing.number), places, str(n_matches), score, sure, error, kind))
+        rows.append((str(thing.number), places, n_matches, score, sure, error, thing.name_kind(best.score)))
     return rows
 
 
 def describe_repeats(result: MatchResult) -> str:
     """Describe how often one picture shows each thing: "thing 0: 3 places; thing 1: periodic texture"."""
-    kinds = (_name_kind(thing, [result.objects[k] for k in thing.objects]) for thing in result.things)
-    return "; ".join(
-        f"thing {thing.number}: " + (kind or f"{len(thing.places)} places")
-        for thing, kind in zip(result.things, kinds, strict=True)
-    )
-
-
-def _name_kind(thing: Thing, own: Sequence[MatchedObject]) -> str:
-    """What a thing is, if its places are not counted: own are its objects."""
-    from matching.objects.things import name_kind
-
-    return name_kind(thing, max(found.score for found in own))
+    lines = []
+    for thing in result.things:
+        kind = thing.name_kind(max(result.objects[k].score for k in thing.objects))
+        lines.append(f"thing {thing.number}: {kind or f'{len(thing.places)} places'}")
+    return "; ".join(lines)
 
 
 def count(n: int, word: str, words: str | None = None) -> str:
@@ -119,7 +114,7 @@ def count(n: int, word: str, words: str | None = None) -> str:
 
 
 def format_turn(motion: Motion) -> str:
-    """The turn in whole degrees, as "12° cw", and whether the object is mirrored."""
+    """Format the turn in whole degrees, as "12° cw", and whether the object is mirrored."""
     degrees = round(abs(motion.turn))
     turned = f"{degrees}°" + ("" if degrees in (0, 180) else " cw" if motion.turn > 0 else " ccw")
     if not motion.mirrored:
@@ -144,23 +139,22 @@ def describe_things(
     if any(found.is_whole for found in objects):
         return _describe_copies(objects, name, single)
     numbers, lines = sorted({found.thing for found in objects}), []
-    known = {thing.number: thing for thing in things}
+    by_number = {thing.number: thing for thing in things}
     for number in numbers:
-        own = [found for found in objects if found.thing == number]
-        n_places, kind = len(own), ""
-        if number in known:
-            n_places = len(known[number].places)
-            kind = _name_kind(known[number], own)
+        of_thing = [found for found in objects if found.thing == number]
+        n_places, kind = len(of_thing), ""
+        if number in by_number:
+            n_places = len(by_number[number].places)
+            kind = by_number[number].name_kind(max(found.score for found in of_thing))
         if n_places > 1 or kind:
-            called = name if len(numbers) == 1 else f"thing {number} of {name}"
-            ids = ", ".join(str(found.id) for found in own)
-            what = kind or f"{n_places} places"
-            lines.append(f"{called}: {what} (object{'s' if len(own) > 1 else ''} {ids})")
+            title = name if len(numbers) == 1 else f"thing {number} of {name}"
+            ids = _name_objects([[found.id for found in of_thing]])
+            lines.append(f"{title}: {kind or f'{n_places} places'} ({ids})")
     return lines
 
 
 def _describe_copies(objects: Sequence[MatchedObject], name: str, single: bool) -> list[str]:
-    """A line about the copies and the other places."""
+    """Describe the copies and the other places in one line."""
     from matching.objects.copies import count_copies
 
     found = count_copies(objects)
@@ -186,27 +180,25 @@ def describe_result(result: MatchResult) -> str:
         return NOTHING_TWICE if result.of_one else NOTHING
     kept = int((result.cluster >= 0).sum())
     if result.of_one:
-        n = len(result.things)
-        found = "1 thing that appears" if n == 1 else f"{n} things that appear"
-        found += " more than once"
+        found = count(len(result.things), "thing that appears", "things that appear") + " more than once"
     else:
-        found = f"{n} object{'s' if n > 1 else ''} in both"
-        found += f", {IN_NEGATIVE}" if result.negative else ""
+        found = count(n, "object") + " in both" + (f", {IN_NEGATIVE}" if result.negative else "")
     return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 
 
 def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]) -> str:
     """Describe the size at which pictures were matched, in megapixels; sizes: width and height of each."""
 
-    def tell(n: float) -> str:
+    def round_size(n: float) -> str:
         return f"{n:.1f}" if n >= 0.05 else f"{n:.1g}"
 
-    told = [f"{tell(at)} of {tell(w * h / 1e6)}" for at, (w, h) in zip(matched_at, sizes, strict=False)]
-    return f"matched at {' and '.join(told)} megapixels"
+    full_sizes = (width * height / 1e6 for width, height in sizes)
+    pairs = zip(matched_at, full_sizes, strict=False)
+    return f"matched at {' and '.join(f'{round_size(a)} of {round_size(b)}' for a, b in pairs)} megapixels"
 
 
 def list_sizes(result: MatchResult, pictures: Sequence[Picture]) -> list[str]:
-    """A line about the size at which pictures were matched, unless all are small."""
+    """Describe the size at which pictures were matched in one line, or in none if all are small."""
     sizes = [(picture.width, picture.height) for picture in pictures]
     if result.matched_at is None or result.config is None:
         return []
@@ -225,25 +217,25 @@ def may_look_harder(result: MatchResult) -> bool:
 
 
 def hint_at_mirrored(result: MatchResult) -> list[str]:
-    """A line if one picture looks like the mirror image of the other, which was not considered."""
-    told = "one picture looks like the mirror image of the other: --mirrored also finds mirrored objects"
-    return [told] if result.looks_mirrored else []
+    """Say in one line, or in none, that one picture looks like the mirror image of the other."""
+    hint = "one picture looks like the mirror image of the other: --mirrored also finds mirrored objects"
+    return [hint] if result.looks_mirrored else []
 
 
 def explain_nothing(result: MatchResult, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:
     """Explain why pictures can't have an object in common: too few features, or too few candidates."""
     if result.objects or result.config is None or result.n_features is None:
         return []
-    least = result.config.objects.min_matches if result.config.way.is_tested else 0
-    needed = f"an object needs {least} matches"
+    min_matches = result.config.objects.min_matches if result.config.way.is_tested else 0
+    needed = f"an object needs {min_matches} matches"
     lines = []
     for name, n in zip(names, result.n_features, strict=False):
         if n == 0:
             lines.append(f"{name}: no features: it is too small, flat, transparent or masked")
-        elif n < least:
-            lines.append(f"{name}: {n} feature{'s' if n > 1 else ''}: {needed}")
+        elif n < min_matches:
+            lines.append(f"{name}: {count(n, 'feature')}: {needed}")
     n = len(result.cluster)
-    if not lines and n < least:
+    if not lines and n < min_matches:
         lines.append(f"{n or 'no'} candidate{'' if n == 1 else 's'}: {needed}")
     return lines
 
@@ -251,7 +243,7 @@ def explain_nothing(result: MatchResult, names: Sequence[object] = ("picture 0",
 def hint_at_rejected(
     result: MatchResult, word: Callable[[str], str] = str, more: str = "--explain lists all groups"
 ) -> list[str]:
-    """A line about the largest rejected group, or about the candidates, if there is no object at all.
+    """Describe in one line the largest rejected group, or what dropped the candidates, if there is no object.
 
     `word` rephrases a hint that names options of the command, or returns "" for a hint that does not apply;
     `more` says where all groups are listed.
@@ -263,27 +255,27 @@ def hint_at_rejected(
     is_measured = best.measure is not None and best.bound is not None
     measured = f" (measured {best.measure:.3g}, bound {best.bound:.3g})" if is_measured else ""
     group = f"a group of {count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f}"
-    told = f"{group} was rejected: {best.text}"
-    return ["; ".join(filter(None, (f"{told}{measured}", word(best.hint), more)))]
+    reason = f"{group} was rejected: {best.text}{measured}"
+    return ["; ".join(filter(None, (reason, word(best.hint), more)))]
 
 
 def _hint_at_dropped(result: MatchResult, word: Callable[[str], str]) -> list[str]:
-    """A line about the stage that dropped the most candidates, if any were dropped."""
+    """Describe in one line the stage that dropped the most candidates, if any were dropped."""
     from matching.grouping.rejections import REASONS
 
     counts = count_dropped(result)
     if not counts or explain_nothing(result):
         return []
     stage = max(counts, key=lambda stage: counts[stage])
-    was = "was" if counts[stage] == 1 else "were"
-    dropped = f"{counts[stage]} of {count(len(result.cluster), 'candidate')} {was} dropped"
+    verb = "was" if counts[stage] == 1 else "were"
+    dropped = f"{counts[stage]} of {count(len(result.cluster), 'candidate')} {verb} dropped"
     return ["; ".join(filter(None, (f"{dropped}: {REASONS[stage].text}", word(REASONS[stage].hint))))]
 
 
 def explain_rejected(result: MatchResult) -> list[str]:
     """Explain, in lines, which groups of matches were rejected, where they are, and why."""
     groups = align_columns([REJECTED_HEADER, *list_rejected(result)], left=(4, 7))
-    return [*(groups if result.rejected else ["no group of matches was rejected"]), *_list_dropped(result)]
+    return [*(groups if result.rejected else ["no group of matches was rejected"]), *_explain_dropped(result)]
 
 
 def list_rejected(result: MatchResult) -> list[tuple[str, ...]]:
@@ -313,7 +305,7 @@ def list_dropped(result: MatchResult) -> list[tuple[str, ...]]:
     return [(str(n), stage, REASONS[stage].text) for stage, n in count_dropped(result).items()]
 
 
-def _list_dropped(result: MatchResult) -> list[str]:
+def _explain_dropped(result: MatchResult) -> list[str]:
     if result.dropped_by is None:
         return []
     n, kept = len(result.cluster), int((result.cluster >= 0).sum())
@@ -325,7 +317,7 @@ def _list_dropped(result: MatchResult) -> list[str]:
 
 
 def name_picture(path: str | PurePath | None) -> str:
-    """The name of a picture in messages."""
+    """Return the name of a picture in messages."""
     return "picture 0" if path is None else PurePath(path).stem
 
 

@@ -12,7 +12,7 @@ from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
-from matching.output.figures.sheet import WIDTH
+from matching.output.figures.sheet import PICTURE_WIDTH
 from matching.pictures.images import add_mask, make_picture
 from matching.pipelines.description import ImageSource
 from matching.pipelines.pair import match_sources
@@ -213,4 +213,4 @@ def find_in_video(
 
 
 def _shrink(rgb: Bytes) -> Bytes:
-    return reduce(rgb, min(WIDTH / rgb.shape[1], 1.0))[0].copy()
+    return reduce(rgb, min(PICTURE_WIDTH / rgb.shape[1], 1.0))[0].copy()

@@ -7,7 +7,7 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Bytes
 from matching.output.figures.drawing import choose_frame, colour
-from matching.output.figures.sheet import MOST, WIDTH, lay_out_sheet
+from matching.output.figures.sheet import MAX_PICTURES, PICTURE_WIDTH, lay_out_sheet
 from matching.video.search import Appearance, VideoResult
 
 
@@ -27,13 +27,13 @@ def format_time(seconds: float) -> str:
 
 
 def _choose(appearances: Sequence[Appearance]) -> list[Appearance]:
-    best = sorted(appearances, key=lambda found: -found.best.score)[:MOST]
+    best = sorted(appearances, key=lambda found: -found.best.score)[:MAX_PICTURES]
     return sorted(best, key=lambda found: found.begin)
 
 
 def _draw(appearance: Appearance, result: VideoResult) -> Bytes:
-    """(h, WIDTH, 3) the best frame of an appearance."""
-    canvas = opencv.resize(appearance.picture, WIDTH / appearance.picture.shape[1]).copy()
+    """(h, PICTURE_WIDTH, 3) the best frame of an appearance."""
+    canvas = opencv.resize(appearance.picture, PICTURE_WIDTH / appearance.picture.shape[1]).copy()
     factors = np.array(canvas.shape[1::-1]) / result.size
     for found in appearance.best.objects:
         frame = choose_frame(found)

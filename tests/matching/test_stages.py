@@ -6,7 +6,7 @@ import pytest
 from eval import door
 from eval.maintain import record_stages
 from eval.matching import stage_results
-from matching.output.provenance import STAGES
+from matching.output.provenance import RESULT_VERSIONS
 
 
 @pytest.fixture(scope="module")
@@ -15,14 +15,14 @@ def known():
 
 
 def test_results_of_a_stage_change_only_with_its_number(known):
-    numbers = {stage: int(known[f"number/{stage}"]) for stage in STAGES}
-    assert numbers == STAGES, "python -m eval record-stages"
+    numbers = {stage: int(known[f"number/{stage}"]) for stage in RESULT_VERSIONS}
+    assert numbers == RESULT_VERSIONS, "python -m eval record-stages"
     assert stage_results.find_changes(known) == [], "raise their numbers in matching/output/provenance.py"
 
 
 def test_the_record_has_something_of_each_stage(known):
-    assert set(stage_results.COMPUTE) == set(STAGES)
-    for stage in STAGES:
+    assert set(stage_results.COMPUTE) == set(RESULT_VERSIONS)
+    for stage in RESULT_VERSIONS:
         assert sum(a.size for name, a in known.items() if name.startswith(f"{stage}/")) > 8, stage
     assert len(known["grouping/scores"]) >= 2
     assert len(known["features/0/xy"]) > 150

@@ -9,7 +9,7 @@ from typing import Any
 from matching._version import __version__
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.provenance import STAGES, as_text, differences, machine, programs
+from matching.output.provenance import RESULT_VERSIONS, as_text, differences, machine, programs
 
 SCHEMA = "3"
 OF_SOURCES = "its sources"  # the version numbers of stages stand in for this program's sources
@@ -22,7 +22,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
         "schema": SCHEMA,
         "version": __version__,
         "config": json.dumps(asdict(config), sort_keys=True),
-        "results": as_text(STAGES),
+        "results": as_text(RESULT_VERSIONS),
         "programs": as_text(_list_programs()),
     }
 
@@ -44,8 +44,8 @@ def check_schema(made_with: Mapping[str, str], path: Path) -> None:
 
 def check_settings(made_with: Mapping[str, str], config: MatchConfig, path: Path) -> None:
     """Check that a database was made with the same settings and by stages that give the same results."""
-    if made_with["results"] != as_text(STAGES):
-        difference = describe_difference(json.loads(made_with["results"]), STAGES)
+    if made_with["results"] != as_text(RESULT_VERSIONS):
+        difference = describe_difference(json.loads(made_with["results"]), RESULT_VERSIONS)
         raise InputError(
             f"{path}: the database was made by version {made_with['version']}, whose results differ from"
             f" those of {__version__} (stage {difference}); {REMEDY}"

@@ -31,7 +31,7 @@ from matching.collection.retrieval._shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.folders import compute_digest, remove_abandoned
-from matching.output.provenance import STAGES
+from matching.output.provenance import RESULT_VERSIONS
 from matching.pictures.names import is_file
 
 FORMAT = "8"
@@ -75,7 +75,7 @@ def _settings(config: MatchConfig) -> dict[str, str]:
     """The settings on which an index depends."""
     made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
     features = json.dumps(made_with, sort_keys=True)
-    results = json.dumps({name: STAGES[name] for name in STAGES_OF_FEATURES})
+    results = json.dumps({name: RESULT_VERSIONS[name] for name in STAGES_OF_FEATURES})
     return {"format": FORMAT, "results": results, "features": features}
 
 

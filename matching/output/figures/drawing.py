@@ -21,19 +21,20 @@ COLOURS = (
     *((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0)),
     *((204, 121, 167), (0, 114, 178), (170, 170, 255), (187, 204, 51)),
 )
-MOST_REJECTED = 6  # groups whose outlines are drawn: more would hide the pictures
-GOLDEN = (5**0.5 - 1) / 2
+MAX_REJECTED = 6  # groups whose outlines are drawn: more would hide the pictures
+GOLDEN_RATIO = (5**0.5 - 1) / 2
 GREY = (170, 170, 170)  # colour of rejected groups
-MOST_DASHES = 200  # per side: a frame's side may be far longer than the picture
-FADE = 0.55  # how far the surroundings go towards mid grey, so that objects stand out
+MAX_DASHES = 200  # per side: a frame's side may be far longer than the picture
+FADE_STRENGTH = 0.55  # share of the way from the surroundings' colours to mid grey, so that objects stand out
 MID_GREY = 110
-STRIP = 512  # rows of a large canvas drawn at a time
+STRIP_ROWS = 512  # rows of a large canvas drawn at a time
 CANVAS_PIXELS = 24_000_000  # of the drawing: any viewer can open it, even on a telephone
 CANVAS_SIDE = 16_384  # pixels: the longest that browsers and graphics cards show
-LINES_AN_OBJECT = 30  # lines drawn from picture to picture; every match has a dot
-LINE_STRENGTH = 0.6
+MAX_LINES = 30  # lines of an object from picture to picture; every match has a dot
+LINE_OPACITY = 0.6
 FRAME_SHARE = 0.25  # the frame is drawn if the object covers this share of picture 0
-DASH = 14  # pixels of a dash of a frame and of the gap after it, in a picture of 960 pixels
+REFERENCE_SIDE = 960  # pixels of the longer side of a picture for which the next length is meant
+DASH_LENGTH = 14  # pixels of a dash of a frame and of the gap after it
 
 
 def draw_result(picture0: Picture, picture1: Picture, result: MatchResult, *, explain: bool = False) -> Bytes:
@@ -54,17 +55,16 @@ def draw_matches(
     def place(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
         return zoom(xy0, zoom0), zoom(xy1, zoom1) + shift
 
-    drawn = place(result.xy0, result.xy1)
+    points = place(result.xy0, result.xy1)
     outlines = [(found.id, place(found.outline0, found.outline1)) for found in result.objects]
-    framed = [(found.id, choose_frame(found)) for found in result.objects]
-    frames = [(number, zoom(frame, zoom1)) for number, frame in framed if frame is not None]
+    chosen = [(found.id, choose_frame(found)) for found in result.objects]
+    frames = [(number, zoom(frame, zoom1)) for number, frame in chosen if frame is not None]
     bright = [o for _, (o, _) in outlines], [*(o - shift for _, (_, o) in outlines), *(f for _, f in frames)]
     canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
-    # sizes are for a picture of 960 pixels
-    unit = max(max(rgb0.shape[:2]), max(rgb1.shape[:2])) / 960
-    _draw_lines(canvas, result, drawn, max(round(unit), 1))
+    unit = max(*rgb0.shape[:2], *rgb1.shape[:2]) / REFERENCE_SIDE
+    _draw_lines(canvas, result, points, max(round(unit), 1))
     for found in result.objects:
-        for xy in drawn:
+        for xy in points:
             for point in xy[result.cluster == found.id]:
                 opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.id))
     panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may extend beyond the picture, and is cut off there
@@ -88,7 +88,7 @@ def draw_matches(
 def draw_repeats(picture: Picture, result: MatchResult, *, explain: bool = False) -> Bytes:
     """Draw the things that a picture shows more than once, with numbered places -> (h, w, 3) uint8."""
     rgb, factors = reduce(picture.displayed, fit_canvas(picture.width, picture.height))
-    unit = max(rgb.shape[:2]) / 960
+    unit = max(rgb.shape[:2]) / REFERENCE_SIDE
     places = [
         (thing.number, thing.name_place(k), zoom(np.asarray(place), factors))
         for thing in result.things
@@ -101,12 +101,11 @@ def draw_repeats(picture: Picture, result: MatchResult, *, explain: bool = False
                 opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.thing))
     for number, _, outline in places:
         outline_object(canvas, outline, number, unit)
-    most = MOST_REJECTED // 2  # each group has two places
-    rejected = outline_rejected(result)[:most] if explain else []
-    dropped = [(-1, name, zoom(outline, factors)) for name, *both in rejected for outline in both]
-    for _, _, outline in dropped:
+    groups = outline_rejected(result)[: MAX_REJECTED // 2] if explain else []  # each group has two places
+    rejected = [(-1, name, zoom(outline, factors)) for name, *both in groups for outline in both]
+    for _, _, outline in rejected:
         draw_frame(canvas, outline, GREY, unit)
-    draw_labels(canvas, [*places, *dropped], (0, 0), rgb.shape[1::-1], 28 * unit)
+    draw_labels(canvas, [*places, *rejected], (0, 0), rgb.shape[1::-1], 28 * unit)
     return canvas if places else add_caption(canvas, [NOTHING_TWICE], 26 * unit)
 
 
@@ -117,13 +116,13 @@ def outline_object(canvas: Bytes, outline: Floats, number: int, unit: float) -> 
 
 
 def outline_rejected(result: MatchResult) -> list[tuple[str, Floats, Floats]]:
-    """Names of the largest rejected groups, at most MOST_REJECTED, and their hulls in both pictures.
+    """List the names of the largest rejected groups, at most MAX_REJECTED, and their hulls in both pictures.
 
     A name has the number of the group in the table of rejected groups, and the stage.
     """
     return [
         (f"rejected {k}: {item.stage}", opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
-        for k, item in enumerate(result.rejected[:MOST_REJECTED])
+        for k, item in enumerate(result.rejected[:MAX_REJECTED])
     ]
 
 
@@ -138,7 +137,7 @@ def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> Non
     thickness = max(round(2 * unit), 1)
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         length = float(np.linalg.norm(end - start))
-        n = int(np.clip(length / (2 * DASH * max(unit, 0.5)), 1, MOST_DASHES))
+        n = int(np.clip(length / (2 * DASH_LENGTH * max(unit, 0.5)), 1, MAX_DASHES))
         # dashes and gaps alternate, with half a dash at both ends
         ends = start + (end - start) * (np.arange(-0.5, 2 * n + 1) / (2 * n)).clip(0, 1)[:, None]
         for ink, width in (((0, 0, 0), thickness + 2), (tint, thickness)):
@@ -163,59 +162,59 @@ def draw_labels(
 
 
 def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
-    """The factor, at most 1, by which two pictures are reduced so that their drawing stays in bounds."""
+    """Find the factor, at most 1, by which two pictures are reduced so that their drawing stays in bounds."""
     width = shape0[1] + shape1[1]
     return fit_canvas(width + _margin(width), max(shape0[0], shape1[0]))
 
 
 def fit_canvas(width: int, height: int) -> float:
-    """The factor, at most 1, by which a drawing is reduced to stay in bounds."""
+    """Find the factor, at most 1, by which a drawing is reduced to stay in bounds."""
     return min(1.0, math.sqrt(CANVAS_PIXELS / (width * height)), CANVAS_SIDE / max(width, height))
 
 
 def colour(number: int) -> Colour:
-    """The colour of an object: first COLOURS, then hues far from the previous ones; grey for -1."""
+    """Choose the colour of an object: first COLOURS, then hues far from the previous ones; grey for -1."""
     if number < 0:
         return GREY
     if number < len(COLOURS):
         return COLOURS[number]
-    hue = (0.12 + number * GOLDEN) % 1
+    hue = (0.12 + number * GOLDEN_RATIO) % 1
     red, green, blue = colorsys.hsv_to_rgb(hue, 0.55 + 0.4 * (number % 2), 0.95)
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def spread(xy: Floats, most: int) -> Ints:
+def spread(xy: Floats, max_points: int) -> Ints:
     """Choose points that are far apart, each the farthest from those chosen before: xy (n, 2) -> (k,)."""
-    if len(xy) <= most:
+    if len(xy) <= max_points:
         return np.arange(len(xy))
     chosen = [int(np.linalg.norm(xy - xy.mean(axis=0), axis=1).argmin())]
     gap = np.full(len(xy), np.inf)
-    for _ in range(most - 1):
+    for _ in range(max_points - 1):
         gap = np.minimum(gap, np.linalg.norm(xy - xy[chosen[-1]], axis=1))
         chosen.append(int(gap.argmax()))
     return np.array(chosen)
 
 
-def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
+def fade(rgb: Bytes, strength: float) -> Bytes:
     """Fade a picture (h, w, 3) uint8: halfway to its grey values, then `strength` of the way to mid grey."""
     keep = (1 - strength) / 2
     return opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
 
 
-def _draw_lines(canvas: Bytes, result: MatchResult, drawn: tuple[Floats, Floats], thickness: int) -> None:
+def _draw_lines(canvas: Bytes, result: MatchResult, points: tuple[Floats, Floats], thickness: int) -> None:
     """Draw translucent lines across in place, strip by strip, because a copy of the canvas takes memory."""
-    xy0, xy1 = drawn
+    xy0, xy1 = points
     lines = []
     for found in result.objects:
-        own = np.flatnonzero(result.cluster == found.id)
-        chosen = own[spread(result.xy0[own], LINES_AN_OBJECT)]
+        rows = np.flatnonzero(result.cluster == found.id)
+        chosen = rows[spread(result.xy0[rows], MAX_LINES)]
         lines += [(xy0[i], xy1[i], colour(found.id)) for i in chosen]
-    for top in range(0, len(canvas), STRIP):
-        strip = canvas[top : top + STRIP]
+    for top in range(0, len(canvas), STRIP_ROWS):
+        strip = canvas[top : top + STRIP_ROWS]
         lined = strip.copy()
         for start, end, tint in lines:
             opencv.draw_line(lined, start - (0, top), end - (0, top), tint, thickness)
-        strip[:] = opencv.blend(strip, lined, LINE_STRENGTH)
+        strip[:] = opencv.blend(strip, lined, LINE_OPACITY)
 
 
 def reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
@@ -232,7 +231,7 @@ def zoom(xy: Floats, factors: Floats) -> Floats:
 
 
 def _margin(width: int) -> int:
-    """The number of pixels between two pictures with a total width of `width`."""
+    """Find the number of pixels between two pictures with a total width of `width`."""
     return max(width, 100) // 100
 
 
@@ -248,7 +247,7 @@ def find_part(
     return start, (slice(start[1], stop[1]), slice(start[0], stop[0]))
 
 
-def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) -> Bytes:
+def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE_STRENGTH) -> Bytes:
     """Fade a picture (h, w, 3) uint8 outside some outlines (k, 2)."""
     outlines = list(outlines)
     shown = fade(rgb, strength)
@@ -261,12 +260,12 @@ def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE)
 def _side_by_side(
     pictures: tuple[Bytes, Bytes], shift: int, outlines: tuple[Sequence[Floats], Sequence[Floats]]
 ) -> Bytes:
-    """A canvas with both pictures, faded outside their outlines, the second one `shift` pixels right."""
+    """Make a canvas of both pictures, faded outside their outlines, the second one `shift` pixels right."""
     rgb0, rgb1 = pictures
     canvas = np.full((max(len(rgb0), len(rgb1)), shift + rgb1.shape[1], 3), 255, np.uint8)
-    for rgb, x, own in zip(pictures, (0, shift), outlines, strict=True):
-        for top in range(0, len(rgb), STRIP):
-            part = rgb[top : top + STRIP]
+    for rgb, x, bright in zip(pictures, (0, shift), outlines, strict=True):
+        for top in range(0, len(rgb), STRIP_ROWS):
+            part = rgb[top : top + STRIP_ROWS]
             place = canvas[top : top + len(part), x : x + rgb.shape[1]]
-            place[:] = fade_outside(part, (o - (0, top) for o in own)) if own else part
+            place[:] = fade_outside(part, (outline - (0, top) for outline in bright)) if bright else part
     return canvas

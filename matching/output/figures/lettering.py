@@ -8,16 +8,16 @@ from PIL import Image, ImageDraw, ImageFont
 
 from matching._common.types import Bytes, Floats
 
-LEAST, MOST = 9.0, 60.0  # pixels: least size of a font, and largest of a caption's font
-LINE = 1.5  # height of a line, in sizes of the font
-RIM = 0.25  # space around the text of a label, in sizes of the font
-ROOMY = 4.0  # an object at least this many times as large as its label has it inside, others beside them
-RINGS = 24  # rings of places to try around the preferred one, a label's size apart
-AIR = 2.0  # pixels between labels
+MIN_FONT_SIZE, MAX_CAPTION_SIZE = 9.0, 60.0  # pixels
+LINE_HEIGHT = 1.5  # in sizes of the font
+LABEL_RIM = 0.25  # space around the text of a label, in sizes of the font
+MIN_SIZE_RATIO = 4.0  # an object at least this many times as large as its label has the label inside
+N_RINGS = 24  # rings of places to try around the preferred one, a label's size apart
+LABEL_GAP = 2.0  # pixels between labels
 
 
 def label_size(text: str, size: float) -> tuple[int, int]:
-    """The size of the box that `draw_label` draws."""
+    """Measure the box that `draw_label` draws: its width and height in pixels."""
     left, top, right, bottom = _font(size).getbbox(text)
     rim = 2 * _rim(size)
     return round(right - left) + rim, round(bottom - top) + rim
@@ -47,8 +47,8 @@ def place_labels(
         half = np.array(size) / 2
         inside = np.array(low) + half, np.array(high) - half
         fits = (inside[0] <= inside[1]).all()
-        tried = (np.clip(place, *inside) for place in _places(outline, half)) if fits else ()
-        centre = next((place for place in tried if _is_free(place, half, placed)), None)
+        places = (np.clip(place, *inside) for place in _list_places(outline, half)) if fits else ()
+        centre = next((place for place in places if _is_free(place, half, placed)), None)
         if centre is not None:
             placed.append((centre, half))
         centres.append(centre)
@@ -56,19 +56,21 @@ def place_labels(
 
 
 def _is_free(centre: Floats, half: Floats, placed: Sequence[tuple[Floats, Floats]]) -> bool:
-    return all((np.abs(centre - other) >= half + own + AIR).any() for other, own in placed)
+    """Test whether a label, given by its centre and half its size, overlaps none of those already placed."""
+    return all((np.abs(centre - c) >= half + other_half + LABEL_GAP).any() for c, other_half in placed)
 
 
-def _places(outline: Floats, half: Floats) -> Iterator[Floats]:
+def _list_places(outline: Floats, half: Floats) -> Iterator[Floats]:
+    """List places (2,) for the centre of a label, the best ones first; half (2,) is half its size."""
     low, high = outline.min(axis=0), outline.max(axis=0)
     middle = (low + high) / 2
-    above = np.array([middle[0], low[1] - half[1] - AIR])
-    below = np.array([middle[0], high[1] + half[1] + AIR])
-    first = middle if (high - low >= ROOMY * 2 * half).all() else above
+    above = np.array([middle[0], low[1] - half[1] - LABEL_GAP])
+    below = np.array([middle[0], high[1] + half[1] + LABEL_GAP])
+    first = middle if (high - low >= MIN_SIZE_RATIO * 2 * half).all() else above
     yield from (first, above, below)
-    for ring in range(1, RINGS):
+    for ring in range(1, N_RINGS):
         for angle in np.arange(0, 2 * np.pi, np.pi / (4 * ring)):
-            yield first + ring * 2 * (half + AIR) * (np.cos(angle), np.sin(angle))
+            yield first + ring * 2 * (half + LABEL_GAP) * (np.cos(angle), np.sin(angle))
 
 
 def add_caption(canvas: Bytes, lines: Sequence[str], size: float) -> Bytes:
@@ -76,10 +78,10 @@ def add_caption(canvas: Bytes, lines: Sequence[str], size: float) -> Bytes:
     if not lines:
         return canvas
     width = canvas.shape[1]
-    size = min(size, MOST)
+    size = min(size, MAX_CAPTION_SIZE)
     widest = max(_font(size).getlength(line) for line in lines)
-    size = max(min(size, size * (width - size) / max(widest, 1.0)), LEAST)
-    font, height = _font(size), round(LINE * size)
+    size = max(min(size, size * (width - size) / max(widest, 1.0)), MIN_FONT_SIZE)
+    font, height = _font(size), round(LINE_HEIGHT * size)
     strip = Image.new("RGB", (width, height * len(lines)), "white")
     pen = ImageDraw.Draw(strip)
     for k, line in enumerate(lines):
@@ -88,8 +90,8 @@ def add_caption(canvas: Bytes, lines: Sequence[str], size: float) -> Bytes:
 
 
 def _rim(size: float) -> int:
-    return max(round(RIM * size), 1)
+    return max(round(LABEL_RIM * size), 1)
 
 
 def _font(size: float) -> Any:
-    return ImageFont.load_default(max(size, LEAST))
+    return ImageFont.load_default(max(size, MIN_FONT_SIZE))

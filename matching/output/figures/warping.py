@@ -15,13 +15,14 @@ from matching.output.figures.lettering import draw_label
 from matching.pictures.images import Picture
 from matching.result import MatchResult
 
-NODES = 100  # exact values of the map along the longer side of an object; a cubic spline fills the gaps
+MAX_NODES = 100  # exact values of the map along the longer side of an object; a cubic spline fills the gaps
 MARGIN = 0.25  # share of an object's size that is shown around it, so that its surroundings can be compared
-PICKS = 24  # numbered matches
-LEAST, MOST = 640, 1600  # bounds of the longer side of a cut-out, in pixels
-BACKGROUND = 0.35  # how far the surroundings go towards mid grey
+MIN_RIM = 8  # pixels that are shown around any object
+MAX_PICKS = 24  # numbered matches
+MIN_SIDE, MAX_SIDE = 640, 1600  # bounds of the longer side of a cut-out, in pixels
+BACKGROUND_FADE = 0.35  # share of the way from the surroundings' colours to mid grey
 FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10|crop0|crop1)\.png")
-SQUARES = 6  # squares of the checkerboard along the longer side of an object
+N_SQUARES = 6  # squares of the checkerboard along the longer side of an object
 
 
 def draw_warps(
@@ -38,34 +39,34 @@ def draw_warps(
 
 def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObject) -> Bytes:
     """Draw an object cut out of pictures (h, w, 3) side by side, at equal heights, with numbered matches."""
-    own = np.flatnonzero(result.cluster == found.id)
-    picked = own[drawing.spread(result.xy0[own], PICKS)]
+    rows = np.flatnonzero(result.cluster == found.id)
+    picked = rows[drawing.spread(result.xy0[rows], MAX_PICKS)]
     outlines = found.outline0, found.outline1
     cuts = [_cut_out(rgb, outline) for rgb, outline in zip((rgb0, rgb1), outlines, strict=True)]
-    height = min(max(LEAST, *(len(cut) for _, cut in cuts)), MOST)
+    height = min(max(MIN_SIDE, *(len(cut) for _, cut in cuts)), MAX_SIDE)
     across = sum(cut.shape[1] / len(cut) for _, cut in cuts)  # total width of both panels, in heights
     height = max(int(min(height, math.sqrt(drawing.CANVAS_PIXELS / across), drawing.CANVAS_SIDE / across)), 1)
-    unit = height / LEAST
+    unit = height / MIN_SIDE
     panels = []
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
         panel = opencv.resize(cut, height / len(cut))
         zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
         edge = drawing.zoom(outline - corner, zoom)
-        panel = drawing.fade_outside(panel, [edge], BACKGROUND)
+        panel = drawing.fade_outside(panel, [edge], BACKGROUND_FADE)
         drawing.outline_object(panel, edge, found.id, max(unit, 0.5))
-        for place in drawing.zoom(xy[own] - corner, zoom):
+        for place in drawing.zoom(xy[rows] - corner, zoom):
             opencv.draw_disc(panel, place, 2 * unit, drawing.colour(found.id))
         for number, place in enumerate(drawing.zoom(xy[picked] - corner, zoom), start=1):
             draw_label(panel, str(number), place, drawing.colour(found.id), 12 * unit)
         panels.append(panel)
-    return _row(panels)
+    return _join_panels(panels)
 
 
 def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, number: int) -> Bytes:
     """Draw object `number` of one picture (h, w, 3) warped onto another; outline (k, 2)."""
     corner, cut = _cut_out(target, outline)
     longest = max(cut.shape[:2])
-    plain = opencv.resize(cut, min(max(LEAST / longest, 1), MOST / longest))
+    plain = opencv.resize(cut, min(max(MIN_SIDE / longest, 1), MAX_SIDE / longest))
     zoom = np.array(plain.shape[1::-1]) / cut.shape[1::-1]
     outline = drawing.zoom(outline - corner, zoom)
     shape = plain.shape[:2]
@@ -77,19 +78,19 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Float
     panels = []
     for shown in (np.zeros_like(inside), inside, inside & board):
         panel = np.where(shown[:, :, None], warped, plain)
-        panel[outside] = drawing.fade(panel, BACKGROUND)[outside]
-        drawing.outline_object(panel, outline, number, max(len(panel) / 960, 0.5))
+        panel[outside] = drawing.fade(panel, BACKGROUND_FADE)[outside]
+        drawing.outline_object(panel, outline, number, max(len(panel) / drawing.REFERENCE_SIDE, 0.5))
         panels.append(panel)
-    return _row(panels)
+    return _join_panels(panels)
 
 
 def warp_object(
     source: Bytes, to_source: Callable[[Floats], Floats], outline: Floats, shape: tuple[int, int]
 ) -> tuple[Bytes, Bools]:
     """Warp an object to its place in the other picture; outline (k, 2) -> warped (h, w, 3), inside (h, w)."""
-    step = _magnification(to_source, outline)
+    step = _measure_step(to_source, outline)
     source, factors = drawing.reduce(source, 1 / step if step > 1.5 else 1.0)
-    xy = drawing.zoom(_places(to_source, shape), factors)
+    xy = drawing.zoom(_map_pixels(to_source, shape), factors)
     size = np.array(source.shape[1::-1])
     # OpenCV takes only so large a source: cut out what is needed
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
@@ -99,11 +100,11 @@ def warp_object(
     return warped, opencv.fill_polygons(shape, [outline]) & is_in_source
 
 
-def _places(to_source: Callable[[Floats], Floats], shape: tuple[int, int]) -> Floats:
-    """Where the pixels of a target lie in the source, by a spline through exact values -> (h, w, 2)."""
+def _map_pixels(to_source: Callable[[Floats], Floats], shape: tuple[int, int]) -> Floats:
+    """Map the pixels of a target (h, w) to the source by a spline through exact values -> (h, w, 2)."""
     from scipy.interpolate import RectBivariateSpline  # a slow import that most runs don't need
 
-    step = max(max(shape) / NODES, 1.0)
+    step = max(max(shape) / MAX_NODES, 1.0)
     y, x = (np.arange(-1, n / step + 2) * step for n in shape)
     nodes = np.stack(np.meshgrid(x, y), axis=-1)
     grid = to_source(nodes.reshape(-1, 2)).reshape(nodes.shape)
@@ -111,28 +112,29 @@ def _places(to_source: Callable[[Floats], Floats], shape: tuple[int, int]) -> Fl
     return np.stack([RectBivariateSpline(y, x, grid[:, :, k])(rows, columns) for k in range(2)], axis=-1)
 
 
-def _magnification(to_source: Callable[[Floats], Floats], outline: Floats) -> float:
-    """The number of pixels of the source per pixel of the target, in the middle of an object."""
+def _measure_step(to_source: Callable[[Floats], Floats], outline: Floats) -> float:
+    """Measure the pixels of the source per pixel of the target, in the middle of an object."""
     middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
     centre, right, below = to_source(middle + np.array([[0, 0], [1, 0], [0, 1]]))
     return float(np.sqrt(abs(np.linalg.det([right - centre, below - centre]))))
 
 
 def _cut_out(rgb: Bytes, outline: Floats) -> tuple[Array, Bytes]:
-    """The top-left pixel (x, y) of the part of a picture around an object, and that part."""
-    start, part = drawing.find_part(outline, rgb.shape[1::-1], MARGIN, 8)
+    """Cut out the part of a picture around an object -> its top-left pixel (x, y), the part."""
+    start, part = drawing.find_part(outline, rgb.shape[1::-1], MARGIN, MIN_RIM)
     return start, rgb[part]
 
 
 def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:
-    side = max(np.ptp(outline, axis=0).max() / SQUARES, 1.0)
+    """Make a checkerboard whose squares fit an outline (k, 2) -> (h, w) bool."""
+    side = max(np.ptp(outline, axis=0).max() / N_SQUARES, 1.0)
     low = outline.min(axis=0)
     x, y = (np.floor((np.arange(n) - c) / side).astype(int) for n, c in zip(shape[::-1], low, strict=True))
-    board: Bools = (x[None, :] + y[:, None]) % 2 == 0
-    return board
+    return np.asarray((x[None, :] + y[:, None]) % 2 == 0)
 
 
-def _row(panels: Sequence[Bytes]) -> Bytes:
+def _join_panels(panels: Sequence[Bytes]) -> Bytes:
+    """Put panels of equal height side by side, with gaps between them."""
     gap = np.full((len(panels[0]), max(len(panels[0]) // 50, 4), 3), 255, np.uint8)
     row = [part for panel in panels for part in (panel, gap)][:-1]
     return np.concatenate(row, axis=1)

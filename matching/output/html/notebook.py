@@ -5,7 +5,7 @@ from matching.output import words
 from matching.output.html.page import embed_picture, fill
 from matching.result import MatchResult
 
-LONGEST = 1400  # pixels of the drawing: twice the width that a notebook shows
+MAX_SIDE = 1400  # pixels of the drawing: twice the width that a notebook shows
 
 
 def show_result(result: MatchResult, drawn: Bytes | None) -> str:
@@ -13,8 +13,8 @@ def show_result(result: MatchResult, drawn: Bytes | None) -> str:
     of_one = result.of_one
     return fill(
         "notebook.html",
-        told=words.describe_result(result),
-        src=None if drawn is None else embed_picture(drawn, LONGEST),
+        summary=words.describe_result(result),
+        src=None if drawn is None else embed_picture(drawn, MAX_SIDE),
         columns=(*words.REPEATS_HEADER, "") if of_one else words.HEADER,
         rejected_columns=words.REJECTED_HEADER,
         rejected=words.list_rejected(result),

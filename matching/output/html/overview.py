@@ -14,7 +14,7 @@ from matching.output.html.page import embed_picture, fill
 from matching.pictures.images import Picture
 from matching.result import MatchResult
 
-LONGEST = 480  # pixels of an embedded picture
+MAX_SIDE = 480  # pixels of an embedded picture
 
 
 @dataclass(frozen=True)
@@ -35,31 +35,25 @@ class Shot:
 def make_shot(name: str, report: str, picture: Picture, result: MatchResult) -> Shot:
     """Make the entry of a picture."""
     counted = count_copies(result.objects)
-    found = {item.id: item for item in result.objects}
-    return Shot(
-        name,
-        report,
-        embed_picture(picture.displayed, LONGEST),
-        picture.width,
-        picture.height,
-        tuple(_draw(np.asarray(found[ids[0]].frame1), ids[0]) for ids in counted.copies),
-        tuple(_draw(found[ids[0]].outline1, ids[0]) for ids in counted.parts),
-        result.confidence,
-        max((item.score for item in result.objects), default=0.0),
-    )
+    objects = {found.id: found for found in result.objects}
+    copies = tuple(_draw(np.asarray(objects[ids[0]].frame1), ids[0]) for ids in counted.copies)
+    parts = tuple(_draw(objects[ids[0]].outline1, ids[0]) for ids in counted.parts)
+    score = max((found.score for found in result.objects), default=0.0)
+    src = embed_picture(picture.displayed, MAX_SIDE)
+    return Shot(name, report, src, picture.width, picture.height, copies, parts, result.confidence, score)
 
 
 def overview_page(name: str, shots: Sequence[Shot], failed: Sequence[tuple[str, str]]) -> str:
     """Make the page."""
     order = [*WORDS[::-1], None]
-    having = [shot for shot in shots if shot.copies or shot.parts]
-    having.sort(key=lambda shot: (order.index(shot.confidence), shot.score, shot.name))
+    matched = [shot for shot in shots if shot.copies or shot.parts]
+    matched.sort(key=lambda shot: (order.index(shot.confidence), shot.score, shot.name))
     return fill(
         "overview.html",
         version=__version__,
         name=name,
-        having=having,
-        without=[shot for shot in shots if not (shot.copies or shot.parts)],
+        matched=matched,
+        unmatched=[shot for shot in shots if not (shot.copies or shot.parts)],
         failed=failed,
         n_copies=sum(len(shot.copies) for shot in shots),
         n_parts=sum(len(shot.parts) for shot in shots),
@@ -68,5 +62,6 @@ def overview_page(name: str, shots: Sequence[Shot], failed: Sequence[tuple[str, 
 
 
 def _draw(polygon: Floats, number: int) -> tuple[str, str]:
+    """Make the SVG path of a polygon (k, 2), and the colour of the object of this number."""
     corners = "L".join(f"{x + 0.5:.1f} {y + 0.5:.1f}" for x, y in polygon)
     return f"M{corners}Z", "#{:02x}{:02x}{:02x}".format(*colour(number))

@@ -19,12 +19,11 @@ from matching.errors import InputError
 from matching.grouping.rejections import Rejection
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
-from matching.output.figures.drawing import choose_frame, colour, spread
+from matching.output.figures.drawing import MAX_LINES, choose_frame, colour, spread
 from matching.output.words import HEADER, count, format_object
 from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import read_picture
 
-LINES = 30  # lines per object
 GREY = 128  # shown if the file of a picture is gone
 
 
@@ -54,24 +53,24 @@ def _asset(name: str) -> Markup:
 
 
 def _json(data: Any) -> Markup:
-    """JSON for a script element, without any < that could begin an end tag or a comment."""
+    """Format JSON for a script element, without any < that could begin an end tag or a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
-def embed_file(path: str, name: str, longest: int) -> dict[str, str]:
+def embed_file(path: str, name: str, max_side: int) -> dict[str, str]:
     """Embed the picture in a file, or a grey field if the file is gone."""
     try:
         rgb = read_picture(path).rgb
     except InputError:
         rgb, name = np.full((1, 1, 3), GREY, np.uint8), f"{name} (can't be read any more)"
-    return {"src": embed_picture(rgb, longest), "name": name}
+    return {"src": embed_picture(rgb, max_side), "name": name}
 
 
-def embed_picture(rgb: Bytes, longest: int) -> str:
-    """Encode a picture (h, w, 3) uint8 as a data URI, reduced if it is larger than `longest`."""
+def embed_picture(rgb: Bytes, max_side: int) -> str:
+    """Encode a picture (h, w, 3) uint8 as a data URI, reduced if a side is longer than `max_side` pixels."""
     image = Image.fromarray(rgb)
-    factor = longest / max(image.size)
+    factor = max_side / max(image.size)
     if factor < 1:
         width, height = (max(round(n * factor), 1) for n in image.size)
         image = image.resize((width, height), Image.Resampling.LANCZOS, reducing_gap=3)
@@ -81,8 +80,11 @@ def embed_picture(rgb: Bytes, longest: int) -> str:
 def objects_data(
     objects: Iterable[MatchedObject], rows: Ints, xy0: Floats, repeats: Iterable[Thing] = ()
 ) -> list[dict[str, Any]]:
-    """The data of objects that viewer.js reads: rows (n,); xy0 (n, 2); repeats name their places."""
-    found = []
+    """List the data of objects for viewer.js: the object `rows` (n,) of each candidate; xy0 (n, 2).
+
+    The objects of repeats are named after the two places that they join.
+    """
+    data = []
     names = {
         number: [thing.name_place(end) for end in ends]
         for thing in repeats
@@ -90,8 +92,8 @@ def objects_data(
     }
     for o in objects:
         frame = choose_frame(o)
-        own = np.flatnonzero(rows == o.id)
-        found.append(
+        members = np.flatnonzero(rows == o.id)
+        data.append(
             {
                 "id": o.id,
                 "title": " and ".join(dict.fromkeys(names[o.id])) if o.id in names else f"Object {o.id}",
@@ -105,14 +107,14 @@ def objects_data(
                 "words": "" if o.motion is None else o.motion.words,
                 "frame": None if frame is None else np.round(frame, 1).tolist(),
                 "outlines": [np.round(outline, 1).tolist() for outline in (o.outline0, o.outline1)],
-                "lines": own[spread(xy0[own], LINES)].tolist(),
+                "lines": members[spread(xy0[members], MAX_LINES)].tolist(),
             }
         )
-    return found
+    return data
 
 
 def rejected_data(rejected: Iterable[Rejection]) -> list[dict[str, Any]]:
-    """The data of rejected groups that viewer.js reads."""
+    """List the data of rejected groups for viewer.js."""
     return [
         {
             "text": f"{count(item.n_matches, 'match', 'matches')} rejected ({item.stage}): {item.text}",
@@ -125,11 +127,14 @@ def rejected_data(rejected: Iterable[Rejection]) -> list[dict[str, Any]]:
 
 
 def candidates_data(
-    xy0: Floats, xy1: Floats, cluster: Ints, score: Floats, most: int | None = None
+    xy0: Floats, xy1: Floats, cluster: Ints, score: Floats, max_outliers: int | None = None
 ) -> tuple[dict[str, Any], Ints]:
-    """The data of candidates for viewer.js, the best outliers last: xy0, xy1 (m, 2); cluster, score (m,)."""
+    """List the data of candidates for viewer.js, the best outliers last, and their rows.
+
+    xy0, xy1 (m, 2); cluster, score (m,).
+    """
     kept, rejected = np.flatnonzero(cluster >= 0), np.flatnonzero(cluster < 0)
-    rejected = rejected[np.argsort(score[rejected], kind="stable")][:most]
+    rejected = rejected[np.argsort(score[rejected], kind="stable")][:max_outliers]
     rows = np.concatenate([kept, rejected])
     data = {
         "xy0": np.rint(xy0[rows] * 10).astype(int).ravel().tolist(),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from matching._common.types import Bytes
 from matching.output import words
-from matching.output.figures.drawing import MOST_REJECTED, draw_repeats
+from matching.output.figures.drawing import MAX_REJECTED, draw_repeats
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, rejected_data, render
 from matching.pictures.images import Picture
@@ -13,8 +13,8 @@ from matching.result import MatchResult
 
 Warps = Mapping[int, Sequence[str]]
 
-LONGEST = 1600  # pixels of an embedded picture
-LONGEST_WARP = 1800  # pixels of a drawing of three panels
+MAX_SIDE = 1600  # pixels of an embedded picture
+MAX_WARP_SIDE = 1800  # pixels of a drawing of three panels
 
 
 def write_pair_report(
@@ -24,7 +24,9 @@ def write_pair_report(
     write_whole(Path(path), pair_report(pictures, result, warps).encode("utf-8", "backslashreplace"))
 
 
-def draw_all_warps(pictures: Sequence[Picture], result: MatchResult, most: int) -> dict[int, list[str]]:
+def draw_all_warps(
+    pictures: Sequence[Picture], result: MatchResult, max_objects: int
+) -> dict[int, list[str]]:
     """Draw objects of one picture warped onto the other, for `pair_report`."""
     from matching.output.figures.warping import draw_warps
     from matching.result import object_deformation
@@ -32,20 +34,20 @@ def draw_all_warps(pictures: Sequence[Picture], result: MatchResult, most: int) 
     picture0, picture1 = pictures
     return {
         found.id: embed_warps(draw_warps(picture0, picture1, found, object_deformation(result, found.id)))
-        for found in result.objects[:most]
+        for found in result.objects[:max_objects]
     }
 
 
 def embed_warps(drawings: Mapping[str, Bytes]) -> list[str]:
     """Encode the drawings (h, w, 3), by name, of an object warped onto the other picture."""
-    return [embed_picture(rgb, LONGEST_WARP) for rgb in drawings.values()]
+    return [embed_picture(rgb, MAX_WARP_SIDE) for rgb in drawings.values()]
 
 
 def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps | None = None) -> str:
     """Make the report of a pair: both pictures with objects, outlines and candidates."""
     shown = [
         {
-            "src": embed_picture(p.displayed, LONGEST),
+            "src": embed_picture(p.displayed, MAX_SIDE),
             "name": p.path.name if p.path is not None else f"image{k}",
             "width": p.width,
             "height": p.height,
@@ -60,7 +62,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
         "objects": objects,
         "candidates": candidates,
         "n_rejected": int((result.cluster < 0).sum()),
-        "rejected": rejected_data(result.rejected[:MOST_REJECTED]),
+        "rejected": rejected_data(result.rejected[:MAX_REJECTED]),
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
@@ -69,15 +71,15 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
     drawn = draw_repeats(pictures[0], result) if of_one and result.things else None
     texts = {
         "title": shown[0]["name"] if of_one else f"{shown[0]['name']} and {shown[1]['name']}",
-        "told": words.describe_result(result),
+        "summary": words.describe_result(result),
         "things": [] if of_one else words.describe_things(result.objects, name, result.things),
         "why": words.explain_nothing(result, [str(p["name"]) for p in shown[: 1 if of_one else 2]]),
         "harder": words.may_look_harder(result) and not of_one,
         "titles": {found["id"]: found["title"] for found in objects},
-        "facts": _facts(result, pictures),
+        "facts": _list_facts(result, pictures),
         "of_one": of_one,
         "repeats": words.list_repeats(result) if of_one else [],
-        "drawn": None if drawn is None else embed_picture(drawn, LONGEST),
+        "drawn": None if drawn is None else embed_picture(drawn, MAX_SIDE),
         "rejected": words.list_rejected(result),
         "rejected_columns": [name.capitalize() for name in words.REJECTED_HEADER],
         "dropped": words.list_dropped(result),
@@ -87,7 +89,8 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
 
-def _facts(result: MatchResult, pictures: Sequence[Picture]) -> list[tuple[str, str]]:
+def _list_facts(result: MatchResult, pictures: Sequence[Picture]) -> list[tuple[str, str]]:
+    """List the size at which the pictures were matched, and the time of each stage, with their titles."""
     facts = []
     if result.matched_at is not None:
         distinct = pictures[:1] if pictures[0] is pictures[1] else pictures

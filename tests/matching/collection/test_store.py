@@ -17,7 +17,7 @@ from matching.collection.kept_index._index import Candidate
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.collection.reports.query_results import collect_results
 from matching.objects.frames import Motion
-from matching.output.provenance import STAGES
+from matching.output.provenance import RESULT_VERSIONS
 
 
 @pytest.fixture
@@ -154,9 +154,9 @@ def test_other_stages_are_refused_and_other_libraries_reported(db, monkeypatch):
         assert describe_other_programs(store.settings()).startswith(
             "the database was made with OpenCV 3.0.0 (here "
         )
-    stages = {**STAGES, "candidates": STAGES["candidates"] + 1}
-    monkeypatch.setattr(settings_module, "STAGES", stages)
-    numbers = rf"\(stage candidates is {STAGES['candidates']}, not {stages['candidates']}\)"
+    stages = {**RESULT_VERSIONS, "candidates": RESULT_VERSIONS["candidates"] + 1}
+    monkeypatch.setattr(settings_module, "RESULT_VERSIONS", stages)
+    numbers = rf"\(stage candidates is {RESULT_VERSIONS['candidates']}, not {stages['candidates']}\)"
     reason = rf"made by version 0.0.1, whose results differ .*{numbers}.*another --db"
     with pytest.raises(InputError, match=reason), open_store(db, config):
         pass

@@ -307,8 +307,8 @@ def test_tiny_pictures_can_be_drawn():
 def test_lines_are_spread_over_an_object():
     rng = np.random.default_rng(1)
     xy = rng.uniform(0, 100, (500, 2))
-    chosen = spread(xy, drawing.LINES_AN_OBJECT)
-    assert len(set(chosen)) == drawing.LINES_AN_OBJECT
+    chosen = spread(xy, drawing.MAX_LINES)
+    assert len(set(chosen)) == drawing.MAX_LINES
     gaps = np.linalg.norm(xy[chosen][:, None] - xy[chosen], axis=2)
     np.fill_diagonal(gaps, np.inf)
     assert gaps.min() > 8

@@ -9,7 +9,7 @@ from PIL import Image
 from matching import MatchResult
 from matching.objects.description import describe_object
 from matching.output.figures.drawing import colour
-from matching.output.figures.point_figure import LISTED, draw_points
+from matching.output.figures.point_figure import MAX_LEGEND, draw_points
 from matching.pictures.images import NamedImage
 
 
@@ -46,6 +46,6 @@ def test_the_figure_is_as_tall_as_the_images_need():
     assert abs(wide.shape[1] - tall.shape[1]) < 40
 
 
-@pytest.mark.parametrize(("n_objects", "n"), [(0, 0), (0, 40), (LISTED + 6, 40)])
+@pytest.mark.parametrize(("n_objects", "n"), [(0, 0), (0, 40), (MAX_LEGEND + 6, 40)])
 def test_no_match_no_object_and_many(n_objects, n):
     assert drawn(result_of(n_objects, n)).shape[1] > 1000

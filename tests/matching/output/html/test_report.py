@@ -88,7 +88,7 @@ def test_names_are_text_never_markup(page_of_pair):
 def test_kept_candidates_come_first_then_the_nearest_rejected():
     xy = np.arange(10.0).reshape(5, 2)
     data, rows = candidates_data(
-        xy, xy, np.array([-1, 0, -1, 1, -1]), np.array([0.9, 0.5, 0.1, 0.4, 0.3]), most=2
+        xy, xy, np.array([-1, 0, -1, 1, -1]), np.array([0.9, 0.5, 0.1, 0.4, 0.3]), max_outliers=2
     )
     assert rows.tolist() == [1, 3, 2, 4]
     assert data["cluster"] == [0, 1, -1, -1]
