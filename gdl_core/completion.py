@@ -1,4 +1,4 @@
-"""Joining clusters without affinity, so that the hierarchy can be cut at any number of clusters."""
+"""Joins clusters that have no affinity, so that the hierarchy can be cut at any number of clusters."""
 
 import heapq
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def complete_by_distance(
 def complete_tree(
     tree: MergeTree, n_neighbors: int, graph: AffinityGraph, distances_among: DistancesAmong | None
 ) -> MergeTree:
-    """Continue as `complete_by_distance` does, after the distances of the samples were dropped.
+    """Continue merging as `complete_by_distance` does, without the distances of all samples.
 
     Parameters
     ----------
@@ -69,14 +69,14 @@ def complete_tree(
     weight += np.bincount(np.repeat(np.arange(n), np.diff(graph.indptr)), graph.weights, n)
     while distances_among is not None and len(tree.roots()) > 1:
         samples = _find_best_connected(tree, weight)
-        near = distances_among(samples, min(n_neighbors, len(samples) - 1))
-        rows = np.repeat(np.arange(len(samples)), near.n_neighbors)
-        tree = _join_by_distance(tree, samples[rows], samples[near.indices.ravel()], near.distances.ravel())
+        knn = distances_among(samples, min(n_neighbors, len(samples) - 1))
+        rows = np.repeat(np.arange(len(samples)), knn.n_neighbors)
+        tree = _join_by_distance(tree, samples[rows], samples[knn.indices.ravel()], knn.distances.ravel())
     return tree
 
 
 def make_distances_among(x: Array, metric: Metric) -> DistancesAmong:
-    """Make the function that `complete_by_distance` needs, for samples or a dense array of distances.
+    """Make the function that `complete_by_distance` calls, for samples or a dense array of distances.
 
     Parameters
     ----------
@@ -96,6 +96,7 @@ def make_distances_among(x: Array, metric: Metric) -> DistancesAmong:
 
 
 def _find_best_connected(tree: MergeTree, weight: Floats) -> Ints:
+    """Find the sample of each cluster with the largest weight (n,) -> (c,)."""
     labels = tree.after(len(tree.children))
     order = np.lexsort((np.arange(len(labels)), -weight, labels))
     return order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
@@ -103,43 +104,44 @@ def _find_best_connected(tree: MergeTree, weight: Floats) -> Ints:
 
 def _join_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
     nodes = tree.nodes_after(len(tree.children))
-    children = _LinkageByWeight(nodes, graph).merges(tree.n_initial + len(tree.children))
+    children = _LinkageByWeight(nodes, graph).merge_all(tree.n_initial + len(tree.children))
     return _extend(tree, children)
 
 
 class _LinkageByWeight:
-    """Graph-based average linkage: the pair with the largest weight between its clusters, divided by the
-    product of their sizes, comes first.
+    """Graph-based average linkage: the pair of clusters with the largest weight between them, divided by the
+    product of their sizes, is merged first.
 
-    A cluster is named by its slot, the number of its first node; when two clusters merge, the one with more
-    neighbours keeps its slot. Each pair is queued at one end, the larger cluster. While that cluster grows,
-    the order of the pairs queued there does not change. So if a hub absorbs many neighbours, not all its
-    pairs have to be queued again each time. All keys, of pairs and of clusters, are bounds, because sizes and
-    node numbers only grow; they are corrected when they come to the top.
+    A cluster is named by its slot, the number of its first node. When two clusters merge, the one with more
+    neighbours keeps its slot. Each pair is queued at one of its clusters, the larger one. While that cluster
+    grows, the order of the pairs queued at it does not change. So if a hub absorbs many neighbours, its pairs
+    need not all be queued again each time. All keys, of pairs and of clusters, are bounds, because sizes and
+    node numbers only grow. A key is corrected when it comes to the top.
     """
 
     def __init__(self, nodes: Ints, graph: AffinityGraph) -> None:
-        self.near = _weights_between(nodes, graph)
+        self.weights = _weights_between(nodes, graph)
         self.size = dict(zip(*(a.tolist() for a in np.unique(nodes, return_counts=True)), strict=True))
-        self.node = {a: a for a in self.near}
-        # the pairs queued at each cluster, their larger end: (-weight / size, node, slot)
-        self.queue: dict[int, list[tuple[float, int, int]]] = {a: [] for a in self.near}
-        self.first: dict[int, tuple[float, int, int, int]] = {}  # the best pair of each cluster,
-        self.heap: list[tuple[float, int, int, int]] = []  # the entries of all clusters
-        for a in self.near:
-            for b in self.near[a]:
+        self.node = {a: a for a in self.weights}
+        # the pairs queued at each cluster, as (-weight / size, node, slot) of the other cluster
+        self.queues: dict[int, list[tuple[float, int, int]]] = {a: [] for a in self.weights}
+        # the best pair of each cluster, and a heap of these: (-weight / sizes, two nodes, slot)
+        self.best_pair: dict[int, tuple[float, int, int, int]] = {}
+        self.heap: list[tuple[float, int, int, int]] = []
+        for a in self.weights:
+            for b in self.weights[a]:
                 if a < b:
                     self._put(a, b)
 
-    def merges(self, new: int) -> list[tuple[int, int]]:
-        """Yield pairs of nodes in the order of merging; they make the nodes ``new``, ``new`` + 1, ..."""
+    def merge_all(self, new: int) -> list[tuple[int, int]]:
+        """Merge all that edges join into nodes ``new``, ``new`` + 1, ...; return the pairs in order."""
         children = []
         while self.heap:
             item = heapq.heappop(self.heap)
             a = item[-1]
-            if self.first.get(a) != item:
+            if self.best_pair.get(a) != item:
                 continue
-            del self.first[a]
+            del self.best_pair[a]
             b = self._best(a)
             if b is None:
                 continue
@@ -153,49 +155,49 @@ class _LinkageByWeight:
 
     def _key(self, a: int, b: int) -> tuple[float, int, int]:
         nodes = self.node[a], self.node[b]
-        return -self.near[a][b] / (self.size[a] * self.size[b]), min(nodes), max(nodes)
+        return -self.weights[a][b] / (self.size[a] * self.size[b]), min(nodes), max(nodes)
 
     def _entry(self, a: int, b: int) -> tuple[float, int, int]:
-        """The entry with which the pair is queued at a."""
-        return -self.near[a][b] / self.size[b], self.node[b], b
+        """Make the entry of the pair in the queue of a."""
+        return -self.weights[a][b] / self.size[b], self.node[b], b
 
     def _put(self, a: int, b: int) -> None:
-        a, b = sorted((a, b), key=lambda c: (self.size[c], len(self.near[c]), -self.node[c]), reverse=True)
+        a, b = sorted((a, b), key=lambda c: (self.size[c], len(self.weights[c]), -self.node[c]), reverse=True)
         entry = self._entry(a, b)
-        heapq.heappush(self.queue[a], entry)
-        if self.queue[a][0] == entry:
+        heapq.heappush(self.queues[a], entry)
+        if self.queues[a][0] == entry:
             self._announce(a, b)
 
     def _announce(self, a: int, b: int) -> None:
         item = (*self._key(a, b), a)
-        if a not in self.first or item < self.first[a]:
-            self.first[a] = item
+        if a not in self.best_pair or item < self.best_pair[a]:
+            self.best_pair[a] = item
             heapq.heappush(self.heap, item)
 
     def _best(self, a: int) -> int | None:
-        """The other end of the best pair queued at a, or None."""
-        queue = self.queue[a]
-        while queue:
-            b = queue[0][-1]
-            if b in self.near[a] and queue[0] == self._entry(a, b):
+        """Return the other cluster of the best pair queued at a, or None."""
+        queues = self.queues[a]
+        while queues:
+            b = queues[0][-1]
+            if b in self.weights[a] and queues[0] == self._entry(a, b):
                 return b
-            heapq.heappop(queue)
-            if b in self.near[a]:  # b has grown since
+            heapq.heappop(queues)
+            if b in self.weights[a]:  # b has grown since
                 self._put(a, b)
         return None
 
     def _merge(self, a: int, b: int, new: int) -> None:
-        if len(self.near[a]) < len(self.near[b]):
+        if len(self.weights[a]) < len(self.weights[b]):
             a, b = b, a
-        del self.near[a][b], self.near[b][a]
-        gone = self.near.pop(b)
+        del self.weights[a][b], self.weights[b][a]
+        weights_of_b = self.weights.pop(b)
         self.size[a] += self.size.pop(b)
         self.node[a] = new
-        del self.node[b], self.queue[b]
-        self.first.pop(b, None)
-        for c, weight in gone.items():
-            del self.near[c][b]
-            self.near[a][c] = self.near[c][a] = self.near[a].get(c, 0.0) + weight
+        del self.node[b], self.queues[b]
+        self.best_pair.pop(b, None)
+        for c, weight in weights_of_b.items():
+            del self.weights[c][b]
+            self.weights[a][c] = self.weights[c][a] = self.weights[a].get(c, 0.0) + weight
             self._put(a, c)
         best = self._best(a)
         if best is not None:
@@ -203,20 +205,21 @@ class _LinkageByWeight:
 
 
 def _weights_between(nodes: Ints, graph: AffinityGraph) -> dict[int, dict[int, float]]:
-    """{a: {b: sum of the weights between a and b, both ways}}."""
+    """Sum the weights between each two nodes, in both directions -> {a: {b: sum}}."""
     source, target = np.repeat(nodes, np.diff(graph.indptr)), nodes[graph.indices]
-    between = (source != target) & (graph.weights > 0)
-    source, target, weights = source[between], target[between], graph.weights[between]
+    crosses = (source != target) & (graph.weights > 0)
+    source, target, weights = source[crosses], target[crosses], graph.weights[crosses]
     low, high = np.minimum(source, target), np.maximum(source, target)
-    pairs, which = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
-    near: dict[int, dict[int, float]] = {a: {} for a in np.unique(nodes).tolist()}
-    for a, b, weight in zip(*pairs.tolist(), np.bincount(which.ravel(), weights).tolist(), strict=True):
-        near[a][b] = near[b][a] = weight
-    return near
+    pairs, pair_of_edge = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
+    sums = np.bincount(pair_of_edge.ravel(), weights)
+    between: dict[int, dict[int, float]] = {a: {} for a in np.unique(nodes).tolist()}
+    for a, b, weight in zip(*pairs.tolist(), sums.tolist(), strict=True):
+        between[a][b] = between[b][a] = weight
+    return between
 
 
 def _join_by_distance(tree: MergeTree, source: Ints, target: Ints, distance: Floats) -> MergeTree:
-    """Join by single linkage along the given links, the shortest first."""
+    """Join clusters by single linkage along links (k,), the shortest first."""
     root = np.arange(tree.n_initial + len(tree.children) + len(tree.roots()))
     for t, pair in enumerate(tree.children):
         root[pair] = tree.n_initial + t
@@ -227,11 +230,11 @@ def _join_by_distance(tree: MergeTree, source: Ints, target: Ints, distance: Flo
             c = root[c]
         return c
 
-    now = tree.after(len(tree.children))
-    between = np.flatnonzero(now[source] != now[target])
-    ends = tree.initial_labels[source[between]], tree.initial_labels[target[between]]
+    labels = tree.after(len(tree.children))
+    crosses = np.flatnonzero(labels[source] != labels[target])
+    ends = tree.initial_labels[source[crosses]], tree.initial_labels[target[crosses]]
     children: list[tuple[int, int]] = []
-    for e in np.lexsort((target[between], source[between], distance[between])):
+    for e in np.lexsort((target[crosses], source[crosses], distance[crosses])):
         a, b = find(ends[0][e]), find(ends[1][e])
         if a != b:
             new = tree.n_initial + len(tree.children) + len(children)
@@ -241,6 +244,7 @@ def _join_by_distance(tree: MergeTree, source: Ints, target: Ints, distance: Flo
 
 
 def _extend(tree: MergeTree, children: list[tuple[int, int]]) -> MergeTree:
+    """Append merges without affinity to a tree."""
     new = np.array(children, np.int64).reshape(-1, 2)
     affinities = np.concatenate([tree.affinities, np.zeros(len(new))])
     return MergeTree(tree.initial_labels, np.concatenate([tree.children, new]), affinities)

@@ -19,8 +19,8 @@ from .neighbors import default_n_neighbors, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
 from .prediction import conductances, graph_memberships, nearest_of_new, persistences, weigh_neighbours
 from .prominence import select_prominent_clusters
-from .selection import explain_choice, give_to_neighbours, select_clusters
-from .separation import count_separate_clusters, smallest_judged
+from .selection import explain_selection, give_to_neighbours, select_clusters
+from .separation import count_separate_clusters, default_min_cluster_size
 from .smoothing import smooth_labels
 from .tree import MergeTree
 
@@ -71,7 +71,7 @@ class GraphDegreeLinkage(
     n_jobs : int, optional
         Threads. The result is the same for any number.
     search : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are found, see `knn_graph`.
+        The search for neighbours, see `knn_graph`.
     min_nearest_weight : float, default=0.0
         See `affinity_graph`.
     small_clusters : {"absorb", "noise"}, default="absorb"
@@ -180,20 +180,19 @@ class GraphDegreeLinkage(
             X = X / X.dtype.type(self._unit)
         knn = self._neighbours(X)
         self.graph_ = affinity_graph(knn, self.bandwidth, min_nearest_weight=self.min_nearest_weight)
-        asked = self.n_initial_neighbors
-        initial = enough_initial_clusters(knn, asked, self.n_clusters or 1, stacklevel=2)
+        initial = enough_initial_clusters(knn, self.n_initial_neighbors, self.n_clusters or 1, stacklevel=2)
         n_neighbors = knn.n_neighbors
-        del knn  # merging needs no distances, and may need all the memory
+        del knn  # because merging needs no distances, but much memory
         merged = self._merge(initial)
-        given = isinstance(X, tuple) or (scipy.sparse.issparse(X) and self.metric == "precomputed")
-        among = None if given else make_distances_among(X, self.metric)
-        self.tree_ = complete_tree(merged, n_neighbors, self.graph_, among)
+        is_given_graph = isinstance(X, tuple) or (scipy.sparse.issparse(X) and self.metric == "precomputed")
+        distances_among = None if is_given_graph else make_distances_among(X, self.metric)
+        self.tree_ = complete_tree(merged, n_neighbors, self.graph_, distances_among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
         if n_clusters is None:
-            smallest = max(smallest_judged(self.graph_), self._smallest or 1)
-            n_clusters = count_separate_clusters(self.tree_, self.graph_, smallest)
-        self.labels_ = self._labels(n_clusters, warn=self.n_clusters is not None)
+            min_size = max(default_min_cluster_size(self.graph_), self._min_size or 1)
+            n_clusters = count_separate_clusters(self.tree_, self.graph_, min_size)
+        self.labels_ = self._choose_labels(n_clusters, may_warn=self.n_clusters is not None)
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
         self.conductances_ = conductances(self.graph_, self.labels_)
         self._fit_X = None if self.metric == "precomputed" else X
@@ -299,7 +298,7 @@ class GraphDegreeLinkage(
             Labels, as in labels_.
         """
         check_is_fitted(self)
-        return self._labels(check_integer_at_least("n_clusters", n_clusters, 1), warn=True)
+        return self._choose_labels(check_integer_at_least("n_clusters", n_clusters, 1), may_warn=True)
 
     def linkage(self) -> Floats:
         """Return the hierarchy as SciPy's linkage matrix, see `MergeTree.linkage`.
@@ -371,28 +370,28 @@ class GraphDegreeLinkage(
         return agdl(self.graph_, labels, n_neighbor_clusters=self.n_neighbor_clusters, **options)
 
     @property
-    def _smallest(self) -> int | None:
-        """The smallest size of a cluster that counts; None: the most prominent branches of any size count."""
+    def _min_size(self) -> int | None:
+        """The smallest size of a cluster that counts, or None if the most prominent branches count."""
         if self.min_cluster_size is None:
             return None if self.n_neighbors is None else 1
         return None if isinstance(self.min_cluster_size, str) else self.min_cluster_size
 
-    def _labels(self, n_clusters: int, warn: bool) -> Ints:
-        smallest = self._smallest
-        if smallest is None:
-            chosen = select_prominent_clusters(self.tree_, self.graph_, n_clusters)
+    def _choose_labels(self, n_clusters: int, may_warn: bool) -> Ints:
+        min_size = self._min_size
+        if min_size is None:
+            selection = select_prominent_clusters(self.tree_, self.graph_, n_clusters)
         else:
-            chosen = select_clusters(self.tree_, n_clusters, smallest)
-        labels = chosen.labels
+            selection = select_clusters(self.tree_, n_clusters, min_size)
+        labels = selection.labels
         if self.small_clusters == "absorb":
             labels = give_to_neighbours(self.graph_, labels)
-        if smallest is None:
+        if min_size is None:
             labels = smooth_labels(self.graph_, labels, n_jobs=self.n_jobs)
-        if warn and (remark := explain_choice(self.tree_, chosen, n_clusters, smallest)):
+        if may_warn and (remark := explain_selection(self.tree_, selection, n_clusters, min_size)):
             warnings.warn(f"n_clusters={n_clusters}: {remark}", stacklevel=3)
         if self.drop_outliers:
-            kept = split_at_largest_gap(connectivity_scores(self.graph_, labels))
-            labels = np.where((labels >= 0) & kept[labels], labels, -1)
+            is_kept = split_at_largest_gap(connectivity_scores(self.graph_, labels))
+            labels = np.where((labels >= 0) & is_kept[labels], labels, -1)
         return number_by_first(labels)
 
     def __sklearn_tags__(self) -> Any:

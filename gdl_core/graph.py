@@ -19,8 +19,8 @@ from ._common.exponential import exp_of_negative
 from ._common.transpose import transpose
 from ._common.types import Array, Floats, Int32s, Ints
 
-MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
-MOST_DISTANCE = 1e150  # sums of squares stay finite
+MAX_WEIGHT = 1e100  # up to it, sums of products of two weights stay finite
+MAX_DISTANCE = 1e150  # up to it, sums of squared distances stay finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class KnnGraph:
             raise ValueError(
                 f"indices and distances must have equal shapes (n, K), got {indices.shape}, {distances.shape}"
             )
-        _check_range(indices, len(indices), least=-1)
+        _check_range(indices, len(indices), minimum=-1)
         object.__setattr__(self, "indices", np.ascontiguousarray(indices, dtype=np.int32))
         object.__setattr__(self, "distances", distances)
         self._check()
@@ -61,18 +61,14 @@ class KnnGraph:
         i, d = self.indices, self.distances
         if i.size == 0:
             return
-        indptr, found, distances = self.edges()
+        indptr, neighbours, distances = self.edges()
         if distances.size and not (np.isfinite(distances).all() and distances.min() >= 0):
             outside = distances[~(np.isfinite(distances) & (distances >= 0))]
             raise ValueError(f"distances must be finite and not negative, got {outside[0]:g}")
-        wrong = _find_wrong_edge(indptr, found)
-        if wrong is not None and wrong[0] == wrong[1]:
-            raise ValueError(f"indices of row {wrong[0]} must not hold the sample itself")
-        if wrong is not None:
-            raise ValueError(f"indices of row {wrong[0]} must not hold the same index twice, got {wrong[1]}")
+        _check_edges(indptr, neighbours)
         before, after = d[:, :-1], d[:, 1:]
         wrong_order = (after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))
-        if len(found) < i.size:
+        if len(neighbours) < i.size:
             if (wrong_fill := np.isinf(d) != (i < 0)).any():
                 row = wrong_fill.any(axis=1).argmax()
                 raise ValueError(f"if an index is -1, the distance must be infinite; in row {row} it is not")
@@ -155,9 +151,8 @@ class AffinityGraph:
     sigma2: float = float("nan")
 
     def __post_init__(self) -> None:
-        indptr = check_integers("indptr", self.indptr).astype(
-            np.int64, copy=False
-        )  # differences of uint are never negative
+        # as int64, because differences of unsigned integers are never negative
+        indptr = check_integers("indptr", self.indptr).astype(np.int64, copy=False)
         indices = check_integers("indices", self.indices)
         weights = np.ascontiguousarray(self.weights, dtype=np.float64)
         if any(a.ndim != 1 for a in (indptr, indices, weights)) or len(indices) != len(weights):
@@ -174,7 +169,8 @@ class AffinityGraph:
         object.__setattr__(self, "indptr", np.ascontiguousarray(indptr))
         object.__setattr__(self, "indices", np.ascontiguousarray(indices, dtype=np.int32))
         object.__setattr__(self, "weights", weights)
-        _check_edges(self.indptr, self.indices)
+        remedy = "; AffinityGraph.from_csr drops the diagonal and sums repeated entries"
+        _check_edges(self.indptr, self.indices, remedy)
 
     @classmethod
     def from_csr(cls, matrix: Any) -> "AffinityGraph":
@@ -204,7 +200,7 @@ class AffinityGraph:
         return len(self.indptr) - 1
 
     def to_csr(self) -> Any:
-        """W as a SciPy matrix.
+        """Return W as a SciPy matrix.
 
         Returns
         -------
@@ -214,7 +210,7 @@ class AffinityGraph:
         return scipy.sparse.csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
 
     def symmetric(self) -> Any:
-        """W + W^T, the weights of both directions together.
+        """Return W + W^T, the sums of the weights in both directions.
 
         Returns
         -------
@@ -224,40 +220,28 @@ class AffinityGraph:
         return w + w.T.tocsr()
 
 
-def _check_range(indices: Array, n: int, least: int = 0) -> None:
-    if indices.size and (indices.min() < least or indices.max() >= n):
+def _check_range(indices: Array, n: int, minimum: int = 0) -> None:
+    if indices.size and (indices.min() < minimum or indices.max() >= n):
         raise ValueError(f"indices must be in [0, {n - 1}], got {indices.min()} to {indices.max()}")
 
 
-def _check_edges(indptr: Ints, indices: Int32s) -> None:
+def _check_edges(indptr: Ints, indices: Int32s, remedy: str = "") -> None:
     """Check that no edge leads from a vertex to itself or occurs twice, because merging and scores would
     count these edges differently.
     """
-    wrong = _find_wrong_edge(indptr, indices)
-    if wrong is None:
-        return
-    i, j = wrong
-    if i == j:
-        raise ValueError(
-            f"indices of row {i} must not hold {i} itself; AffinityGraph.from_csr drops the diagonal"
-        )
-    raise ValueError(f"indices of row {i} must not hold {j} twice; AffinityGraph.from_csr sums such entries")
-
-
-def _find_wrong_edge(indptr: Ints, indices: Int32s) -> tuple[int, int] | None:
-    """The ends of an edge that leads from a vertex to itself or occurs twice in its row."""
     start, source, _ = transpose(indptr, indices)  # the sources of each target ascend
     target = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(start))
-    wrong = source == target
-    wrong[1:] |= (source[1:] == source[:-1]) & (target[1:] == target[:-1])
-    e = int(wrong.argmax()) if len(wrong) else 0
-    return (int(source[e]), int(target[e])) if wrong.any() else None
+    is_wrong = source == target
+    is_wrong[1:] |= (source[1:] == source[:-1]) & (target[1:] == target[:-1])
+    if is_wrong.any():
+        i, j = source[is_wrong][0], target[is_wrong][0]
+        raise ValueError(f"indices of row {i} must not hold {j} {'itself' if i == j else 'twice'}{remedy}")
 
 
 def _check_weights(weights: Floats) -> None:
-    outside = ~((weights >= 0) & (weights <= MOST_WEIGHT))  # also nan and infinity
+    outside = ~((weights >= 0) & (weights <= MAX_WEIGHT))  # also true for nan and infinity
     if outside.any():
-        raise ValueError(f"weights must be in [0, {MOST_WEIGHT:g}], got {weights[outside][0]:g}")
+        raise ValueError(f"weights must be in [0, {MAX_WEIGHT:g}], got {weights[outside][0]:g}")
 
 
 def affinity_graph(
@@ -267,7 +251,7 @@ def affinity_graph(
     sigma2: float | None = None,
     min_nearest_weight: float = 0.0,
 ) -> AffinityGraph:
-    """Edge weights from distances, w_ij = exp(-dist(i, j)^2 / sigma^2) (Eq. 1).
+    """Compute edge weights from distances, w_ij = exp(-dist(i, j)^2 / sigma^2) (Eq. 1).
 
     Parameters
     ----------
@@ -286,16 +270,17 @@ def affinity_graph(
         If sigma^2 is zero (all neighbours are at distance 0), every weight is 1.
     """
     indptr, indices, distances = knn.edges()
-    most = distances.max(initial=0.0)
-    if most > MOST_DISTANCE:
-        raise ValueError(f"distances must be at most {MOST_DISTANCE:g}, got {most:g}")
+    largest = distances.max(initial=0.0)
+    if largest > MAX_DISTANCE:
+        raise ValueError(f"distances must be at most {MAX_DISTANCE:g}, got {largest:g}")
     squared = distances**2
     check_weighting(bandwidth, min_nearest_weight)
     if sigma2 is None:
         sigma2 = bandwidth * float(squared.mean()) if squared.size else 0.0
     elif not (isinstance(sigma2, Real) and 0 <= sigma2 < np.inf):
         raise ValueError(f"sigma2 must be a finite number >= 0, got {sigma2!r}")
-    farthest = squared[indptr[:-1][np.diff(indptr) > 0]].max(initial=0.0)  # of all nearest neighbours
+    # the squared distance of the sample whose nearest neighbour is farthest away
+    farthest = squared[indptr[:-1][np.diff(indptr) > 0]].max(initial=0.0)
     while sigma2 > 0 and np.exp(-farthest / sigma2) < min_nearest_weight:
         sigma2 *= 2
     weights = exp_of_negative(-squared / sigma2) if sigma2 > 0 else (squared == 0).astype(np.float64)
@@ -303,7 +288,7 @@ def affinity_graph(
 
 
 def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: bool = False) -> Ints:
-    """Weakly connected components of the K0-nearest-neighbour graph (Definition 1).
+    """Find the weakly connected components of the K0-nearest-neighbour graph (Definition 1).
 
     Parameters
     ----------
@@ -360,15 +345,15 @@ def enough_initial_clusters(
     -------
     (n,) int64
     """
-    asked = min(n_initial_neighbors, knn.n_neighbors)
-    wanted = min(n_clusters, knn.n_samples)
-    for k0 in range(asked, -1, -1):
+    n_requested = min(n_initial_neighbors, knn.n_neighbors)
+    n_wanted = min(n_clusters, knn.n_samples)
+    for k0 in range(n_requested, -1, -1):
         labels = initial_clusters(knn, k0)
-        if labels.max() + 1 >= wanted:
+        if labels.max() + 1 >= n_wanted:
             break
-    if k0 < asked:
+    if k0 < n_requested:
         warnings.warn(
-            f"n_initial_neighbors={asked} gives fewer initial clusters than n_clusters={n_clusters}:"
+            f"n_initial_neighbors={n_requested} gives fewer initial clusters than n_clusters={n_clusters}:"
             f" using {k0}",
             stacklevel=stacklevel + 1,
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common.checks import check_integer
+from ._common.checks import check_integer_at_least
 from ._common.jobs import effective_jobs
 from ._common.transpose import transpose
 from ._common.types import Array, Floats, Ints
@@ -102,9 +102,8 @@ def agdl(
     -------
     MergeTree
     """
-    if check_integer("n_neighbor_clusters", n_neighbor_clusters) < 1:
-        raise ValueError(f"n_neighbor_clusters must be at least 1, got {n_neighbor_clusters}")
-    return _merge(graph, initial_labels, n_clusters, min_affinity, int(n_neighbor_clusters), n_jobs, verbose)
+    k_nearest = check_integer_at_least("n_neighbor_clusters", n_neighbor_clusters, 1)
+    return _merge(graph, initial_labels, n_clusters, min_affinity, k_nearest, n_jobs, verbose)
 
 
 def _merge(
@@ -128,15 +127,17 @@ def _merge(
     state = _state(labels, n_initial, min(k_nearest, n_initial - 1))
     arguments = n_target, float(min_affinity), _edges(components), state
     shares = _shares(components, n_jobs)
-    with _Watch(len(shares), n_initial - n_clusters, verbose) as watch:
-        jobs = [(share, arguments, children, affinities, watch.progress[k]) for k, share in enumerate(shares)]
-        watch.wait([watch.pool.submit(_merge_share, *job) for job in jobs])
+    with _WatchedThreads(len(shares), n_initial - n_clusters, verbose) as threads:
+        jobs = [
+            (share, arguments, children, affinities, threads.progress[k]) for k, share in enumerate(shares)
+        ]
+        threads.wait([threads.pool.submit(_merge_share, *job) for job in jobs])
     n_merges = np.concatenate(shares)[:, 4]
     return MergeTree(labels, *interleave(components, n_merges, children, affinities, n_initial, n_clusters))
 
 
 def _shares(components: Components, n_jobs: int | None) -> list[Ints]:
-    """Rows for the kernel, cut into runs of components with about the same number of edges."""
+    """Cut the rows for the kernel into runs of components with about the same number of edges."""
     vertex, cluster = components.vertex_start, components.cluster_start
     edges = components.edge_start
     parts = np.stack([vertex[:-1], vertex[1:], cluster[:-1], cluster[1:], np.diff(edges)], axis=1)
@@ -146,7 +147,7 @@ def _shares(components: Components, n_jobs: int | None) -> list[Ints]:
 
 
 def _edges(components: Components) -> tuple[Array, ...]:
-    """The argument ``graph`` of the kernel."""
+    """Make the argument ``graph`` of the kernel."""
     graph = components.graph
     start, source, edge = transpose(graph.indptr, graph.indices)
     arrays = (
@@ -157,22 +158,22 @@ def _edges(components: Components) -> tuple[Array, ...]:
 
 
 def _state(labels: Ints, n_initial: int, k_nearest: int) -> tuple[Array, ...]:
-    """The argument ``state`` of the kernel before the first merge."""
+    """Make the argument ``state`` of the kernel, as it is before the first merge."""
     from ._merge.pairs import FIRST, LAST, NEAR, NODE, SIZE, WORK
 
     size = np.bincount(labels, minlength=n_initial)
     end = np.cumsum(size)
     order = np.argsort(labels, kind="stable")
-    following = np.full(len(labels), -1)
-    following[order[:-1]] = order[1:]
-    following[order[end - 1]] = -1
+    next_member = np.full(len(labels), -1)
+    next_member[order[:-1]] = order[1:]
+    next_member[order[end - 1]] = -1
     clusters = np.full((n_initial, 10), -1)
     clusters[:, SIZE] = clusters[:, WORK] = size
     clusters[:, NODE], clusters[:, NEAR] = np.arange(n_initial), 0
     clusters[:, FIRST], clusters[:, LAST] = order[end - size], order[end - 1]
     vertex = np.zeros((len(labels), 3), np.int64)
     vertex[:, 2] = labels
-    return clusters, vertex, following, np.empty((n_initial, k_nearest), np.int32)
+    return clusters, vertex, next_member, np.empty((n_initial, k_nearest), np.int32)
 
 
 def _merge_share(
@@ -182,15 +183,16 @@ def _merge_share(
     affinities: Floats,
     progress: Ints,
 ) -> None:
+    """Merge the components ``parts``, as rows of `_shares`, in buffers for the largest of them."""
     from ._merge.merge_kernel import merge_components
 
     n_edges, n_clusters = int(parts[:, 4].max()), int((parts[:, 3] - parts[:, 2]).max())
     n_slots = max(16, 1 << (2 * n_edges - 1).bit_length())
-    room = (
+    buffers = (
         np.empty(2 * n_edges, np.int32),  # at most two entries for each edge
         np.empty((2 * n_edges, 4)),
         np.empty((2 * n_edges, 2), np.int32),
-        # a pair needs an edge in each direction, and a new one uses up two entries with one direction only
+        # A pair needs an edge in each direction. A new pair uses up two entries with one direction only.
         np.empty((n_edges, 8), np.int32),
         np.empty((n_edges, 5)),
         np.empty(n_edges, np.int32),
@@ -198,18 +200,18 @@ def _merge_share(
         np.empty(n_clusters, np.int32),
         np.empty(n_clusters, np.int64),
     )
-    merge_components(parts, *arguments, room, children, affinities, progress)
+    merge_components(parts, *arguments, buffers, children, affinities, progress)
 
 
-class _Watch:
-    """Threads for the kernel, and a progress bar over them; an interrupt stops them."""
+class _WatchedThreads:
+    """Threads for the kernel and a progress bar that follows them; an interrupt stops the threads."""
 
     def __init__(self, n_threads: int, total: int, verbose: int) -> None:
         self.progress = np.zeros((n_threads, 2), np.int64)
         self.pool = ThreadPoolExecutor(n_threads)
         self.total, self.verbose = total, verbose
 
-    def __enter__(self) -> "_Watch":
+    def __enter__(self) -> "_WatchedThreads":
         return self
 
     def __exit__(self, *exception: object) -> None:

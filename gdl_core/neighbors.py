@@ -22,14 +22,14 @@ from ._search.sparse_search import METRICS as SPARSE_METRICS
 from ._search.sparse_search import search_sparse
 from .graph import KnnGraph
 
-TREE_FEATURES = 8  # up to this many, search trees are exact and fast at any size
-EXACT_UP_TO = 1e11  # n^2 (d + 64), about three seconds on one processor
-OVERHEAD = 64  # extra cost of finding the smallest of n distances, in features
-BY_CELLS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_search.cell_search`
-BY_DESCENT = ("manhattan", "l1", "chebyshev", "canberra", "braycurtis", "hamming")  # by pynndescent
-WITH_PARAMETERS = ("mahalanobis", "seuclidean", "pyfunc")  # metrics of scikit-learn that need parameters
-MOST_NEIGHBORS, FEWEST_NEIGHBORS = 30, 5  # by default
-_BLOCK = 8192  # query rows at a time
+MAX_TREE_FEATURES = 8  # with at most this many features, search trees are exact and fast at any size
+MAX_EXACT_COST = 1e11  # n^2 (d + SELECTION_COST), which takes about three seconds on one processor
+SELECTION_COST = 64  # cost of selecting the smallest of n distances, in features
+CELL_METRICS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_search.cell_search`
+DESCENT_METRICS = ("manhattan", "l1", "chebyshev", "canberra", "braycurtis", "hamming")  # by pynndescent
+PARAMETER_METRICS = ("mahalanobis", "seuclidean", "pyfunc")  # of scikit-learn, not supported
+MAX_NEIGHBORS, MIN_NEIGHBORS = 30, 5  # bounds of the default K
+_BLOCK_ROWS = 8192  # rows searched at a time
 
 
 def knn_graph(
@@ -97,7 +97,7 @@ def knn_graph(
     array([1., 1., 2.])
     """
     check_one_of("search", search, ("auto", "exact", "approximate"))
-    effective_jobs(n_jobs)  # raises
+    effective_jobs(n_jobs)  # raises ValueError if it is invalid
     n_neighbors = check_integer("n_neighbors", n_neighbors)
     if isinstance(x, tuple):
         if metric != "precomputed":
@@ -119,12 +119,12 @@ def knn_graph(
 
 
 def default_n_neighbors(x: Any, metric: Metric) -> int:
-    """Choose K if it is not given: 30, or a tenth of the samples if that is less, but at least 5.
+    """Choose K if the user does not: 30, or a tenth of the samples if that is less, but at least 5.
 
     Parameters
     ----------
     x : array, sparse matrix or pair of arrays
-        What `fit` takes.
+        The argument of `fit`.
     metric : str or callable
         For a given graph, "precomputed", K is at most the largest number of neighbours of a sample.
 
@@ -133,7 +133,7 @@ def default_n_neighbors(x: Any, metric: Metric) -> int:
     int
     """
     n = len(x[0]) if isinstance(x, tuple) else x.shape[0]
-    k = min(MOST_NEIGHBORS, max(FEWEST_NEIGHBORS, n // 10))
+    k = min(MAX_NEIGHBORS, max(MIN_NEIGHBORS, n // 10))
     return min(k, count_given_neighbors(x)) if metric == "precomputed" else k
 
 
@@ -143,7 +143,7 @@ def count_given_neighbors(x: Any) -> int:
     Parameters
     ----------
     x : array_like, sparse matrix or pair of arrays
-        What `fit` takes.
+        The argument of `fit`.
 
     Returns
     -------
@@ -152,8 +152,8 @@ def count_given_neighbors(x: Any) -> int:
     """
     if isinstance(x, tuple):
         indices = np.asanyarray(x[0])
-        own = indices.ndim == 2 and (indices == np.arange(len(indices))[:, None]).any()
-        return max(1, int(indices.shape[-1]) - int(own))
+        holds_self = indices.ndim == 2 and (indices == np.arange(len(indices))[:, None]).any()
+        return max(1, int(indices.shape[-1]) - int(holds_self))
     if not scipy.sparse.issparse(x):
         return max(1, int(x.shape[0]) - 1)
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
@@ -162,6 +162,7 @@ def count_given_neighbors(x: Any) -> int:
 
 
 def _check_samples(x: Any, metric: Metric) -> Any:
+    """Return samples or distances as an array or CSR matrix of floats, or raise ValueError."""
     from sklearn.utils.validation import check_array
 
     _check_metric(metric)
@@ -189,21 +190,22 @@ def _check_samples(x: Any, metric: Metric) -> Any:
 def _check_metric(metric: Metric) -> None:
     from sklearn.neighbors import VALID_METRICS
 
-    known = sorted({name for names in VALID_METRICS.values() for name in names} - {*WITH_PARAMETERS})
+    known = sorted({name for names in VALID_METRICS.values() for name in names} - {*PARAMETER_METRICS})
     if not callable(metric) and metric not in known:
         raise ValueError(f"metric must be a function or one of {', '.join(known)}, got {metric!r}")
 
 
 def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
+    """Decide whether to search approximately, as `knn_graph` documents."""
     n, d = x.shape
-    large = d > TREE_FEATURES and float(n) * n * (d + OVERHEAD) > EXACT_UP_TO
-    by_cells, by_descent = metric in BY_CELLS, metric in BY_DESCENT
-    if search == "exact" or (search == "auto" and not (large and (by_cells or by_descent))):
+    is_large = d > MAX_TREE_FEATURES and float(n) * n * (d + SELECTION_COST) > MAX_EXACT_COST
+    is_by_cells, is_by_descent = metric in CELL_METRICS, metric in DESCENT_METRICS
+    if search == "exact" or (search == "auto" and not (is_large and (is_by_cells or is_by_descent))):
         return False
-    if not (by_cells or by_descent):
-        known = ", ".join((*BY_CELLS, *BY_DESCENT))
+    if not (is_by_cells or is_by_descent):
+        known = ", ".join((*CELL_METRICS, *DESCENT_METRICS))
         raise ValueError(f'search="approximate" takes the metrics {known}, got {metric!r}')
-    if by_cells or find_spec("pynndescent") is not None:
+    if is_by_cells or find_spec("pynndescent") is not None:
         return True
     if search == "approximate":
         raise ValueError(
@@ -220,8 +222,8 @@ def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
 def _search_exactly(x: Array, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
     n, search = len(x), make_search(x, metric, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
-    for start in _show_progress(range(0, n, _BLOCK), verbose):
-        rows = np.arange(start, min(start + _BLOCK, n))
+    for start in _show_progress(range(0, n, _BLOCK_ROWS), verbose):
+        rows = np.arange(start, min(start + _BLOCK_ROWS, n))
         indices[rows], distances[rows] = search.k_nearest(rows, k)
     return KnnGraph(indices, distances)
 
@@ -244,29 +246,29 @@ def _search_approximately(
     """
     n, space = len(x), make_space(x, metric, n_jobs)
     if space is None:
-        found, value = _search_by_descent(x, k, metric, random_state, verbose)
+        candidates, approximate = _search_by_descent(x, k, metric, random_state, verbose)
     else:
-        found = find_approximate_neighbours(space.points, k, n_jobs)
+        candidates = find_approximate_neighbours(space.points, k, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
-    for start in _show_progress(range(0, n, _BLOCK), verbose):
-        rows = np.arange(start, min(start + _BLOCK, n))
-        f = found[rows]
-        v = space.distances(rows, f) if space is not None else value[rows].astype(np.float64)
-        v[(f < 0) | (f == rows[:, None])] = np.inf
-        f, v = sort_by_distance(f, v)
-        indices[rows], distances[rows] = f[:, :k], v[:, :k]
-    short = np.flatnonzero(np.isinf(distances[:, -1]))
-    if len(short):
-        indices[short], distances[short] = make_search(x, metric, n_jobs).k_nearest(short, k)
+    for start in _show_progress(range(0, n, _BLOCK_ROWS), verbose):
+        rows = np.arange(start, min(start + _BLOCK_ROWS, n))
+        near = candidates[rows]
+        lengths = space.distances(rows, near) if space is not None else approximate[rows].astype(np.float64)
+        lengths[(near < 0) | (near == rows[:, None])] = np.inf
+        near, lengths = sort_by_distance(near, lengths)
+        indices[rows], distances[rows] = near[:, :k], lengths[:, :k]
+    incomplete = np.flatnonzero(np.isinf(distances[:, -1]))
+    if len(incomplete):
+        indices[incomplete], distances[incomplete] = make_search(x, metric, n_jobs).k_nearest(incomplete, k)
     return KnnGraph(indices, distances)
 
 
 def _search_by_descent(
     x: Array, k: int, metric: Metric, random_state: int, verbose: int
 ) -> tuple[Int32s, Array]:
-    """Make pynndescent's graph, on one thread because it depends on the number of threads."""
+    """Make pynndescent's graph on one thread, because its result depends on the number of threads."""
     from pynndescent import NNDescent
 
     options = {"n_jobs": 1, "random_state": random_state, "verbose": bool(verbose)}
-    found, distances = NNDescent(x, metric=metric, n_neighbors=k + 2, **options).neighbor_graph
-    return found, distances
+    candidates, distances = NNDescent(x, metric=metric, n_neighbors=k + 2, **options).neighbor_graph
+    return candidates, distances

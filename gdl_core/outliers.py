@@ -1,4 +1,4 @@
-"""Tells outlier clusters from others by the largest gap between connectivity scores (supplement, "Outlier
+"""Separates outlier clusters from others by the largest gap between connectivity scores (supplement, "Outlier
 Elimination").
 """
 
@@ -62,5 +62,5 @@ def split_at_largest_gap(scores: ArrayLike) -> Bools:
     gaps = falling[:-1] - falling[1:]
     if gaps.size == 0 or gaps.max() == 0:
         return np.ones(len(scores), bool)
-    above: Bools = scores >= falling[gaps.argmax()]
-    return above
+    is_kept: Bools = scores >= falling[gaps.argmax()]
+    return is_kept

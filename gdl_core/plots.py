@@ -6,11 +6,11 @@ import numpy as np
 
 from ._common.types import Ints
 from .outliers import connectivity_scores, split_at_largest_gap
-from .separation import smallest_judged
+from .separation import default_min_cluster_size
 from .tree import MergeTree
 
 HEIGHT = "1 + log10(first affinity / smallest so far)"
-PURE = 0.9  # a branch with this share in one cluster has the cluster's colour
+PURE_SHARE = 0.9  # a branch with at least this share of samples in one cluster has the cluster's colour
 
 
 def plot_dendrogram(model: Any, ax: Any = None, *, n_leaves: int = 30) -> Any:
@@ -65,44 +65,45 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
     """
     ax = _axes(ax)
     tree, sizes = model.tree_, model.tree_.node_sizes()
-    least = smallest_judged(model.graph_) if min_size is None else min_size
+    if min_size is None:
+        min_size = default_min_cluster_size(model.graph_)
     height = np.concatenate([np.zeros(tree.n_initial), tree.heights()])
-    first = _places(tree, sizes)
-    labels = model.labels_[np.argsort(first[tree.initial_labels], kind="stable")]
-    left = [(int(root), height.max(initial=0) + 1) for root in tree.roots() if sizes[root] >= least]
-    while left:
-        node, top = left.pop()
-        edge, own = [(top, sizes[node])], labels[first[node] : first[node] + sizes[node]]
-        start = first[node]
+    places = _place_nodes(tree, sizes)
+    labels = model.labels_[np.argsort(places[tree.initial_labels], kind="stable")]
+    pending = [(int(root), height.max(initial=0) + 1) for root in tree.roots() if sizes[root] >= min_size]
+    while pending:
+        node, top = pending.pop()
+        outline, branch_labels = [(top, sizes[node])], labels[places[node] : places[node] + sizes[node]]
+        start = places[node]
         while node >= tree.n_initial:
             small, large = sorted(tree.children[node - tree.n_initial].tolist(), key=sizes.__getitem__)
-            if sizes[small] >= least:
-                left += [(small, height[node]), (large, height[node])]
+            if sizes[small] >= min_size:
+                pending += [(small, height[node]), (large, height[node])]
                 break
-            edge += [(height[node], sizes[node]), (height[node], sizes[large])]
+            outline += [(height[node], sizes[node]), (height[node], sizes[large])]
             node = large
-        edge.append((height[node], edge[-1][1]))
-        at, width = np.array(edge).T
-        counts = np.bincount(own[own >= 0], minlength=1)
-        color = f"C{counts.argmax() % 10}" if counts.max() >= PURE * len(own) else "0.8"
-        ax.fill_betweenx(at, start, start + width, color=color, linewidth=0)
+        outline.append((height[node], outline[-1][1]))
+        y, width = np.array(outline).T
+        counts = np.bincount(branch_labels[branch_labels >= 0], minlength=1)
+        color = f"C{counts.argmax() % 10}" if counts.max() >= PURE_SHARE * len(branch_labels) else "0.8"
+        ax.fill_betweenx(y, start, start + width, color=color, linewidth=0)
     ax.set_xlabel("samples")
     ax.set_ylabel(HEIGHT)
     return ax
 
 
-def _places(tree: MergeTree, sizes: Ints) -> Ints:
-    """(n_initial + m,) the first place on the axis of each node's samples; the larger of two nodes comes
-    first.
+def _place_nodes(tree: MergeTree, sizes: Ints) -> Ints:
+    """Find the first place on the axis of each node's samples -> (n_initial + m,). The larger of two nodes
+    comes first.
     """
-    first = np.zeros(len(sizes), np.int64)
+    places = np.zeros(len(sizes), np.int64)
     roots = tree.roots()
-    first[roots] = np.cumsum(sizes[roots]) - sizes[roots]
+    places[roots] = np.cumsum(sizes[roots]) - sizes[roots]
     for t in range(len(tree.children) - 1, -1, -1):  # a parent comes after its children
         small, large = sorted(tree.children[t].tolist(), key=sizes.__getitem__)
-        first[large] = first[tree.n_initial + t]
-        first[small] = first[large] + sizes[large]
-    return first
+        places[large] = places[tree.n_initial + t]
+        places[small] = places[large] + sizes[large]
+    return places
 
 
 def plot_scores(model: Any, ax: Any = None) -> Any:
@@ -136,6 +137,7 @@ def plot_scores(model: Any, ax: Any = None) -> Any:
 
 
 def _axes(ax: Any) -> Any:
+    """Return the axes, or make new ones if there are none."""
     if ax is not None:
         return ax
     from matplotlib import pyplot as plt

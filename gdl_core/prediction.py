@@ -1,4 +1,4 @@
-"""Measures how strongly samples, including new ones, belong to each cluster, and how good clusters are."""
+"""Measures how strongly samples belong to each cluster, new samples included, and how good clusters are."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from ._search.given_graph import nearest_in_rows
 from .graph import AffinityGraph
 from .tree import MergeTree, sum_below
 
-TOGETHER = 32  # clusters handled in one pass over the hierarchy
+CLUSTERS_PER_PASS = 32  # clusters handled in one pass over the hierarchy, to bound the memory
 
 
 def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
@@ -93,23 +93,22 @@ def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: fl
         Rows add up to 1; those of samples without neighbours in any cluster are 0.
     """
     squared = distances**2
-    nearest = np.where(
-        np.isfinite(squared[:, :1]), squared[:, :1], 0.0
-    )  # relative to the nearest, so that far samples have weights, too
+    # weights relative to that of the nearest neighbour, so that far samples have weights, too
+    nearest = np.where(np.isfinite(squared[:, :1]), squared[:, :1], 0.0)
     if sigma2 > 0:
         weights = exp_of_negative(((nearest - squared) / sigma2).ravel()).reshape(squared.shape)
     else:
         weights = (squared == nearest).astype(np.float64)
     shares = np.zeros((len(indices), int(labels.max(initial=-1)) + 1))
     for column in range(indices.shape[1]):
-        of = labels[indices[:, column]]
-        rows = np.flatnonzero(of >= 0)
-        shares[rows, of[rows]] += weights[rows, column]
+        cluster = labels[indices[:, column]]
+        rows = np.flatnonzero(cluster >= 0)
+        shares[rows, cluster[rows]] += weights[rows, column]
     return _to_shares(shares, np.full(len(shares), -1))
 
 
 def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
-    """Compute the share of each cluster's edge weight that leads to others: how badly it is separated.
+    """Compute the share of each cluster's edge weight that leads to other clusters.
 
     Parameters
     ----------
@@ -121,12 +120,12 @@ def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
     Returns
     -------
     (n_clusters,) float64
-        In [0, 1]; 0 for a cluster without edges.
+        In [0, 1]: 0 for a cluster that is well separated or has no edges.
     """
     n_clusters = int(labels.max(initial=-1)) + 1
     source, target = np.repeat(labels, np.diff(graph.indptr)), labels[graph.indices]
-    within = (source == target) & (source >= 0)
-    inside = np.bincount(source[within], graph.weights[within], n_clusters)
+    is_within = (source == target) & (source >= 0)
+    inside = np.bincount(source[is_within], graph.weights[is_within], n_clusters)
     volume = np.bincount(source[source >= 0], graph.weights[source >= 0], n_clusters)
     volume += np.bincount(target[target >= 0], graph.weights[target >= 0], n_clusters)
     return np.where(volume > 0, 1 - 2 * inside / np.where(volume > 0, volume, 1.0), 0.0)
@@ -158,28 +157,31 @@ def persistences(tree: MergeTree, labels: Ints) -> Floats:
     completed = np.concatenate([np.full(tree.n_initial, lowest.max(initial=0.0)), lowest])
     joined = np.zeros(len(completed))
     joined[tree.children] = lowest[:, None]
-    lasts = np.zeros(n_clusters)
-    for first in range(0, n_clusters, TOGETHER):
-        some = np.arange(first, min(first + TOGETHER, n_clusters))
-        common = np.zeros((len(sizes), len(some)))
-        inside = np.isin(labels, some)
+    persistence = np.zeros(n_clusters)
+    for first in range(0, n_clusters, CLUSTERS_PER_PASS):
+        batch = np.arange(first, min(first + CLUSTERS_PER_PASS, n_clusters))
+        common = np.zeros((len(sizes), len(batch)))
+        inside = np.isin(labels, batch)
         np.add.at(common, (tree.initial_labels[inside], labels[inside] - first), 1)
-        total = np.bincount(labels[inside] - first, minlength=len(some))
+        total = np.bincount(labels[inside] - first, minlength=len(batch))
         common = sum_below(tree, common)
         branch = (common / (sizes[:, None] + total - common)).argmax(axis=0)
-        a, b = completed[branch], joined[branch]
-        lasts[some] = 1 - np.divide(b, a, out=np.ones(len(a)), where=a > 0)
-    return lasts
+        completion, joining = completed[branch], joined[branch]
+        persistence[batch] = 1 - np.divide(
+            joining, completion, out=np.ones(len(completion)), where=completion > 0
+        )
+    return persistence
 
 
 def _indicators(labels: Ints) -> Array:
+    """Indicate the cluster of each sample: (n, n_clusters) bool."""
     return np.equal.outer(labels, np.arange(int(labels.max(initial=-1)) + 1))
 
 
-def _to_shares(sums: Floats, own: Ints) -> Floats:
-    """Divide rows by their sums; rows with sum 0 become 1 at the cluster ``own``, if there is one."""
+def _to_shares(sums: Floats, cluster: Ints) -> Floats:
+    """Divide rows by their sums; a row with sum 0 becomes 1 at ``cluster`` (m,), or stays 0 if that is -1."""
     total = sums.sum(axis=1, keepdims=True)
     shares = np.where(total > 0, sums / np.where(total > 0, total, 1.0), 0.0)
-    lone = np.flatnonzero((total[:, 0] == 0) & (own >= 0))
-    shares[lone, own[lone]] = 1.0
+    isolated = np.flatnonzero((total[:, 0] == 0) & (cluster >= 0))
+    shares[isolated, cluster[isolated]] = 1.0
     return shares

@@ -1,4 +1,6 @@
-"""Selects the branches of the hierarchy that are clusters: those that are large and well separated."""
+"""Selects large, well separated branches of the hierarchy as clusters."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,8 +11,8 @@ from .selection import Selection
 from .separation import weights_of_branches
 from .tree import MergeTree
 
-SMALLEST_SHARE = 0.05  # share of an average cluster: smaller branches are not clusters
-LARGE_SHARE = 0.25  # share of an average cluster: a merge with a smaller branch only adds a tiny cluster
+MIN_SHARE = 0.05  # share of the mean size of a cluster; smaller branches are not clusters
+LARGE_SHARE = 0.25  # share of the mean size; a merge with a smaller branch only adds a tiny cluster
 
 
 def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters: int) -> Selection:
@@ -38,22 +40,22 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
         at least a quarter of n / n_clusters samples each; later merges only add tiny clusters.
     """
     check_integer_at_least("n_clusters", n_clusters, 1)
-    sizes, worth = tree.node_sizes(), np.log(prominences(tree, graph))
-    wanted = min(n_clusters, tree.n_initial)
-    smallest = max(1, int(SMALLEST_SHARE * len(tree.initial_labels) / n_clusters))
-    while smallest > 1 and _count_leaves(tree, sizes >= smallest) < wanted:
-        smallest //= 2
-    chosen = _choose(tree, sizes >= smallest, worth, wanted)
-    of_node = np.full(len(sizes), -1, np.int64)
-    of_node[chosen] = np.arange(len(chosen))
+    sizes, log_prominence = tree.node_sizes(), np.log(prominences(tree, graph))
+    n_wanted = min(n_clusters, tree.n_initial)
+    min_size = max(1, int(MIN_SHARE * len(tree.initial_labels) / n_clusters))
+    while min_size > 1 and _count_leaves(tree, sizes >= min_size) < n_wanted:
+        min_size //= 2
+    chosen_nodes = _choose_nodes(tree, sizes >= min_size, log_prominence, n_wanted)
+    cluster_of_node = np.full(len(sizes), -1, np.int64)
+    cluster_of_node[chosen_nodes] = np.arange(len(chosen_nodes))
     for t in range(len(tree.children) - 1, -1, -1):  # a parent comes after its children
-        if of_node[tree.n_initial + t] >= 0:
-            of_node[tree.children[t]] = of_node[tree.n_initial + t]
-    inside = of_node[tree.n_initial :] >= 0
-    least = LARGE_SHARE * len(tree.initial_labels) / n_clusters
-    of_large = np.flatnonzero(inside & (sizes[tree.children] >= least).all(axis=1))
-    n_merges = int(of_large.max(initial=-1)) + 1
-    return Selection(number_by_first(of_node[tree.initial_labels]), n_merges, smallest)
+        if cluster_of_node[tree.n_initial + t] >= 0:
+            cluster_of_node[tree.children[t]] = cluster_of_node[tree.n_initial + t]
+    is_inside = cluster_of_node[tree.n_initial :] >= 0
+    min_large_size = LARGE_SHARE * len(tree.initial_labels) / n_clusters
+    merges_of_large = np.flatnonzero(is_inside & (sizes[tree.children] >= min_large_size).all(axis=1))
+    n_merges = int(merges_of_large.max(initial=-1)) + 1
+    return Selection(number_by_first(cluster_of_node[tree.initial_labels]), n_merges, min_size)
 
 
 def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
@@ -75,74 +77,71 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
         Initial clusters first.
     """
     volume, inside = weights_of_branches(tree, graph)
-    one = graph.weights.max(initial=0.0) or 1.0
-    conductance = (np.maximum(volume - inside, 0.0) + one) / (volume + one)
+    extra = graph.weights.max(initial=0.0) or 1.0
+    conductance = (np.maximum(volume - inside, 0.0) + extra) / (volume + extra)
     prominence: Floats = tree.node_sizes() / conductance
     return prominence
 
 
-def _count_leaves(tree: MergeTree, large: Array) -> int:
+def _count_leaves(tree: MergeTree, is_large: Array) -> int:
     """Count the large branches that contain no other one: the largest possible number of clusters."""
-    inner = large[tree.children].any(axis=1)
-    return int(large[: tree.n_initial].sum() + (large[tree.n_initial :] & ~inner).sum())
+    has_large_child = is_large[tree.children].any(axis=1)
+    return int(is_large[: tree.n_initial].sum() + (is_large[tree.n_initial :] & ~has_large_child).sum())
 
 
-class _Row:
-    """The best choices within a branch: ``best[j]`` is the largest sum for j nodes; ``node`` is the choice
-    for one.
-    """
+@dataclass(eq=False)
+class _Choices:
+    """The best choices of 0, 1, ... nodes within a branch."""
 
-    def __init__(self, best: Floats, node: int, parts: "tuple[_Row, _Row] | None" = None) -> None:
-        self.best, self.node, self.parts = best, node, parts
-        self.split: Array = np.empty(0, np.int32)  # for j nodes, the number in the first part
+    best: Floats  # (j + 1,) the largest sum of values for each number of nodes
+    node: int  # the best choice of one node
+    parts: "tuple[_Choices, _Choices] | None" = None  # the branches that were joined, if any
+    split: Array | None = None  # (j + 1,) for each number of nodes, how many of them are in the first part
 
 
-def _choose(tree: MergeTree, large: Array, worth: Floats, n_clusters: int) -> Ints:
-    """(k,) nodes that do not contain each other, with the largest sum of worth."""
-    rows: dict[int, _Row] = {}
-    for v in np.flatnonzero(large).tolist():  # children come first
-        below = []
+def _choose_nodes(tree: MergeTree, is_large: Array, value: Floats, n_clusters: int) -> Ints:
+    """Choose large nodes that do not contain each other, with the largest sum of values -> (k,)."""
+    choices: dict[int, _Choices] = {}
+    for v in np.flatnonzero(is_large).tolist():  # children come before their parents
+        children = []
         if v >= tree.n_initial:
-            below = [rows.pop(c) for c in tree.children[v - tree.n_initial].tolist() if c in rows]
-        row = _Row(np.array([0.0, -np.inf]), v) if not below else below[0]
-        if len(below) == 2:
-            row = _join(below[0], below[1], n_clusters)
-        if worth[v] >= row.best[1]:  # ties: the larger branch
-            row.best[1], row.node = worth[v], v
-        rows[v] = row
-    parts = [rows[v] for v in sorted(rows)]
+            children = [choices.pop(c) for c in tree.children[v - tree.n_initial].tolist() if c in choices]
+        branch = _Choices(np.array([0.0, -np.inf]), v) if not children else children[0]
+        if len(children) == 2:
+            branch = _join(children[0], children[1], n_clusters)
+        if value[v] >= branch.best[1]:  # ties: the larger branch
+            branch.best[1], branch.node = value[v], v
+        choices[v] = branch
+    parts = [choices[v] for v in sorted(choices)]
     if len(parts) >= n_clusters:
-        return np.array([p.node for p in parts], np.int64)
-    for p in parts:
-        p.best[0] = -np.inf  # each part holds a cluster
+        return np.array([part.node for part in parts], np.int64)
+    for part in parts:
+        part.best[0] = -np.inf  # each part holds a cluster
     while len(parts) > 1:
         parts = [_join(parts[0], parts[1], n_clusters), *parts[2:]]
-    chosen: list[int] = []
-    left = [(parts[0], min(n_clusters, len(parts[0].best) - 1))]
-    while left:
-        row, j = left.pop()
-        if j == 1 and row.node >= 0:
-            chosen.append(row.node)
+    nodes: list[int] = []
+    pending = [(parts[0], min(n_clusters, len(parts[0].best) - 1))]
+    while pending:
+        branch, j = pending.pop()
+        if j == 1 and branch.node >= 0:
+            nodes.append(branch.node)
         elif j:
-            assert row.parts is not None
-            i = int(row.split[j])
-            left += [(row.parts[0], i), (row.parts[1], j - i)]
-    return np.array(sorted(chosen), np.int64)
+            assert branch.parts is not None and branch.split is not None
+            i = int(branch.split[j])
+            pending += [(branch.parts[0], i), (branch.parts[1], j - i)]
+    return np.array(sorted(nodes), np.int64)
 
 
-def _join(a: _Row, b: _Row, n_clusters: int) -> _Row:
-    """The row of two branches together; of equally good choices, the one with the fewest nodes in ``a``."""
+def _join(a: _Choices, b: _Choices, n_clusters: int) -> _Choices:
+    """Combine the choices of two branches; of equal sums, take the one with the fewest nodes in ``a``."""
     if len(a.best) < len(b.best):
         a, b = b, a
     length = min(len(a.best) + len(b.best) - 2, n_clusters) + 1
     best, split = np.full(length, -np.inf), np.zeros(length, np.int32)
-    for y in range(min(len(b.best), length)):
-        room = min(len(a.best), length - y)
-        together = a.best[:room] + b.best[y]
-        here = slice(y, y + room)
-        better = together > best[here]
-        best[here] = np.where(better, together, best[here])
-        split[here] = np.where(better, np.arange(room), split[here])
-    row = _Row(best, a.node if a.best[1] >= b.best[1] else b.node, (a, b))
-    row.split = split
-    return row
+    for n_in_b in range(min(len(b.best), length)):
+        size = min(len(a.best), length - n_in_b)
+        sums, places = a.best[:size] + b.best[n_in_b], slice(n_in_b, n_in_b + size)
+        is_better = sums > best[places]
+        best[places] = np.where(is_better, sums, best[places])
+        split[places] = np.where(is_better, np.arange(size), split[places])
+    return _Choices(best, a.node if a.best[1] >= b.best[1] else b.node, (a, b), split)

@@ -1,4 +1,4 @@
-"""The paper's definitions as written (Sec. 3.3), and Algorithm 1 based on them: short, slow, exact.
+"""The paper's definitions as written (Sec. 3.3), and Algorithm 1 built on them: short, slow and exact.
 
 W is the (n, n) weighted adjacency matrix, W[i, j] = w_ij the weight of the edge i -> j; a and b are arrays
 of vertices, the clusters C_a and C_b. These functions check the compiled ones.
@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common.checks import check_integer, check_sample_labels
+from ._common.checks import check_integer_at_least, check_sample_labels
 from ._common.types import Array, Ints
 from .graph import AffinityGraph
 from .tree import MergeTree
@@ -174,16 +174,15 @@ def check_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: in
     labels : (n,) int64
         The initial labels.
     n_initial : int
-        Their number.
+        The number of initial clusters.
 
     Raises
     ------
     ValueError
-        One of them can't be used.
+        A label is missing or not an integer, or n_clusters is not an integer of at least 1.
     """
     labels = check_sample_labels(graph.n_samples, initial_labels, "initial_labels")
-    if check_integer("n_clusters", n_clusters) < 1:
-        raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
+    check_integer_at_least("n_clusters", n_clusters, 1)
     n_initial = int(labels.max()) + 1 if len(labels) else 0
     if len(labels) and labels.min() < 0:
         raise ValueError(f"initial_labels must be 0, 1, ... without gaps, got {labels.min()}")
@@ -194,7 +193,7 @@ def check_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: in
 
 
 def _exact_edges(graph: AffinityGraph) -> tuple[Edges, Edges, int]:
-    """Edges {j: w_ij * 2^s} from every vertex, the edges into it, and 2^s, all as integers."""
+    """Return the edges {j: w_ij * 2^s} from each vertex, those into each vertex, and 2^s, all as integers."""
     ratios = [float(w).as_integer_ratio() for w in graph.weights]
     scale = max((q for _, q in ratios), default=1)
     out_edges: Edges = [{} for _ in range(graph.n_samples)]
@@ -216,14 +215,14 @@ def _compute_affinities(
     in_edges: Edges,
     scale: int,
 ) -> dict[tuple[int, int], float]:
-    """{(smaller, larger): affinity} of cluster a and each other one with positive affinity (Eqs. 3 and 4)."""
-    to_a: dict[int, int] = {}
-    from_a: dict[int, int] = {}  # for i outside: |C_a| deg^+_i(C_a) and |C_a| deg^-_i(C_a)
-    sums_ca: dict[int, int] = {}
-    sums_ac: dict[int, int] = {}  # |C_a|^2 A_{C_c -> C_a} and |C_c|^2 A_{C_a -> C_c}
+    """Compute {(smaller, larger): affinity} of cluster a and each cluster with a positive affinity to it."""
+    to_a: dict[int, int] = {}  # |C_a| deg^+_i(C_a) of each i outside C_a
+    from_a: dict[int, int] = {}  # |C_a| deg^-_i(C_a) of each i outside C_a
+    sums_ca: dict[int, int] = {}  # |C_a|^2 A_{C_c -> C_a} of each cluster c (Eq. 3)
+    sums_ac: dict[int, int] = {}  # |C_c|^2 A_{C_a -> C_c} of each cluster c (Eq. 3)
     for j in members[a]:
-        to_c: dict[int, int] = {}
-        from_c: dict[int, int] = {}  # for j in C_a: |C_c| deg^+_j(C_c) and |C_c| deg^-_j(C_c)
+        to_c: dict[int, int] = {}  # |C_c| deg^+_j(C_c) of each cluster c
+        from_c: dict[int, int] = {}  # |C_c| deg^-_j(C_c) of each cluster c
         for i, w in in_edges[j].items():
             to_a[i] = to_a.get(i, 0) + w
             from_c[node[i]] = from_c.get(node[i], 0) + w

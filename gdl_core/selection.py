@@ -1,11 +1,11 @@
-"""Cuts the hierarchy if only clusters of at least some size count."""
+"""Cuts the hierarchy where only clusters of a smallest size count."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common.checks import check_integer, check_sample_labels
+from ._common.checks import check_integer_at_least, check_sample_labels
 from ._common.types import Ints
 from .graph import AffinityGraph, number_by_first
 from .tree import MergeTree
@@ -56,27 +56,26 @@ def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1)
     -------
     Selection
     """
-    if check_integer("n_clusters", n_clusters) < 1:
-        raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
-    if check_integer("min_cluster_size", min_cluster_size) < 1:
-        raise ValueError(f"min_cluster_size must be at least 1, got {min_cluster_size}")
+    check_integer_at_least("n_clusters", n_clusters, 1)
+    check_integer_at_least("min_cluster_size", min_cluster_size, 1)
     sizes = tree.node_sizes()
-    wanted = min(n_clusters, tree.n_initial)
+    n_wanted = min(n_clusters, tree.n_initial)
     low, high = 1, int(min_cluster_size)  # the largest size that gives enough clusters is in [low, high]
     while low < high:
         middle = (low + high + 1) // 2
-        if count_large_clusters(tree, sizes, middle).max() >= wanted:
+        if count_large_clusters(tree, sizes, middle).max() >= n_wanted:
             low = middle
         else:
             high = middle - 1
     counts = count_large_clusters(tree, sizes, low)
-    n_merges = len(tree.children) if wanted not in counts else _find_cut(tree, counts, wanted)
+    n_merges = len(tree.children) if n_wanted not in counts else _find_cut(tree, counts, n_wanted)
     return Selection(_drop_small(tree.after(n_merges), low), n_merges, low)
 
 
 def _find_cut(tree: MergeTree, counts: Ints, n_clusters: int) -> int:
-    """Merges before the cut at which ``counts`` (m + 1,) is ``n_clusters``, which must occur: the last such
-    cut before affinity runs out or, if there is none, the first one after that.
+    """Count the merges before the cut at which ``counts`` (m + 1,) equals ``n_clusters``, which must occur.
+
+    Of several such cuts, take the last one before affinity runs out or else the first one after.
     """
     cuts = np.flatnonzero(counts == n_clusters)
     by_affinity = cuts[cuts <= np.count_nonzero(tree.affinities)]
@@ -108,40 +107,43 @@ def count_large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) ->
 
 
 def _drop_small(labels: Ints, min_cluster_size: int) -> Ints:
+    """Label the samples of smaller clusters -1, and number the others again."""
     small = np.bincount(labels) < min_cluster_size
     return number_by_first(np.where(small[labels], -1, labels))
 
 
-def explain_choice(tree: MergeTree, chosen: Selection, n_clusters: int, asked: int | None) -> str:
-    """Explain to a user who asked for ``n_clusters`` how the choice differs from the request.
+def explain_selection(
+    tree: MergeTree, selection: Selection, n_clusters: int, requested_size: int | None
+) -> str:
+    """Explain to a user who requested ``n_clusters`` why the selection has another number of clusters.
 
     Parameters
     ----------
     tree : MergeTree
-    chosen : Selection
+    selection : Selection
     n_clusters : int
-    asked : int or None
-        The requested min_cluster_size, if any.
+    requested_size : int or None
+        The min_cluster_size that the user requested, if any.
 
     Returns
     -------
     str
-        The message; empty if everything is as requested.
+        The message; empty if the selection is as requested.
     """
-    if chosen.n_clusters < n_clusters:
-        few = f"the number of initial clusters is only {chosen.n_clusters}"
+    if selection.n_clusters < n_clusters:
+        message = f"the number of initial clusters is only {selection.n_clusters}"
         if tree.n_initial == len(tree.initial_labels):
-            return few
-        return f"{few}; fit with this n_clusters or a smaller n_initial_neighbors"
-    if chosen.n_clusters > n_clusters:
-        return f"{chosen.n_clusters} clusters are left: parts of the graph that no edge joins"
-    if (tree.affinities[: chosen.n_merges] == 0).any():
+            return message
+        return f"{message}; fit with this n_clusters or a smaller n_initial_neighbors"
+    if selection.n_clusters > n_clusters:
+        return f"{selection.n_clusters} clusters are left: parts of the graph that no edge joins"
+    if (tree.affinities[: selection.n_merges] == 0).any():
         return (
             "no positive affinity was left before this number was reached: the remaining clusters were joined"
             " by edges and by distance"
         )
-    if asked is not None and chosen.min_cluster_size < asked:
-        size = chosen.min_cluster_size
+    if requested_size is not None and selection.min_cluster_size < requested_size:
+        size = selection.min_cluster_size
         return f"no cut has that many clusters of at least min_cluster_size samples; size {size} is used"
     return ""
 
@@ -163,21 +165,23 @@ def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
         The labels; samples without a path of edges to a cluster keep -1.
     """
     labels = check_sample_labels(graph.n_samples, labels)
-    unplaced = labels < 0
-    if not unplaced.any():
+    is_unplaced = labels < 0
+    if not is_unplaced.any():
         return labels
     w = graph.to_csr()
-    rows = np.flatnonzero(unplaced)
+    rows = np.flatnonzero(is_unplaced)
     edges = (w[rows] + w[:, rows].T.tocsr()).tocoo()
     source, target, weight = rows[edges.row], edges.col, edges.data
     while True:
-        ready = (labels[source] < 0) & (labels[target] >= 0) & (weight > 0)
-        if not ready.any():
+        is_ready = (labels[source] < 0) & (labels[target] >= 0) & (weight > 0)
+        if not is_ready.any():
             return labels
         n_clusters = labels.max() + 1
-        votes, which = np.unique(source[ready] * n_clusters + labels[target[ready]], return_inverse=True)
-        strength = np.bincount(which, weights=weight[ready])
-        sample, cluster = np.divmod(votes, n_clusters)
+        pairs, pair_of_edge = np.unique(
+            source[is_ready] * n_clusters + labels[target[is_ready]], return_inverse=True
+        )
+        strength = np.bincount(pair_of_edge, weights=weight[is_ready])
+        sample, cluster = np.divmod(pairs, n_clusters)
         order = np.lexsort((-cluster, strength, sample))  # the best of each sample comes last
         best = order[np.append(np.diff(sample[order]) > 0, True)]
         labels[sample[best]] = cluster[best]

@@ -1,4 +1,4 @@
-"""Counts separate clusters, those with valleys of the graph between them."""
+"""Counts separate clusters: those that are divided by valleys of the graph."""
 
 import numpy as np
 
@@ -7,8 +7,9 @@ from ._common.types import Floats
 from .graph import AffinityGraph
 from .tree import MergeTree, sum_below
 
-ALWAYS_SEPARATE, NEVER_SEPARATE = 0.015, 0.15  # crossing weights; between them the largest gap decides
-STRUCTURE = 0.05  # if less crosses at one merge, there is more than one cluster
+# Crossing weights. Up to CLEAR_VALLEY, a merge joins separate clusters; from NO_VALLEY on, it does not.
+# Between them the largest gap decides, but a smallest weight below FIRST_VALLEY always is a valley.
+CLEAR_VALLEY, FIRST_VALLEY, NO_VALLEY = 0.015, 0.05, 0.15
 
 
 def count_separate_clusters(
@@ -53,22 +54,22 @@ def count_separate_clusters(
     2
     """
     if min_cluster_size is None:
-        min_cluster_size = smallest_judged(graph)
+        min_cluster_size = default_min_cluster_size(graph)
     check_integer_at_least("min_cluster_size", min_cluster_size, 1)
     large = tree.node_sizes() >= min_cluster_size
     volume, inside = weights_of_branches(tree, graph)
-    judged = (large & (volume - inside <= inside))[tree.children].all(axis=1)
-    crossing = np.sort(crossing_weights(tree, graph)[judged])
-    n_separate = np.count_nonzero(crossing <= ALWAYS_SEPARATE)
-    between = crossing[n_separate : np.searchsorted(crossing, NEVER_SEPARATE)]
-    gaps = np.diff([ALWAYS_SEPARATE, *between, NEVER_SEPARATE])
-    if len(between) and between[0] < STRUCTURE and n_separate == 0:
+    is_counted = (large & (volume - inside <= inside))[tree.children].all(axis=1)
+    crossing = np.sort(crossing_weights(tree, graph)[is_counted])
+    n_separate = np.count_nonzero(crossing <= CLEAR_VALLEY)
+    between = crossing[n_separate : np.searchsorted(crossing, NO_VALLEY)]
+    gaps = np.diff([CLEAR_VALLEY, *between, NO_VALLEY])
+    if len(between) and between[0] < FIRST_VALLEY and n_separate == 0:
         gaps[0] = 0.0
     return max(1, int(np.count_nonzero(large[tree.roots()]) + n_separate + gaps.argmax()))
 
 
-def smallest_judged(graph: AffinityGraph) -> int:
-    """Find the smallest size of a cluster whose merges are counted by default.
+def default_min_cluster_size(graph: AffinityGraph) -> int:
+    """Compute the smallest size of a cluster whose merges count, unless the caller sets it.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def smallest_judged(graph: AffinityGraph) -> int:
 
 
 def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
-    """Estimate from above, for each merge, the weight that crosses from a sample beside the boundary.
+    """Estimate an upper bound, for each merge, of the weight that crosses from a sample beside the boundary.
 
     Samples beside the boundary are those with an edge to the other side. The mean weight of these edges per
     such sample is divided by the weight of a sample within the clusters: the mean of the samples' degrees,
@@ -111,12 +112,12 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
     sums[:n] = np.stack([np.bincount(labels, degree**power, n) for power in (1, 2)], axis=1)
     sums = sum_below(tree, sums)
     within = sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0)
-    crossing, beside = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children).T
-    scale = np.maximum(beside, 1) * within[tree.children].min(axis=1)
-    at_most: Floats = (
-        2 * crossing / np.where(beside > 0, scale, 1.0) * (1 + 2 / np.sqrt(np.maximum(beside, 1)))
+    crossing, n_beside = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children).T
+    scale = np.maximum(n_beside, 1) * within[tree.children].min(axis=1)
+    upper_bound: Floats = (
+        2 * crossing / np.where(n_beside > 0, scale, 1.0) * (1 + 2 / np.sqrt(np.maximum(n_beside, 1)))
     )
-    return at_most
+    return upper_bound
 
 
 def weights_of_branches(tree: MergeTree, graph: AffinityGraph) -> tuple[Floats, Floats]:
@@ -140,9 +141,9 @@ def weights_of_branches(tree: MergeTree, graph: AffinityGraph) -> tuple[Floats, 
     labels, n = tree.initial_labels, tree.n_initial
     source = np.repeat(labels, np.diff(edges.indptr))
     volume = np.concatenate([np.bincount(source, edges.data, n), np.zeros(len(tree.children))])
-    inside = np.zeros(len(volume))  # both directions
-    own = source == labels[edges.indices]
-    inside[:n] = np.bincount(source[own], edges.data[own], n)
+    inside = np.zeros(len(volume))
+    is_inside = source == labels[edges.indices]
+    inside[:n] = np.bincount(source[is_inside], edges.data[is_inside], n)
     between = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
     inside[n:] = 2 * between[:, 0]
     return sum_below(tree, volume), sum_below(tree, inside)

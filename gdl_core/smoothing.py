@@ -1,4 +1,4 @@
-"""Redraws boundaries by random walks on the graph."""
+"""Redraws the boundaries of clusters by random walks on the graph."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,8 +10,8 @@ from ._common.jobs import effective_jobs
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph
 
-N_STEPS = 8
-MOST_ROUNDS = 50
+N_STEPS = 8  # steps of a walk
+MAX_ROUNDS = 50  # rounds of walks
 
 
 def smooth_labels(
@@ -48,51 +48,47 @@ def smooth_labels(
         return labels
     edges = graph.symmetric()
     degree = np.asarray(edges.sum(axis=1)).ravel()
-    placed = labels >= 0
+    is_placed = labels >= 0
     with ThreadPoolExecutor(effective_jobs(n_jobs)) as pool:
-        walk = _Walk(edges.indptr, edges.indices, edges.data, n_clusters, pool, effective_jobs(n_jobs))
-        for _ in range(MOST_ROUNDS):
-            volume: Floats = np.bincount(labels[placed], degree[placed], n_clusters).astype(np.float64)
-            found = np.where(placed, walk.ends(labels, n_steps, volume), -1)
-            found = np.where(found >= 0, found, labels)  # a sample without edges goes nowhere
-            found = _keep_all(found, labels, n_clusters)
-            if (found == labels).all():
+        walks = _RandomWalks(
+            (edges.indptr, edges.indices, edges.data), n_clusters, pool, effective_jobs(n_jobs)
+        )
+        for _ in range(MAX_ROUNDS):
+            volume: Floats = np.bincount(labels[is_placed], degree[is_placed], n_clusters).astype(np.float64)
+            new_labels = np.where(is_placed, walks.find_ends(labels, n_steps, volume), -1)
+            new_labels = np.where(new_labels >= 0, new_labels, labels)  # a sample without edges goes nowhere
+            new_labels = _keep_all_clusters(new_labels, labels, n_clusters)
+            if (new_labels == labels).all():
                 break
-            labels = found
+            labels = new_labels
     return labels
 
 
-def _keep_all(found: Ints, labels: Ints, n_clusters: int) -> Ints:
-    """Return ``found``, but samples of clusters that it leaves empty stay as in ``labels``."""
+def _keep_all_clusters(new_labels: Ints, labels: Ints, n_clusters: int) -> Ints:
+    """Return ``new_labels``, but keep ``labels`` for the samples of clusters that would be left empty."""
     while True:
-        empty = np.bincount(found[found >= 0], minlength=n_clusters) == 0
+        empty = np.bincount(new_labels[new_labels >= 0], minlength=n_clusters) == 0
         if not empty.any():
-            return found
-        found = np.where((labels >= 0) & empty[labels], labels, found)
+            return new_labels
+        new_labels = np.where((labels >= 0) & empty[labels], labels, new_labels)
 
 
-class _Walk:
-    """The ends of random walks on a graph."""
+class _RandomWalks:
+    """Random walks on a graph (indptr, indices, weights), computed by threads for ranges of rows."""
 
     def __init__(
-        self,
-        indptr: Ints,
-        indices: Ints,
-        weights: Floats,
-        n_clusters: int,
-        pool: ThreadPoolExecutor,
-        jobs: int,
+        self, graph: tuple[Array, ...], n_clusters: int, pool: ThreadPoolExecutor, n_threads: int
     ) -> None:
-        self.graph = indptr, indices, weights
-        self.n_clusters, self.pool = n_clusters, pool
-        cuts = np.searchsorted(indptr, indptr[-1] * np.arange(1, jobs) / jobs)
+        self.graph, self.n_clusters, self.pool = graph, n_clusters, pool
+        indptr = graph[0]
+        cuts = np.searchsorted(indptr, indptr[-1] * np.arange(1, n_threads) / n_threads)
         self.rows = list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(indptr) - 1], strict=True))
 
-    def ends(self, labels: Ints, n_steps: int, volume: Floats) -> Ints:
-        """(n,) labels of the clusters with the largest share divided by the root of the volume; -1: none."""
-        from ._cut.walk import MOST_CLUSTERS, walk_step
+    def find_ends(self, labels: Ints, n_steps: int, volume: Floats) -> Ints:
+        """Find each sample's cluster with the largest share of ends per root of its volume, or -1 -> (n,)."""
+        from ._cut.walk import MAX_CLUSTERS, walk_step
 
-        clusters = np.full((len(labels), MOST_CLUSTERS), -1, np.int32)
+        clusters = np.full((len(labels), MAX_CLUSTERS), -1, np.int32)
         clusters[:, 0] = labels
         shares = np.zeros(clusters.shape)
         shares[:, 0] = labels >= 0
@@ -105,9 +101,9 @@ class _Walk:
             for job in jobs:
                 job.result()
             clusters, shares = new
-        worth = np.where(
+        scores = np.where(
             clusters >= 0, shares / np.sqrt(np.maximum(volume, np.finfo(float).tiny))[clusters], -1.0
         )
-        order = np.lexsort((clusters, -worth), axis=1)
+        order = np.lexsort((clusters, -scores), axis=1)
         best: Ints = np.take_along_axis(clusters, order[:, :1], 1)[:, 0].astype(np.int64)
         return best

@@ -1,11 +1,11 @@
-"""The result of merging: the hierarchy, and its partitions."""
+"""The result of merging: the hierarchy and its partitions."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ._common.checks import check_integer
+from ._common.checks import check_integer_at_least
 from ._common.types import Array, Floats, Ints
 from .graph import number_by_first
 
@@ -68,8 +68,7 @@ class MergeTree:
         -------
         int
         """
-        if check_integer("n_clusters", n_clusters) < 1:
-            raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
+        check_integer_at_least("n_clusters", n_clusters, 1)
         n_merges = min(max(self.n_initial - n_clusters, 0), len(self.children))
         small = np.flatnonzero(self.affinities[:n_merges] < min_affinity)
         return int(small[0]) if len(small) else n_merges
@@ -80,7 +79,7 @@ class MergeTree:
         Parameters
         ----------
         n_merges : int
-            How many.
+            The number of merges.
 
         Returns
         -------
@@ -95,7 +94,7 @@ class MergeTree:
         Parameters
         ----------
         n_merges : int
-            How many.
+            The number of merges.
 
         Returns
         -------

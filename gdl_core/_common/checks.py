@@ -11,19 +11,21 @@ from .types import Array, Ints
 
 
 def check_integer(name: str, value: Any) -> int:
-    """Return an integer as an int, or raise ValueError for any other value: 2.5 is not truncated to 2."""
+    """Return an integer as an int; raise ValueError for any other value, because 2.5 must not become 2."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer, got {value!r}")
     return int(value)
 
 
-def check_integer_at_least(name: str, value: Any, least: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+def check_integer_at_least(name: str, value: Any, minimum: int) -> int:
+    """Return an integer of at least ``minimum`` as an int, or raise ValueError."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
+        raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
     return int(value)
 
 
 def check_one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
+    """Raise ValueError if the value is not one of those allowed."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
@@ -40,9 +42,9 @@ def check_integers(name: str, values: ArrayLike) -> Array:
     """Return whole numbers, of any integer type or float, as an array, or raise ValueError."""
     values = np.asarray(values)
     if values.dtype.kind == "f":
-        broken = ~(np.abs(values) < 2**53) | (values != np.trunc(values))  # also nan and infinity
-        if broken.any():
-            raise ValueError(f"{name} must be integers, got {values[broken][0]}")
+        is_broken = ~(np.abs(values) < 2**53) | (values != np.trunc(values))  # also true for nan and infinity
+        if is_broken.any():
+            raise ValueError(f"{name} must be integers, got {values[is_broken][0]}")
         return values.astype(np.int64)
     if values.dtype.kind not in "biu":
         raise ValueError(f"{name} must be integers, got an array of {values.dtype}")

@@ -1,4 +1,4 @@
-"""Connected components of links, with NumPy alone: SciPy's csgraph takes longer to import than to run."""
+"""Connected components, with NumPy alone, because SciPy's csgraph takes longer to import than to run."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def number_components(n: int, source: Array, target: Array) -> Ints:
     (n,) int64
     """
     items = np.arange(n, dtype=np.int32)
-    root = items.copy()  # the smallest item known to be in the component
+    root = items.copy()  # (n,) the smallest item that is known to be in the same component
     while True:
         a, b = root[source], root[target]
         apart = a != b

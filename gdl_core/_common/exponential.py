@@ -1,4 +1,4 @@
-"""The exponential function, with bitwise equal results on any processor.
+"""The exponential function, with the same bits on any processor.
 
 NumPy's rounding depends on the processor's vector instructions. This function consists of products, sums and
 quotients, which are rounded in the same way everywhere. As in fdlibm's e_exp.c (Sun Microsystems 1993), x is
@@ -11,22 +11,22 @@ import numpy as np
 from .types import Floats
 
 LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2, in two parts
-P = (
+COEFFICIENTS = (  # of the rational approximation, from e_exp.c
     1.66666666666666019037e-01,
     -2.77777777770155933842e-03,
     6.61375632143793436117e-05,
     -1.65339022054652515390e-06,
     4.13813679705723846039e-08,
 )
-SMALLEST = -746.0  # below it, the result is 0
-BLOCK = 1 << 15  # numbers that fit into the processor's cache
+UNDERFLOW = -746.0  # the exponential of this and of smaller numbers is 0
+BLOCK_SIZE = 1 << 15  # numbers computed at a time, which fit into the processor's cache
 
 
 def exp_of_negative(x: Floats) -> Floats:
     """Compute exp(x) for numbers (n,) that are 0 or less."""
     result = np.empty(len(x))
-    for start in range(0, len(x), BLOCK):
-        result[start : start + BLOCK] = _exp(np.maximum(x[start : start + BLOCK], SMALLEST))
+    for start in range(0, len(x), BLOCK_SIZE):
+        result[start : start + BLOCK_SIZE] = _exp(np.maximum(x[start : start + BLOCK_SIZE], UNDERFLOW))
     return result
 
 
@@ -35,6 +35,7 @@ def _exp(x: Floats) -> Floats:
     high, low = x - k * LOG2_HIGH, k * LOG2_LOW
     r = high - low
     t = r * r
-    c = r - t * (P[0] + t * (P[1] + t * (P[2] + t * (P[3] + t * P[4]))))
-    found: Floats = np.ldexp(1.0 - ((low - r * c / (2.0 - c)) - high), k.astype(np.int32))
-    return found
+    p0, p1, p2, p3, p4 = COEFFICIENTS
+    c = r - t * (p0 + t * (p1 + t * (p2 + t * (p3 + t * p4))))
+    result: Floats = np.ldexp(1.0 - ((low - r * c / (2.0 - c)) - high), k.astype(np.int32))
+    return result

@@ -27,9 +27,10 @@ import platformdirs
 from llvmlite import binding
 from numba.core.dispatcher import Dispatcher
 
-# settings of Numba that change the result for the same code
+# settings of Numba that change the machine code of the same source
 SETTINGS = "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "FULL_TRACEBACKS"
-FOREIGN = {"", *sys.stdlib_module_names, "llvmlite", "numba", "numpy"}  # their versions stand for them
+# packages whose versions are digested instead of their source
+EXTERNAL_PACKAGES = {"", *sys.stdlib_module_names, "llvmlite", "numba", "numpy"}
 _config: Any = numba.config
 
 
@@ -144,39 +145,40 @@ def digest_sources(name: str) -> str:
                 digest.update(repr((key, value)).encode())
             elif isinstance(value, np.ndarray):
                 digest.update(value.tobytes())
-            used = value.py_func if isinstance(value, Dispatcher) else value
-            home = used.__module__ if isinstance(used, (FunctionType, type)) else ""
-            if home.partition(".")[0] not in FOREIGN and home not in names:
-                names.append(home)
+            dependency = value.py_func if isinstance(value, Dispatcher) else value
+            module_name = dependency.__module__ if isinstance(dependency, (FunctionType, type)) else ""
+            if module_name.partition(".")[0] not in EXTERNAL_PACKAGES and module_name not in names:
+                names.append(module_name)
     return digest.hexdigest()
 
 
 def _is_lasting(compiled: Any) -> bool:
-    """Whether another process may run the machine code, that is, whether the code contains no addresses."""
+    """True if the machine code contains no absolute addresses, so that another process can load it."""
     return not compiled.library.has_dynamic_globals and all(part.can_cache for part in compiled.lifted)
 
 
 def _reduce(compiled: Any) -> bytes:
-    """The parts of a compiled kernel that Numba keeps, but with the names of symbols instead of the bitcode,
-    and without empty environments, which only name modules to be imported.
+    """Pickle a compiled kernel as Numba does, but with the names of its symbols instead of the bitcode, and
+    without empty environments, which only name modules to be imported.
     """
     from numba.core.serialize import dumps
 
-    (name, kind, (code, _)), fndesc, env, sig, objectmode, lifted, told, init, environments = (
+    (name, kind, (code, _)), fndesc, env, sig, objectmode, lifted, annotation, init, environments = (
         compiled._reduce()
     )
-    used = tuple(environment for environment in environments if environment.consts)
-    own = fndesc.llvm_cpython_wrapper_name, fndesc.env_name
-    names = dict.fromkeys([*own, *(environment.env_name for environment in used)])
+    filled = tuple(environment for environment in environments if environment.consts)
+    kernel_symbols = fndesc.llvm_cpython_wrapper_name, fndesc.env_name
+    names = dict.fromkeys([*kernel_symbols, *(environment.env_name for environment in filled)])
     stub = binding.parse_assembly("\n".join(f'@"{name}" = global i8* null' for name in names))
     library = name, kind, (code, stub.as_bitcode())
     module = compiled.library._final_module
-    outside = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]
-    symbols = [name for name in outside if not name.startswith("llvm.")]
-    return bytes(dumps((symbols, (library, fndesc, env, sig, objectmode, lifted, told, init, used))))
+    undefined = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]
+    symbols = [name for name in undefined if not name.startswith("llvm.")]
+    return bytes(dumps((symbols, (library, fndesc, env, sig, objectmode, lifted, annotation, init, filled))))
 
 
 def _rebuild(content: bytes, target_context: Any) -> Any:
+    """Make a compiled kernel from the result of `_reduce`."""
     from numba.core.compiler import CompileResult
 
     symbols, reduced = pickle.loads(content)
@@ -185,7 +187,7 @@ def _rebuild(content: bytes, target_context: Any) -> Any:
 
 
 def _name_symbols(symbols: list[str], target_context: Any) -> None:
-    """Make the functions that machine code calls known to LLVM, which ends the process if one is missing."""
+    """Tell LLVM the addresses of functions that machine code calls; without one, it would end the process."""
     if any(binding.address_of_symbol(name) is None for name in symbols):
         with suppress(Exception):  # the functions that allocate arrays, as in Numba
             from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]

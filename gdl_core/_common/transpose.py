@@ -1,5 +1,5 @@
-"""The edges of a graph by their targets. SciPy does it as well, but takes longer to import than a small graph
-takes to merge.
+"""Orders the edges of a graph by their targets, without SciPy: its import takes longer than merging a small
+graph.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The unit of distances: squares of very large or small samples exceed the range of float64."""
+"""The unit of distances, because squares of very large or small samples exceed the range of float64."""
 
 import math
 from typing import Any
@@ -7,20 +7,20 @@ import scipy
 
 from .types import Array
 
-REACH = 1e10  # squares of values from 1 / REACH to REACH are safe in float32, and none is rounded to 0
-INHOMOGENEOUS = ("haversine",)  # metrics whose neighbours change with the unit
+SAFE_RATIO = 1e10  # between 1 / SAFE_RATIO and SAFE_RATIO, squares neither overflow nor vanish in float32
+UNIT_DEPENDENT_METRICS = ("haversine",)  # metrics whose neighbours change with the unit
 
 
 def find_unit(x: Any, metric: Any) -> float:
-    """A power of two near the largest magnitude in x (n, d), dense or CSR; 1 if squares are safe anyway.
+    """Find a power of two near the largest magnitude in x (n, d), dense or CSR; 1 if its squares are safe.
 
     Division by the unit is exact. The unit is also 1 if the metric is a function, or if its neighbours change
     with the unit, so that such a metric gets the samples unchanged.
     """
     values: Array = x.data if scipy.sparse.issparse(x) else x
-    if values.size == 0 or callable(metric) or metric in INHOMOGENEOUS:
+    if values.size == 0 or callable(metric) or metric in UNIT_DEPENDENT_METRICS:
         return 1.0
-    most = max(float(values.max()), -float(values.min()))
-    if most == 0 or 1 / REACH <= most <= REACH:
+    largest = max(float(values.max()), -float(values.min()))
+    if largest == 0 or 1 / SAFE_RATIO <= largest <= SAFE_RATIO:
         return 1.0
-    return math.ldexp(1.0, math.frexp(most)[1] - 1)
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1)

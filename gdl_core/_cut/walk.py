@@ -5,7 +5,7 @@ import numpy as np
 from .._common.jit import njit
 from .._common.types import Array
 
-MOST_CLUSTERS = 8  # how many of the likeliest clusters are kept for each sample
+MAX_CLUSTERS = 8  # clusters kept for each sample, the likeliest ones
 
 
 @njit
@@ -21,10 +21,10 @@ def walk_step(
     new_shares: Array,
     n_clusters: int,
 ) -> None:
-    """Fill rows first .. end - 1 of ``new_clusters`` and ``new_shares``: the weighted mean of the neighbours'
-    shares, with only the `MOST_CLUSTERS` largest (ties: the smaller cluster).
+    """Fill rows first .. end - 1 of ``new_clusters`` and ``new_shares`` with the weighted means of the
+    neighbours' shares, and keep only the `MAX_CLUSTERS` largest (ties: the smaller cluster).
 
-    clusters (n, MOST_CLUSTERS) are labels, padded with -1, and shares are their probabilities. The graph is
+    clusters (n, MAX_CLUSTERS) are labels, padded with -1, and shares are their probabilities. The graph is
     symmetric, in compressed rows.
     """
     total = np.zeros(n_clusters)

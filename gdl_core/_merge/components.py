@@ -1,4 +1,4 @@
-"""The unconnected parts of a graph: each part is merged separately, and the merges of all parts are put into
+"""The unconnected parts of a graph. Each part is merged separately; then the merges of all parts are put into
 one order.
 
 Two clusters of different components never have a positive affinity, so the merges of a component do not
@@ -30,7 +30,7 @@ class Components:
     edge_start : (p + 1,) int64
         Component q has ``edge_start[q + 1] - edge_start[q]`` edges.
     graph : AffinityGraph
-        The whole graph without edges of weight 0, which add nothing to any affinity.
+        The whole graph without edges of weight 0.
     """
 
     vertex_start: Ints
@@ -44,27 +44,28 @@ class Components:
 def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
     """Split ``graph`` into components; members of a cluster of ``labels`` count as joined."""
     graph = _drop_zero_weights(graph)
-    ends = labels.astype(np.int32)
-    source, target = np.repeat(ends, np.diff(graph.indptr)), ends[graph.indices]
-    of_cluster = number_components(n_initial, source, target)
-    n_parts = int(of_cluster.max()) + 1
-    vertex_start, vertices = _group(of_cluster[labels], n_parts)
-    cluster_start, clusters = _group(of_cluster, n_parts)
+    cluster_of_vertex = labels.astype(np.int32)
+    source, target = np.repeat(cluster_of_vertex, np.diff(graph.indptr)), cluster_of_vertex[graph.indices]
+    part_of_cluster = number_components(n_initial, source, target)
+    n_parts = int(part_of_cluster.max()) + 1
+    vertex_start, vertices = _group(part_of_cluster[labels], n_parts)
+    cluster_start, clusters = _group(part_of_cluster, n_parts)
     edge_end = np.cumsum(np.diff(graph.indptr)[vertices])
     edge_start = np.concatenate([[0], edge_end])[vertex_start]
     return Components(vertex_start, cluster_start, vertices, clusters, edge_start, graph)
 
 
 def _drop_zero_weights(graph: AffinityGraph) -> AffinityGraph:
-    kept = graph.weights > 0
-    if kept.all():
+    """Remove the edges of weight 0, which add nothing to any affinity."""
+    is_kept = graph.weights > 0
+    if is_kept.all():
         return graph
-    indptr = np.concatenate([[0], np.cumsum(kept)])[graph.indptr]
-    return AffinityGraph(indptr, graph.indices[kept], graph.weights[kept], graph.sigma2)
+    indptr = np.concatenate([[0], np.cumsum(is_kept)])[graph.indptr]
+    return AffinityGraph(indptr, graph.indices[is_kept], graph.weights[is_kept], graph.sigma2)
 
 
 def _group(part: Ints, n_parts: int) -> tuple[Ints, Ints]:
-    """The start of each part, and the items sorted by part."""
+    """Sort items by part: the start of each part (n_parts + 1,), and the items (n,)."""
     start = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=n_parts))])
     return start, np.argsort(part, kind="stable")
 
@@ -77,7 +78,7 @@ def interleave(
     n_initial: int,
     n_clusters: int,
 ) -> tuple[Ints, Floats]:
-    """The merges of all components in the order of one run: at each step, the best next merge of any
+    """Put the merges of all components into the order of one run: each step takes the best next merge of any
     component.
 
     Parameters
@@ -98,24 +99,25 @@ def interleave(
         return children[:limit].copy(), affinities[:limit].copy()
     start = components.cluster_start.tolist()
     pairs, values = children.tolist(), affinities.tolist()
-    nodes: list[list[int]] = [[] for _ in n_merges]  # those that the merges of each component made
+    nodes: list[list[int]] = [[] for _ in n_merges]  # the nodes that the merges of each component made
 
-    def following(q: int, t: int) -> tuple[float, int, int, int, int]:
+    def next_merge(q: int, t: int) -> tuple[float, int, int, int, int]:
+        """Make the heap entry (-affinity, node, node, q, t) of merge t of component q."""
         row = start[q] + t
         a, b = (c if c < n_initial else nodes[q][c - n_initial] for c in pairs[row])
         return (-values[row], a, b, q, t) if a < b else (-values[row], b, a, q, t)
 
-    last = n_merges.tolist()
-    heap = [following(q, 0) for q in range(len(last)) if last[q]]
+    counts = n_merges.tolist()
+    heap = [next_merge(q, 0) for q in range(len(counts)) if counts[q]]
     heapq.heapify(heap)
-    merged, found = [], []
+    merged, merged_affinities = [], []
     for step in range(limit):
         value, a, b, q, t = heap[0]
         merged.append((a, b))
-        found.append(-value)
+        merged_affinities.append(-value)
         nodes[q].append(n_initial + step)
-        if t + 1 < last[q]:
-            heapq.heapreplace(heap, following(q, t + 1))
+        if t + 1 < counts[q]:
+            heapq.heapreplace(heap, next_merge(q, t + 1))
         else:
             heapq.heappop(heap)
-    return np.array(merged, np.int64).reshape(-1, 2), np.array(found, np.float64)
+    return np.array(merged, np.int64).reshape(-1, 2), np.array(merged_affinities, np.float64)

@@ -12,6 +12,7 @@ from .._common.types import Scalars
 
 @inner
 def add(ah: float, al: float, bh: float, bl: float) -> Scalars:
+    """Add (ah, al) and (bh, bl)."""
     s = ah + bh
     t = s - ah
     e = (ah - (s - t)) + (bh - t) + (al + bl)
@@ -21,6 +22,7 @@ def add(ah: float, al: float, bh: float, bl: float) -> Scalars:
 
 @inner
 def _two_product(a: float, b: float) -> Scalars:
+    """Multiply two float64 exactly -> (high, low)."""
     p = a * b
     t = 134217729.0 * a  # 2**27 + 1 splits a float64 into halves of 26 bits
     ah = t - (t - a)
@@ -33,6 +35,7 @@ def _two_product(a: float, b: float) -> Scalars:
 
 @inner
 def multiply(ah: float, al: float, bh: float, bl: float) -> Scalars:
+    """Multiply (ah, al) by (bh, bl)."""
     p, e = _two_product(ah, bh)
     e += ah * bl + al * bh
     high = p + e

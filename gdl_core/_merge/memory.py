@@ -22,13 +22,13 @@ def _prefetch(context: Any, array: Any, row: Any) -> Any:
         array_type = signature.args[0]
         array = context.make_array(array_type)(context, builder, arguments[0])
         zeros = [ir.Constant(arguments[1].type, 0)] * (array_type.ndim - 1)
-        find: Any = cgutils.get_item_pointer  # it has no type annotations
-        at = find(context, builder, array_type, array, [arguments[1], *zeros])
-        at = builder.bitcast(at, ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        how = ir.FunctionType(ir.VoidType(), [at.type, number, number, number])
-        ask = builder.module.declare_intrinsic("llvm.prefetch", [at.type], how)
-        builder.call(ask, [at, *(ir.Constant(number, value) for value in (READ, KEEP, DATA))])
+        find_item: Any = cgutils.get_item_pointer  # it has no type annotations
+        address = find_item(context, builder, array_type, array, [arguments[1], *zeros])
+        address = builder.bitcast(address, ir.IntType(8).as_pointer())
+        integer = ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [address.type, integer, integer, integer])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], function_type)
+        builder.call(function, [address, *(ir.Constant(integer, value) for value in (READ, KEEP, DATA))])
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate

@@ -26,9 +26,11 @@ from .pairs import (
     ENTRY,
     FIRST,
     FLAGS,
-    HEAPED,
     KEY,
     LAST,
+    MEMO,
+    N_HEAPED,
+    N_RECORDS,
     NEXT,
     NODE,
     PAIR,
@@ -37,8 +39,6 @@ from .pairs import (
     REMOVED,
     SIZE,
     STAMP,
-    TOUCHED,
-    USED,
     WORK,
     add_sum,
     find_slot,
@@ -62,7 +62,7 @@ def merge_components(
     min_affinity: float,
     graph: tuple[Array, ...],
     state: tuple[Array, ...],
-    room: tuple[Array, ...],
+    buffers: tuple[Array, ...],
     children: Array,
     affinities: Array,
     progress: Array,
@@ -94,8 +94,8 @@ def merge_components(
     progress : (2,) int64
         Merges so far; set the second to stop early.
     """
-    clusters, vertex, following, sets = state
-    beside, sums, link, pairs, values, heap, all_slots, candidates, touched = room
+    clusters, vertex, next_member, sets = state
+    entry_cluster, sums, link, pairs, values, heap, all_slots, candidates, changed = buffers
     order, cluster_order = graph[0], graph[1]
     n_initial, k_nearest = len(clusters), sets.shape[1]
     counts, n_candidates = np.zeros(2, np.int64), np.zeros(1, np.int64)
@@ -105,17 +105,17 @@ def merge_components(
         while n_slots < 2 * parts[q, 4]:
             n_slots *= 2
         table = all_slots[:n_slots]
-        n_entries = _sum_degrees(order[v0:v1], graph, clusters, vertex, beside, sums, link)
-        counts[USED] = counts[HEAPED] = 0
-        _find_pairs(n_entries, clusters, vertex, beside, sums, link, pairs, values, table, counts)
+        n_entries = _sum_degrees(order[v0:v1], graph, clusters, vertex, entry_cluster, sums, link)
+        counts[N_RECORDS] = counts[N_HEAPED] = 0
+        _find_pairs(n_entries, clusters, vertex, entry_cluster, sums, link, pairs, values, table, counts)
         if k_nearest == 0:
-            for p in range(counts[USED]):
+            for p in range(counts[N_RECORDS]):
                 set_key(clusters, pairs, values, p)
                 put_in_heap(pairs, values, heap, counts, p)
         t = np.int64(0)
         is_new = False  # whether there has been no merge since all neighbour sets were built
         while c1 - c0 - t > n_target and progress[1] == 0:
-            top: Scalar = np.int64(heap[0]) if counts[HEAPED] else np.int64(-1)
+            top: Scalar = np.int64(heap[0]) if counts[N_HEAPED] else np.int64(-1)
             if top < 0 or not values[top, KEY] > 0 or values[top, KEY] < min_affinity:
                 if k_nearest == 0 or is_new:
                     break
@@ -144,31 +144,31 @@ def merge_components(
             if clusters[a, WORK] < clusters[b, WORK]:
                 a, b = b, a
             open_sets(clusters, pairs, sets, candidates, n_candidates, a, top)
-            n_touched = _move_pairs(
-                t, a, b, state, pairs, values, heap, table, counts, candidates, n_candidates, touched
+            n_changed = _move_pairs(
+                t, a, b, state, pairs, values, heap, table, counts, candidates, n_candidates, changed
             )
-            n_touched = _move_entries(
+            n_changed = _move_entries(
                 t,
                 a,
                 b,
                 clusters,
                 vertex,
-                beside,
+                entry_cluster,
                 sums,
                 link,
                 pairs,
                 values,
                 table,
                 counts,
-                touched,
-                n_touched,
+                changed,
+                n_changed,
             )
-            _move_members(a, b, clusters, vertex, following, beside, sums)
+            _move_members(a, b, clusters, vertex, next_member, entry_cluster, sums)
             clusters[a, NODE] = n_initial + t
             if k_nearest:
                 choose_set(clusters, pairs, values, heap, counts, sets, candidates, n_candidates, a)
-            for i in range(n_touched):
-                p = clusters[touched[i], TOUCHED]
+            for i in range(n_changed):
+                p = clusters[changed[i], MEMO]
                 if k_nearest == 0 or pairs[p, FLAGS]:
                     set_key(clusters, pairs, values, p)
                     put_in_heap(pairs, values, heap, counts, p)
@@ -184,7 +184,7 @@ def _sum_degrees(
     graph: tuple[Array, ...],
     clusters: Array,
     vertex: Array,
-    beside: Array,
+    entry_cluster: Array,
     sums: Array,
     link: Array,
 ) -> Scalar:
@@ -202,11 +202,11 @@ def _sum_degrees(
                 c = vertex[indices[k], CLUSTER]
                 if c == vertex[i, CLUSTER] or not weights[k] > 0:
                     continue
-                e = clusters[c, TOUCHED]  # the entry of i for c, or -1
+                e = clusters[c, MEMO]  # the entry of i for c, or -1
                 if e < 0:
                     e = end
                     end += 1
-                    beside[e], clusters[c, TOUCHED] = c, e
+                    entry_cluster[e], clusters[c, MEMO] = c, e
                     for s in range(4):
                         sums[e, s] = 0.0
                 sums[e, column], sums[e, column + 1] = add(
@@ -214,8 +214,8 @@ def _sum_degrees(
                 )
         vertex[i, START], vertex[i, COUNT] = first, end - first
         for e in range(first, end):
-            c = beside[e]
-            clusters[c, TOUCHED] = -1
+            c = entry_cluster[e]
+            clusters[c, MEMO] = -1
             link[e, 0], link[e, 1] = i, clusters[c, ENTRY]
             clusters[c, ENTRY] = e
             clusters[c, WORK] += 1
@@ -227,7 +227,7 @@ def _find_pairs(
     n_entries: int,
     clusters: Array,
     vertex: Array,
-    beside: Array,
+    entry_cluster: Array,
     sums: Array,
     link: Array,
     pairs: Array,
@@ -241,7 +241,7 @@ def _find_pairs(
     for e in range(n_entries):
         high, low = multiply(sums[e, 0], sums[e, 1], sums[e, 2], sums[e, 3])
         if high > 0:
-            a, c = np.int64(beside[e]), vertex[link[e, 0], CLUSTER]
+            a, c = np.int64(entry_cluster[e]), vertex[link[e, 0], CLUSTER]
             slot = find_slot(pairs, table, a, c)
             p = np.int64(table[slot])
             if p < 0:
@@ -262,14 +262,14 @@ def _move_pairs(
     counts: Array,
     candidates: Array,
     n_candidates: Array,
-    touched: Array,
+    changed: Array,
 ) -> Scalar:
     """Make the pairs of b pairs of a: Eq. 9, and the first two terms of S[ab][c].
 
-    Returns the number of clusters in ``touched``, of which the pair with a has changed.
+    Returns the number of clusters in ``changed``, of which the pair with a has changed.
     """
     clusters, sets = state[0], state[3]
-    n_touched = np.int64(0)
+    n_changed = np.int64(0)
     after = clusters[b, PAIR]
     while after >= 0:
         p = after
@@ -280,17 +280,17 @@ def _move_pairs(
             continue
         keep = p
         if c != a:
-            found = np.int64(table[find_slot(pairs, table, a, c)])
-            if found >= 0:
-                keep = found
+            record_of_a = np.int64(table[find_slot(pairs, table, a, c)])
+            if record_of_a >= 0:
+                keep = record_of_a
                 other = np.int64(pairs[keep, END + 1] == a)
                 add_sum(values, keep, other, values[p, 2 * side], values[p, 2 * side + 1])
                 add_sum(values, keep, 1 - other, values[p, 2 - 2 * side], values[p, 3 - 2 * side])
             if sets.shape[1]:
                 move_flags(clusters, pairs, sets, candidates, n_candidates, c, p, side, keep)
-            clusters[c, STAMP], clusters[c, TOUCHED] = t, keep
-            touched[n_touched] = c
-            n_touched += 1
+            clusters[c, STAMP], clusters[c, MEMO] = t, keep
+            changed[n_changed] = c
+            n_changed += 1
         remove_from_table(pairs, table, p)
         if c != a and keep == p:
             pairs[p, END + side], pairs[p, NEXT + side] = a, clusters[a, PAIR]
@@ -300,7 +300,7 @@ def _move_pairs(
             take_from_heap(pairs, values, heap, counts, p)
             pairs[p, PLACE], pairs[p, FLAGS] = REMOVED, 0
     clusters[b, PAIR] = -1
-    return n_touched
+    return n_changed
 
 
 @inner
@@ -310,36 +310,36 @@ def _move_entries(
     b: int,
     clusters: Array,
     vertex: Array,
-    beside: Array,
+    entry_cluster: Array,
     sums: Array,
     link: Array,
     pairs: Array,
     values: Array,
     table: Array,
     counts: Array,
-    touched: Array,
-    n_touched: int,
+    changed: Array,
+    n_changed: int,
 ) -> Scalar:
     """Make the entries of b entries of a, which gives the third term of S[ab][c].
 
-    Returns the number of clusters in ``touched``.
+    Returns the number of clusters in ``changed``.
     """
     v = clusters[b, ENTRY]
     after: Scalar = np.int64(link[v, 1]) if v >= 0 else v
     while v >= 0:
-        third = _look_ahead(after, vertex, beside, link)
+        after_next = _look_ahead(after, vertex, entry_cluster, link)
         i = np.int64(link[v, 0])
         c = vertex[i, CLUSTER]
         e: Scalar = np.int64(-1)  # the entries of a and b at i
         f: Scalar = np.int64(-1)
         if c != b:
             for k in range(vertex[i, START], vertex[i, START] + vertex[i, COUNT]):
-                if beside[k] == b:
+                if entry_cluster[k] == b:
                     f = k
-                elif beside[k] == a:
+                elif entry_cluster[k] == a:
                     e = k
             if c != a and e < 0:
-                beside[f] = a
+                entry_cluster[f] = a
                 link[v, 1] = clusters[a, ENTRY]
                 clusters[a, ENTRY] = v
                 clusters[a, WORK] += 1
@@ -358,23 +358,23 @@ def _move_entries(
                             p = np.int64(table[slot])
                             if p < 0:
                                 p = new_pair(clusters, pairs, values, table, counts, slot, a, c)
-                            clusters[c, STAMP], clusters[c, TOUCHED] = t, p
-                            touched[n_touched] = c
-                            n_touched += 1
-                        p = clusters[c, TOUCHED]
+                            clusters[c, STAMP], clusters[c, MEMO] = t, p
+                            changed[n_changed] = c
+                            n_changed += 1
+                        p = clusters[c, MEMO]
                         add_sum(values, p, np.int64(pairs[p, END + 1] == a), high, low)
-                _drop_entry(vertex, i, f, beside, sums)
-        v, after = after, third
-    return n_touched
+                _drop_entry(vertex, i, f, entry_cluster, sums)
+        v, after = after, after_next
+    return n_changed
 
 
 @inner
-def _look_ahead(v: int, vertex: Array, beside: Array, link: Array) -> Scalar:
+def _look_ahead(v: int, vertex: Array, entry_cluster: Array, link: Array) -> Scalar:
     """Prefetch the data for visiting the item v of a list and those after it; returns the next one."""
     if v < 0:
         return v
     after = np.int64(link[v, 1])
-    prefetch(beside, vertex[link[v, 0], START])
+    prefetch(entry_cluster, vertex[link[v, 0], START])
     if after >= 0:
         prefetch(vertex, np.int64(link[after, 0]))
         if link[after, 1] >= 0:
@@ -384,26 +384,26 @@ def _look_ahead(v: int, vertex: Array, beside: Array, link: Array) -> Scalar:
 
 @inner
 def _move_members(
-    a: int, b: int, clusters: Array, vertex: Array, following: Array, beside: Array, sums: Array
+    a: int, b: int, clusters: Array, vertex: Array, next_member: Array, entry_cluster: Array, sums: Array
 ) -> None:
     m = clusters[b, FIRST]
     while m >= 0:
         vertex[m, CLUSTER] = a
         for k in range(vertex[m, START], vertex[m, START] + vertex[m, COUNT]):
-            if beside[k] == a:
-                _drop_entry(vertex, m, k, beside, sums)
+            if entry_cluster[k] == a:
+                _drop_entry(vertex, m, k, entry_cluster, sums)
                 break
-        m = following[m]
-    following[clusters[a, LAST]] = clusters[b, FIRST]
+        m = next_member[m]
+    next_member[clusters[a, LAST]] = clusters[b, FIRST]
     clusters[a, LAST] = clusters[b, LAST]
     clusters[a, SIZE] += clusters[b, SIZE]
     clusters[a, WORK] += clusters[b, SIZE]
 
 
 @inner
-def _drop_entry(vertex: Array, i: int, e: int, beside: Array, sums: Array) -> None:
+def _drop_entry(vertex: Array, i: int, e: int, entry_cluster: Array, sums: Array) -> None:
     vertex[i, COUNT] -= 1
     last = vertex[i, START] + vertex[i, COUNT]
-    beside[e] = beside[last]
+    entry_cluster[e] = entry_cluster[last]
     for s in range(4):
         sums[e, s] = sums[last, s]

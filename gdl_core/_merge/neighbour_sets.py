@@ -11,14 +11,14 @@ from .._common.types import Array, Scalar
 from .pairs import (
     END,
     FLAGS,
-    HEAPED,
+    N_HEAPED,
+    N_RECORDS,
     NEAR,
     NEXT,
     PAIR,
     PLACE,
     REMOVED,
-    USED,
-    before,
+    precedes,
     put_in_heap,
     set_key,
     take_from_heap,
@@ -27,7 +27,7 @@ from .pairs import (
 
 @inner
 def build_sets(
-    some: Array,
+    cluster_list: Array,
     clusters: Array,
     pairs: Array,
     values: Array,
@@ -38,12 +38,12 @@ def build_sets(
     n_candidates: Array,
 ) -> None:
     """Build N_c of some clusters from all their pairs: at first, and again when the sets are exhausted."""
-    for record in range(counts[USED]):
+    for record in range(counts[N_RECORDS]):
         pairs[record, FLAGS] = 0
         if pairs[record, PLACE] != REMOVED:
             pairs[record, PLACE] = -1
-    counts[HEAPED] = 0
-    for c in some:
+    counts[N_HEAPED] = 0
+    for c in cluster_list:
         n_candidates[0] = 0
         p: Scalar = clusters[c, PAIR]
         while p >= 0:
@@ -52,7 +52,7 @@ def build_sets(
                 n_candidates[0] += 1
             p = np.int64(pairs[p, NEXT + np.int64(pairs[p, END + 1] == c)])
         _fill_set(clusters, pairs, values, sets, candidates, n_candidates, c)
-    for record in range(counts[USED]):
+    for record in range(counts[N_RECORDS]):
         if pairs[record, FLAGS]:
             put_in_heap(pairs, values, heap, counts, record)
 
@@ -97,23 +97,23 @@ def _fill_set(
     clusters: Array, pairs: Array, values: Array, sets: Array, candidates: Array, n_candidates: Array, c: int
 ) -> None:
     """Set N_c to the K^c nearest of the candidates."""
-    near = 0
+    n_near = 0
     for i in range(n_candidates[0]):
         p = np.int64(candidates[i])
         set_key(clusters, pairs, values, p)
-        k = near
-        if near < sets.shape[1]:
-            near += 1
+        k = n_near
+        if n_near < sets.shape[1]:
+            n_near += 1
         else:
             k -= 1
-            if not before(pairs, values, p, np.int64(sets[c, k])):
+            if not precedes(pairs, values, p, np.int64(sets[c, k])):
                 continue
-        while k > 0 and before(pairs, values, p, np.int64(sets[c, k - 1])):
+        while k > 0 and precedes(pairs, values, p, np.int64(sets[c, k - 1])):
             sets[c, k] = sets[c, k - 1]
             k -= 1
         sets[c, k] = p
-    clusters[c, NEAR] = near
-    for k in range(near):
+    clusters[c, NEAR] = n_near
+    for k in range(n_near):
         p = np.int64(sets[c, k])
         pairs[p, FLAGS] |= 2 if pairs[p, END + 1] == c else 1
 

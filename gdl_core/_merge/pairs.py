@@ -19,13 +19,13 @@ from .double_double import add, divide
 SIZE = 0
 WORK = 1  # cost of moving the cluster: its members and entries
 NODE = 2  # its number in the hierarchy
-FIRST = 3  # first of its members, a list that continues in ``following``
+FIRST = 3  # first of its members, a list that continues in ``next_member``
 LAST = 4
 ENTRY = 5  # first of its entries, see merge_kernel
 PAIR = 6  # first of its pairs
 NEAR = 7  # size of its neighbour set
 STAMP = 8  # the last merge that changed a sum of the pair with the new cluster,
-TOUCHED = 9  # and that pair; while entries are made, the entry of the current vertex, or -1
+MEMO = 9  # and that pair; while entries are made, the entry of the current vertex, or -1
 
 # Columns of pairs
 END = 0  # the two clusters
@@ -38,11 +38,11 @@ FLAGS = 7  # bit s: the pair is in the neighbour set of its end s (AGDL)
 KEY = 4  # affinity when it was last set
 
 REMOVED = -2  # the place of a record that was removed
-USED, HEAPED = 0, 1
+N_RECORDS, N_HEAPED = 0, 1
 
 
 @inner
-def home(table: Array, a: int, c: int) -> Scalar:
+def home_slot(table: Array, a: int, c: int) -> Scalar:
     """The place of {a, c} in the hash table, if no other pair has taken it."""
     if a > c:
         a, c = c, a
@@ -53,7 +53,7 @@ def home(table: Array, a: int, c: int) -> Scalar:
 @inner
 def find_slot(pairs: Array, table: Array, a: int, c: int) -> Scalar:
     """The place of {a, c} in the hash table, or the free place for it."""
-    s = home(table, a, c)
+    s = home_slot(table, a, c)
     while True:
         p = table[s]
         if p < 0:
@@ -75,8 +75,8 @@ def remove_from_table(pairs: Array, table: Array, p: int) -> None:
         q = table[s]
         if q < 0:
             break
-        wanted = home(table, np.int64(pairs[q, END]), np.int64(pairs[q, END + 1]))
-        if ((s - wanted) & mask) >= ((s - hole) & mask):
+        home_slot_of_q = home_slot(table, np.int64(pairs[q, END]), np.int64(pairs[q, END + 1]))
+        if ((s - home_slot_of_q) & mask) >= ((s - hole) & mask):
             table[hole] = q
             hole = s
     table[hole] = -1
@@ -87,8 +87,8 @@ def new_pair(
     clusters: Array, pairs: Array, values: Array, table: Array, counts: Array, slot: int, a: int, c: int
 ) -> Scalar:
     """Make a record of {a, c} with both sums 0, outside the heap, and return its number."""
-    p = counts[USED]
-    counts[USED] += 1
+    p = counts[N_RECORDS]
+    counts[N_RECORDS] += 1
     pairs[p, END], pairs[p, END + 1] = a, c
     pairs[p, NEXT], pairs[p, NEXT + 1] = clusters[a, PAIR], clusters[c, PAIR]
     clusters[a, PAIR], clusters[c, PAIR] = p, p
@@ -121,7 +121,7 @@ def set_key(clusters: Array, pairs: Array, values: Array, p: int) -> None:
 
 
 @inner
-def before(pairs: Array, values: Array, p: int, q: int) -> Scalar:
+def precedes(pairs: Array, values: Array, p: int, q: int) -> Scalar:
     """Whether p comes before q: by larger affinity, then by smaller node numbers."""
     if values[p, KEY] != values[q, KEY]:
         return values[p, KEY] > values[q, KEY]
@@ -134,25 +134,25 @@ def before(pairs: Array, values: Array, p: int, q: int) -> Scalar:
 def put_in_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: int) -> None:
     """Put p at the place of its key, whether or not it was in the heap."""
     if pairs[p, PLACE] < 0:
-        pairs[p, PLACE] = counts[HEAPED]
-        counts[HEAPED] += 1
+        pairs[p, PLACE] = counts[N_HEAPED]
+        counts[N_HEAPED] += 1
     k = np.int64(pairs[p, PLACE])
     while k > 0:
         parent = (k - 1) >> 1
         q = np.int64(heap[parent])
-        if not before(pairs, values, p, q):
+        if not precedes(pairs, values, p, q):
             break
         heap[k] = q
         pairs[q, PLACE] = k
         k = parent
-    n = counts[HEAPED]
+    n = counts[N_HEAPED]
     while 2 * k + 1 < n:
         child = 2 * k + 1
         q = np.int64(heap[child])
-        if child + 1 < n and before(pairs, values, np.int64(heap[child + 1]), q):
+        if child + 1 < n and precedes(pairs, values, np.int64(heap[child + 1]), q):
             child += 1
             q = np.int64(heap[child])
-        if not before(pairs, values, q, p):
+        if not precedes(pairs, values, q, p):
             break
         heap[k] = q
         pairs[q, PLACE] = k
@@ -167,8 +167,8 @@ def take_from_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: i
     if k < 0:
         return
     pairs[p, PLACE] = -1
-    counts[HEAPED] -= 1
-    last = np.int64(heap[counts[HEAPED]])
+    counts[N_HEAPED] -= 1
+    last = np.int64(heap[counts[N_HEAPED]])
     if last != p:
         pairs[last, PLACE] = k
         put_in_heap(pairs, values, heap, counts, last)

@@ -1,10 +1,10 @@
 """Compiled parts of the approximate search (`cell_search`): partition, scan of cells, refinement.
 
-x (n, d) float32 holds the points, those of cell c in rows start[c] : start[c + 1]. found (n, m) int32 and
-value (n, m) float32 hold the nearest points found so far and their squared distances, nearest first; if fewer
-than m were found, the rest is -1 and infinity.
+x (n, d) float32 holds the points; those of cell c are in rows start[c] : start[c + 1]. neighbours (n, m)
+int32 and squared (n, m) float32 hold the nearest points so far and their squared distances, nearest first,
+padded with -1 and infinity.
 
-Each row of ``found`` and ``value`` depends only on the input, so threads may work on ranges of rows.
+Each row of ``neighbours`` and ``squared`` depends only on the input, so threads may work on ranges of rows.
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ import numpy as np
 from .._common.jit import inner, njit
 from .._common.types import Array, Scalar
 
-SAMPLE = 128  # points for computing the direction of a split
-POWER_STEPS = 4  # enough to separate the leading direction from most others
-_ANY_ORDER = {"reassoc", "contract", "nsz"}  # sums may be split into vector lanes
+SAMPLE_SIZE = 128  # points for computing the direction of a split
+POWER_STEPS = 4  # steps of power iteration, enough to separate the leading direction from most others
+_ANY_ORDER = {"reassoc", "contract", "nsz"}  # options that let the compiler split sums into vector lanes
 
 
 @njit(fastmath=_ANY_ORDER)
@@ -25,7 +25,7 @@ def split_in_halves(x: Array, order: Array, depth: int) -> None:
     """
     n = len(order)
     key, direction = np.empty(n, np.float32), np.empty(x.shape[1], np.float32)
-    sample = np.empty((SAMPLE, x.shape[1]), np.float32)
+    sample = np.empty((SAMPLE_SIZE, x.shape[1]), np.float32)
     for level in range(depth):
         nodes = 1 << level
         for node in range(nodes):
@@ -40,16 +40,16 @@ def split_in_halves(x: Array, order: Array, depth: int) -> None:
 def nearest_centroids(
     x: Array, start: Array, centroids: Array, near: Array, first: int, last: int, label: Array
 ) -> None:
-    """Set label[i] to the nearest of the cells ``near[c]``, for the points i of the cells c from first to
-    last.
+    """Set label[i] to the nearest of the cells ``near[c]`` (ties: the first one), for the points i of the
+    cells c from first to last - 1.
 
-    near (n_cells, w) int32: the cells near each cell, with the cell itself first; ties: the first one.
+    near (n_cells, w) int32: the cells near each cell, with the cell itself first.
     """
     for c in range(first, last):
         for i in range(start[c], start[c + 1]):
             best = np.float32(np.inf)
             for p in range(near.shape[1]):
-                s = _squared(x[i], centroids[near[c, p]])
+                s = _squared_distance(x[i], centroids[near[c, p]])
                 if s < best:
                     best = s
                     label[i] = near[c, p]
@@ -59,30 +59,30 @@ def nearest_centroids(
 def scan_cells(
     x: Array,
     start: Array,
-    widest: int,
+    max_size: int,
     centroids: Array,
     near: Array,
     n_probes: int,
     first: int,
     last: int,
-    found: Array,
-    value: Array,
+    neighbours: Array,
+    squared: Array,
 ) -> None:
-    """Find the nearest points for the points of the cells c from first to last, among those of the
-    ``n_probes`` cells of ``near[c]`` with the nearest centroids. widest: the size of the largest cell.
+    """Find the nearest points for the points of the cells c from first to last - 1, among those of the
+    ``n_probes`` cells of ``near[c]`` with the nearest centroids. max_size: the size of the largest cell.
     """
     d = x.shape[1]
-    columns = np.empty((d, widest), np.float32)  # the points of one cell, one row per feature
-    squares = np.empty(widest, np.float32)
-    distance = np.empty((widest, near.shape[1]), np.float32)
-    farthest = np.empty(widest, np.float32)  # of the centroids probed
+    columns = np.empty((d, max_size), np.float32)  # the points of one cell, one row per feature
+    squares = np.empty(max_size, np.float32)
+    distance = np.empty((max_size, near.shape[1]), np.float32)
+    farthest = np.empty(max_size, np.float32)  # squared distance of the last centroid probed
     smallest = np.empty(n_probes, np.float32)
     for c in range(first, last):
         i0, i1 = start[c], start[c + 1]
         for i in range(i0, i1):
-            _clear(found[i], value[i])
+            _clear(neighbours[i], squared[i])
             for p in range(near.shape[1]):
-                distance[i - i0, p] = _squared(x[i], centroids[near[c, p]])
+                distance[i - i0, p] = _squared_distance(x[i], centroids[near[c, p]])
             farthest[i - i0] = _last_of_smallest(distance[i - i0], smallest)
         for p in range(near.shape[1]):
             j0, n_points = start[near[c, p]], start[near[c, p] + 1] - start[near[c, p]]
@@ -92,34 +92,35 @@ def scan_cells(
             for i in range(i0, i1):
                 if distance[i - i0, p] <= farthest[i - i0]:
                     _squares_to_all(x[i], columns, n_points, squares)
-                    _take_nearest(squares, n_points, j0, i, found[i], value[i])
+                    _take_nearest(squares, n_points, j0, i, neighbours[i], squared[i])
 
 
 @njit(fastmath=_ANY_ORDER)
-def rank_again(x: Array, candidates: Array, first: int, last: int, found: Array, value: Array) -> None:
-    """Find the nearest of the candidates (n, c) of the points from first to last, by distance in x."""
+def rank_again(x: Array, candidates: Array, first: int, last: int, neighbours: Array, squared: Array) -> None:
+    """Find the nearest of the candidates (n, c) of the points from first to last - 1, by distance in x."""
     for i in range(first, last):
-        _clear(found[i], value[i])
+        _clear(neighbours[i], squared[i])
         for k in range(candidates.shape[1]):
             j = candidates[i, k]
             if j >= 0:
-                s = _squared(x[i], x[j])
-                if s < value[i, -1]:
-                    _insert(j, s, found[i], value[i])
+                s = _squared_distance(x[i], x[j])
+                if s < squared[i, -1]:
+                    _insert(j, s, neighbours[i], squared[i])
 
 
 @njit
-def reverse_neighbours(found: Array, most: int) -> Array:
-    """For each point, up to ``most`` points that have it among their neighbours, (n, most) int32, padded with
-    -1: first those of which it is the nearest neighbour, then those of which it is the second nearest, and so
-    on.
+def reverse_neighbours(neighbours: Array, max_reverse: int) -> Array:
+    """List, for each point, up to ``max_reverse`` points that have it among their neighbours.
+
+    Returns (n, max_reverse) int32, padded with -1: points of which it is the nearest neighbour come first,
+    then those of which it is the second nearest, and so on.
     """
-    n, m = found.shape
-    reverse, count = np.full((n, most), -1, np.int32), np.zeros(n, np.int32)
+    n, m = neighbours.shape
+    reverse, count = np.full((n, max_reverse), -1, np.int32), np.zeros(n, np.int32)
     for k in range(m):
         for i in range(n):
-            j = found[i, k]
-            if j >= 0 and count[j] < most:
+            j = neighbours[i, k]
+            if j >= 0 and count[j] < max_reverse:
                 reverse[j, count[j]] = i
                 count[j] += 1
     return reverse
@@ -129,93 +130,96 @@ def reverse_neighbours(found: Array, most: int) -> Array:
 def refine(
     x: Array,
     old: Array,
-    fresh: Array,
+    is_fresh: Array,
     reverse: Array,
     first: int,
     last: int,
     step: int,
-    found: Array,
-    value: Array,
-    changed: Array,
+    neighbours: Array,
+    squared: Array,
+    is_changed: Array,
 ) -> Scalar:
-    """Offer to each of the points first, first + step, ... before last the neighbours of its neighbours;
-    returns how many were taken.
+    """Offer the points first, first + step, ... before last the neighbours of their neighbours.
 
-    old (n, m) int32: the previous neighbours, not changed; found and value also hold them at the start.
-    fresh, changed (n, m) bool: which of ``old``, and finally of ``found``, the last round added; a
-    neighbour's neighbour is offered only if one of the two links is fresh. reverse (n, r), from
-    `reverse_neighbours`: the reverse neighbours of a point and of its neighbours are offered, too.
+    Returns the number of offers that were accepted. old (n, m) int32: the neighbours before this round, which
+    ``neighbours`` and ``squared`` also hold at the start. is_fresh, is_changed (n, m) bool: which of ``old``
+    the last round added, and which of ``neighbours`` this round adds. A neighbour's neighbour is offered only
+    if one of the two links is fresh. reverse (n, r), from `reverse_neighbours`: the reverse neighbours of a
+    point and of its neighbours are offered, too.
     """
     n, m = old.shape
-    seen = np.full(n, -1, np.int32)
+    seen_by = np.full(n, -1, np.int32)
     offers = np.empty((m + 1) * (m + reverse.shape[1]), np.int32)
-    n_taken = 0
+    n_accepted = 0
     for i in range(first, last, step):
-        n_offers = _offers(i, old, fresh, reverse, seen, offers)
+        n_offers = _list_offers(i, old, is_fresh, reverse, seen_by, offers)
         for k in range(m):
-            changed[i, k] = False
-        farthest = value[i, -1]
+            is_changed[i, k] = False
+        farthest = squared[i, -1]
         for q in range(n_offers):
-            s = _squared(x[i], x[offers[q]])
+            s = _squared_distance(x[i], x[offers[q]])
             if s < farthest:
-                k = _insert(offers[q], s, found[i], value[i])
+                k = _insert(offers[q], s, neighbours[i], squared[i])
                 for later in range(m - 1, k, -1):
-                    changed[i, later] = changed[i, later - 1]
-                changed[i, k] = True
-                farthest = value[i, -1]
-                n_taken += 1
-    return n_taken
+                    is_changed[i, later] = is_changed[i, later - 1]
+                is_changed[i, k] = True
+                farthest = squared[i, -1]
+                n_accepted += 1
+    return n_accepted
 
 
 @inner
-def _offers(i: int, old: Array, fresh: Array, reverse: Array, seen: Array, offers: Array) -> Scalar:
-    """Fill ``offers`` with the points that point i is offered, each once; returns how many there are."""
+def _list_offers(
+    i: int, old: Array, is_fresh: Array, reverse: Array, seen_by: Array, offers: Array
+) -> Scalar:
+    """Fill ``offers`` with the points that point i is offered, each once, and return their number."""
     m, count = old.shape[1], 0
-    seen[i] = i
+    seen_by[i] = i
     for k in range(m):
         if old[i, k] >= 0:
-            seen[old[i, k]] = i
+            seen_by[old[i, k]] = i
     for k in range(-1, m):
         j = old[i, k] if k >= 0 else i
         if j < 0:
             break
         for q in range(m if k >= 0 else 0):
             candidate = old[j, q]
-            if candidate >= 0 and (fresh[i, k] or fresh[j, q]) and seen[candidate] != i:
-                seen[candidate] = i
+            if candidate >= 0 and (is_fresh[i, k] or is_fresh[j, q]) and seen_by[candidate] != i:
+                seen_by[candidate] = i
                 offers[count] = candidate
                 count += 1
         for q in range(reverse.shape[1]):
             candidate = reverse[j, q]
             if candidate < 0:
                 break
-            if seen[candidate] != i:
-                seen[candidate] = i
+            if seen_by[candidate] != i:
+                seen_by[candidate] = i
                 offers[count] = candidate
                 count += 1
     return count
 
 
 @inner
-def _insert(j: int, s: float, found: Array, value: Array) -> Scalar:
-    """Insert j by its squared distance s; the last point drops out. Returns the place of j."""
-    k = len(value) - 1
-    while k > 0 and s < value[k - 1]:
-        found[k], value[k] = found[k - 1], value[k - 1]
+def _insert(j: int, s: float, neighbours: Array, squared: Array) -> Scalar:
+    """Insert j by its squared distance s, drop the last point, and return the place of j."""
+    k = len(squared) - 1
+    while k > 0 and s < squared[k - 1]:
+        neighbours[k], squared[k] = neighbours[k - 1], squared[k - 1]
         k -= 1
-    found[k], value[k] = j, s
+    neighbours[k], squared[k] = j, s
     return k
 
 
 @inner
-def _clear(found: Array, value: Array) -> None:
-    for k in range(len(found)):
-        found[k], value[k] = -1, np.inf
+def _clear(neighbours: Array, squared: Array) -> None:
+    """Empty the list of one point."""
+    for k in range(len(neighbours)):
+        neighbours[k], squared[k] = -1, np.inf
 
 
 @inner
 def _last_of_smallest(values: Array, smallest: Array) -> Scalar:
-    """Fill ``smallest`` with the smallest values in ascending order; returns the last one."""
+    """Fill ``smallest`` with the smallest values in ascending order, and return the last one."""
     for k in range(len(smallest)):
         smallest[k] = np.inf
     for value in values:
@@ -229,35 +233,36 @@ def _last_of_smallest(values: Array, smallest: Array) -> Scalar:
 
 
 @inner
-def _take_nearest(squares: Array, n_points: int, j0: int, i: int, found: Array, value: Array) -> None:
-    farthest = value[-1]
+def _take_nearest(squares: Array, n_points: int, j0: int, i: int, neighbours: Array, squared: Array) -> None:
+    """Enter the points j0, j0 + 1, ... into the list of point i, by their squared distances."""
+    farthest = squared[-1]
     for j in range(n_points):
         if squares[j] < farthest and j0 + j != i:
-            _insert(j0 + j, squares[j], found, value)
-            farthest = value[-1]
+            _insert(j0 + j, squares[j], neighbours, squared)
+            farthest = squared[-1]
 
 
 @inner
 def _squares_to_all(point: Array, columns: Array, n_points: int, squares: Array) -> None:
-    """squares[j] = |point - columns[:, j]|^2, four features at a time; the compiler vectorises the loop."""
+    """Set squares[j] = |point - columns[:, j]|^2, four features at a time, in a loop that is vectorised."""
     d = len(point)
-    whole = d - d % 4
+    d_unrolled = d - d % 4
     for j in range(n_points):
         squares[j] = 0
-    for f in range(0, whole, 4):
+    for f in range(0, d_unrolled, 4):
         x0, x1, x2, x3 = point[f], point[f + 1], point[f + 2], point[f + 3]
         c0, c1, c2, c3 = columns[f], columns[f + 1], columns[f + 2], columns[f + 3]
         for j in range(n_points):
             t0, t1, t2, t3 = x0 - c0[j], x1 - c1[j], x2 - c2[j], x3 - c3[j]
             squares[j] += (t0 * t0 + t1 * t1) + (t2 * t2 + t3 * t3)
-    for f in range(whole, d):
+    for f in range(d_unrolled, d):
         for j in range(n_points):
             t0 = point[f] - columns[f, j]
             squares[j] += t0 * t0
 
 
 @inner
-def _squared(a: Array, b: Array) -> Scalar:
+def _squared_distance(a: Array, b: Array) -> Scalar:
     s = np.float32(0)
     for f in range(len(a)):
         t = a[f] - b[f]
@@ -275,9 +280,9 @@ def _dot(a: Array, b: Array) -> Scalar:
 
 @inner
 def _principal_direction(x: Array, order: Array, points: Array, direction: Array) -> None:
-    """The leading principal direction of a sample of the points ``order``, by power iteration.
+    """Find the leading principal direction of a sample of the points ``order`` by power iteration.
 
-    points (SAMPLE, d) float32: a buffer for the sample.
+    points (SAMPLE_SIZE, d) float32: a buffer for the sample.
     """
     d, m = x.shape[1], min(len(points), len(order))
     mean, product = np.zeros(d, np.float32), np.empty(d, np.float32)
@@ -286,13 +291,13 @@ def _principal_direction(x: Array, order: Array, points: Array, direction: Array
         for f in range(d):
             points[r, f] = x[i, f]
             mean[f] += x[i, f] / m
-    farthest, most = 0, np.float32(-1)
+    farthest, largest = 0, np.float32(-1)
     for r in range(m):
         for f in range(d):
             points[r, f] -= mean[f]
         s = _dot(points[r], points[r])
-        if s > most:
-            farthest, most = r, s
+        if s > largest:
+            farthest, largest = r, s
     for f in range(d):
         direction[f] = points[farthest, f]
     for _ in range(POWER_STEPS):

@@ -20,21 +20,21 @@ from threadpoolctl import threadpool_limits
 
 from .exact_search import run_in_parts
 
-CELL_SIZE = 200  # most points per cell before k-means
-N_NEAR = 32  # cells near each cell to which its points may move, or which they probe
+CELL_SIZE = 200  # maximum number of points per cell before k-means
+N_NEAR = 32  # cells near each cell: its points may move to them, and are compared with their points
 N_PROBES = 12  # cells that each point is compared with
-KMEANS_STEPS = 3
+KMEANS_STEPS = 3  # iterations of k-means
 MAX_GROWTH = 6  # a step of k-means is rejected if a cell exceeds this multiple of the mean size
-SPARE = 4  # extra neighbours, because float32 ranks some wrongly
-VARIANCE_KEPT = 0.9  # share kept by the principal components
-MIN_FEATURES = 32  # with this many or fewer, a projection saves nothing
-PCA_SAMPLE = 1024  # points
-BLOCK = 2**20  # values converted at a time
-N_REVERSE = 10
-MAX_ROUNDS = 6
-FEW_CHANGES = 0.01  # share of the neighbours of a sample below which refinement ends
+N_SPARE = 4  # additional neighbours, because float32 ranks some wrongly
+VARIANCE_SHARE = 0.9  # share of the variance that the principal components keep
+MIN_FEATURES = 32  # with at most this many features, a projection saves nothing
+PCA_SAMPLE_SIZE = 1024  # points from which principal components are computed
+BLOCK_VALUES = 2**20  # values converted at a time
+N_REVERSE = 10  # reverse neighbours of each point that are offered
+MAX_ROUNDS = 6  # rounds of refinement
+MIN_CHANGES = 0.01  # refinement ends if it changes at most this share of the neighbours of a sample
 SAMPLE_STEP = 50  # every 50th point is in the sample
-BRUTE_FORCE = 2048  # centroids; if there are more, this search also finds the cells near each cell
+MAX_BRUTE_FORCE = 2048  # centroids; among more, this search itself finds the cells near each cell
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int32]
@@ -61,7 +61,7 @@ class Cells:
 
 
 def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | None = None) -> Indices:
-    """Find about the ``k`` nearest other points of each point, and a few more.
+    """Find roughly the ``k`` nearest other points of each point, and a few more.
 
     Parameters
     ----------
@@ -78,45 +78,47 @@ def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | N
     from .cell_kernels import rank_again
 
     x = _scale(x)
-    n, m = len(x), min(k + SPARE, len(x) - 1)
+    n, m = len(x), min(k + N_SPARE, len(x) - 1)
     with threadpool_limits(1, user_api="blas"):
         projected = _project(x)
         cells = _divide(projected, max(CELL_SIZE, 2 * m), n_jobs)
-    exact = projected is x
-    lists = _make_lists(n, m if exact else min(2 * m, n - 1))
-    run_in_parts(partial(_scan, projected[cells.order], cells, lists), len(cells.near), n_jobs, least=1)
-    if not exact:
-        points, candidates, lists = x[cells.order], lists[0], _make_lists(n, m)
-        run_in_parts(lambda part: rank_again(points, candidates, part.start, part.stop, *lists), n, n_jobs)
-    found = _refine(x[cells.order], *lists, n_jobs)
-    result = np.empty_like(found)
-    result[cells.order] = np.where(found >= 0, cells.order[found], -1)
+    is_exact = projected is x
+    nearest = _make_empty_lists(n, m if is_exact else min(2 * m, n - 1))
+    run_in_parts(partial(_scan, projected[cells.order], cells, nearest), len(cells.near), n_jobs, min_rows=1)
+    if not is_exact:
+        points, candidates, nearest = x[cells.order], nearest[0], _make_empty_lists(n, m)
+        run_in_parts(lambda part: rank_again(points, candidates, part.start, part.stop, *nearest), n, n_jobs)
+    near = _refine(x[cells.order], *nearest, n_jobs)
+    result = np.empty_like(near)
+    result[cells.order] = np.where(near >= 0, cells.order[near], -1)
     return result
 
 
-def _scan(points: Floats, cells: Cells, lists: tuple[Indices, Floats], part: slice) -> None:
+def _scan(points: Floats, cells: Cells, nearest: tuple[Indices, Floats], part: slice) -> None:
+    """Search the points of the cells ``part``."""
     from .cell_kernels import scan_cells
 
-    n_probes, widest = min(N_PROBES, cells.near.shape[1]), int(np.diff(cells.start).max())
+    n_probes, max_size = min(N_PROBES, cells.near.shape[1]), int(np.diff(cells.start).max())
     near = cells.centroids, cells.near, n_probes
-    scan_cells(points, cells.start, widest, *near, part.start, part.stop, *lists)
+    scan_cells(points, cells.start, max_size, *near, part.start, part.stop, *nearest)
 
 
-def _make_lists(n: int, m: int) -> tuple[Indices, Floats]:
+def _make_empty_lists(n: int, m: int) -> tuple[Indices, Floats]:
+    """Allocate the neighbours (n, m) of the kernels and their squared distances."""
     return np.empty((n, m), np.int32), np.empty((n, m), np.float32)
 
 
 def _scale(x: NDArray[np.floating]) -> Floats:
     """Centre x and divide it by a power of two, so that no square overflows in float32."""
     mean = x.mean(axis=0, dtype=np.float64).astype(x.dtype)
-    step = max(1, BLOCK // x.shape[1])
+    step = max(1, BLOCK_VALUES // x.shape[1])
     blocks = [slice(first, first + step) for first in range(0, len(x), step)]
     largest = max(float(np.abs(x[block] - mean).max()) for block in blocks)
     scale = x.dtype.type(np.ldexp(1.0, -int(np.frexp(largest)[1])))
-    out = np.empty(x.shape, np.float32)
+    scaled = np.empty(x.shape, np.float32)
     for block in blocks:
-        out[block] = (x[block] - mean) * scale
-    return out
+        scaled[block] = (x[block] - mean) * scale
+    return scaled
 
 
 def _project(x: Floats) -> Floats:
@@ -124,10 +126,10 @@ def _project(x: Floats) -> Floats:
     d = x.shape[1]
     if d <= MIN_FEATURES:
         return x
-    sample = x[np.linspace(0, len(x) - 1, min(PCA_SAMPLE, len(x))).astype(int)]
+    sample = x[np.linspace(0, len(x) - 1, min(PCA_SAMPLE_SIZE, len(x))).astype(int)]
     _, singular, components = np.linalg.svd(sample - sample.mean(axis=0), full_matrices=False)
     share = np.cumsum(singular**2)
-    n_components = 1 + int(np.searchsorted(share, VARIANCE_KEPT * share[-1]))
+    n_components = 1 + int(np.searchsorted(share, VARIANCE_SHARE * share[-1]))
     if n_components > d / 2:
         return x
     return np.ascontiguousarray(x @ components[:n_components].T)
@@ -147,7 +149,7 @@ def _divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
     for _ in range(KMEANS_STEPS if n_cells > 1 else 0):
         label = np.empty(n, np.int32)
         data = x[cells.order], cells.start, cells.centroids, cells.near
-        run_in_parts(partial(_assign, data, label), len(cells.near), n_jobs, least=1)
+        run_in_parts(partial(_assign, data, label), len(cells.near), n_jobs, min_rows=1)
         sizes = np.bincount(label)
         if sizes.max() > MAX_GROWTH * n / n_cells:
             break
@@ -158,22 +160,25 @@ def _divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
 
 
 def _assign(data: tuple[Any, ...], label: Indices, part: slice) -> None:
+    """Label the points of the cells ``part`` with their nearest cells."""
     from .cell_kernels import nearest_centroids
 
     nearest_centroids(*data, part.start, part.stop, label)
 
 
 def _make_cells(points: Floats, order: Indices, start: NDArray[np.int64], n_jobs: int | None) -> Cells:
+    """Make cells of points (n, d) that are sorted by cell."""
     sums = np.add.reduceat(points, start[:-1], axis=0)
     centroids = (sums / np.diff(start)[:, None]).astype(np.float32)
     return Cells(order, start, centroids, _find_near_cells(centroids, n_jobs))
 
 
 def _find_near_cells(centroids: Floats, n_jobs: int | None) -> Indices:
+    """Find the cells near each cell, with the cell itself first -> (n_cells, w)."""
     n = len(centroids)
     itself = np.arange(n, dtype=np.int32)[:, None]
     n_near = min(N_NEAR, n)
-    if n > BRUTE_FORCE:
+    if n > MAX_BRUTE_FORCE:
         near = find_approximate_neighbours(centroids, n_near - 1, n_jobs)[:, : n_near - 1]
         return np.hstack([itself, np.where(near >= 0, near, itself)])
     length = (centroids**2).sum(axis=1)
@@ -182,25 +187,26 @@ def _find_near_cells(centroids: Floats, n_jobs: int | None) -> Indices:
     return np.argsort(squared, axis=1, kind="stable")[:, :n_near].astype(np.int32)
 
 
-def _refine(x: Floats, found: Indices, value: Floats, n_jobs: int | None) -> Indices:
+def _refine(x: Floats, near: Indices, squared: Floats, n_jobs: int | None) -> Indices:
     """Refine in rounds until few neighbours change in a sample of the points."""
     from .cell_kernels import refine, reverse_neighbours
 
     n = len(x)
-    fresh = np.ones(found.shape, bool)
+    is_fresh = np.ones(near.shape, bool)
     for _ in range(MAX_ROUNDS):
-        links = found, fresh, reverse_neighbours(found, N_REVERSE)
-        found, value, fresh = found.copy(), value.copy(), np.zeros_like(fresh)
-        tried = len(range(0, n, SAMPLE_STEP))
-        taken = refine(x, *links, 0, n, SAMPLE_STEP, found.copy(), value.copy(), fresh)
-        if taken <= FEW_CHANGES * tried * found.shape[1]:
-            return found
-        lists = found, value, fresh
-        run_in_parts(partial(_refine_part, x, links, lists), n, n_jobs)
-    return found
+        links = near, is_fresh, reverse_neighbours(near, N_REVERSE)
+        near, squared, is_fresh = near.copy(), squared.copy(), np.zeros_like(is_fresh)
+        n_sampled = len(range(0, n, SAMPLE_STEP))
+        n_accepted = refine(x, *links, 0, n, SAMPLE_STEP, near.copy(), squared.copy(), is_fresh)
+        if n_accepted <= MIN_CHANGES * n_sampled * near.shape[1]:
+            return near
+        nearest = near, squared, is_fresh
+        run_in_parts(partial(_refine_part, x, links, nearest), n, n_jobs)
+    return near
 
 
-def _refine_part(x: Floats, links: tuple[Any, ...], lists: tuple[Any, ...], part: slice) -> None:
+def _refine_part(x: Floats, links: tuple[Any, ...], nearest: tuple[Any, ...], part: slice) -> None:
+    """Refine the neighbours of the points ``part``."""
     from .cell_kernels import refine
 
-    refine(x, *links, part.start, part.stop, 1, *lists)
+    refine(x, *links, part.start, part.stop, 1, *nearest)

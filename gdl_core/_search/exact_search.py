@@ -23,11 +23,11 @@ from .._common.types import Array, Bools, Floats, Ints
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
 ANGULAR = ("cosine", "correlation")
-_NEAR_TIE = 1e-9  # relative; the rounding of two sums changes a distance by less than this
+_TIE_TOLERANCE = 1e-9  # relative; rounding changes a sum by less than this
 _EPS = np.finfo(np.float64).eps
-_MOST = 2_000_000  # candidates at a time
-_GROWTH = 8  # factor per search, because each costs about as much as the first
-_SPARSE = 64  # if fewer than one value in 64 is not zero, differences cost no more than products
+_MAX_CANDIDATES = 2_000_000  # candidates searched at a time, over all rows
+_GROWTH_FACTOR = 8  # of the candidates per search; each search costs about as much as the first
+_SPARSE_RATIO = 64  # if fewer than one value in 64 is not zero, differences cost no more than products
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,49 +46,53 @@ class ExactSearch:
     """
 
     searcher: Any
-    searched: Array
+    points: Array
     space: "Space | None"
     rounding: float
 
     def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
-        """Indices and distances (r, k) of the neighbours of the samples ``rows``."""
+        """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
         # the sample itself, and one more to see whether others are as near as the K-th
-        found, value, settled = self._among(rows, k, min(k + 2, len(self.searched)))
-        tied = np.flatnonzero(~settled)
-        if len(tied):
-            one, group = _find_distinct(self.searched[rows[tied]])  # equal rows have equal distances to all
-            more_found, more_value = self._among_more(rows[tied[one]], k)
-            found[tied], value[tied] = more_found[group], more_value[group]
-        return drop_self(found, value, rows)
+        indices, distances, is_settled = self._search_once(rows, k, min(k + 2, len(self.points)))
+        unsettled = np.flatnonzero(~is_settled)
+        if len(unsettled):
+            # equal rows have equal distances to all others, so one of them is searched
+            distinct, group = _find_distinct(self.points[rows[unsettled]])
+            more_indices, more_distances = self._search_until_settled(rows[unsettled[distinct]], k)
+            indices[unsettled], distances[unsettled] = more_indices[group], more_distances[group]
+        return drop_self(indices, distances, rows)
 
-    def _among(self, rows: Ints, k: int, m: int) -> tuple[Ints, Floats, Bools]:
-        """The K + 1 nearest by (distance, index), including the sample itself, of the m that the searcher
-        finds: indices and distances (r, k + 1), and for each row whether no further sample is as near.
+    def _search_once(self, rows: Ints, k: int, m: int) -> tuple[Ints, Floats, Bools]:
+        """Find the K + 1 nearest by (distance, index), the sample included, among m that the searcher finds.
+
+        Returns indices and distances (r, k + 1), and for each row whether no further sample is as near.
         """
-        value, found = self.searcher.kneighbors(self.searched[rows], m)
-        if not np.isfinite(value).all():
-            raise ValueError(f"distances must be finite, got {value[~np.isfinite(value)][0]}")
+        distances, indices = self.searcher.kneighbors(self.points[rows], m)
+        if not np.isfinite(distances).all():
+            raise ValueError(f"distances must be finite, got {distances[~np.isfinite(distances)][0]}")
         if self.space is not None:
-            value = self.space.distances(rows, found)
-        found, value = sort_by_distance(found, value)
-        last, following = value[:, k], value[:, -1]
-        settled = following > last * (1 + _NEAR_TIE)
+            distances = self.space.distances(rows, indices)
+        indices, distances = sort_by_distance(indices, distances)
+        kth_distance, next_distance = distances[:, k], distances[:, -1]
+        is_settled = next_distance > kth_distance * (1 + _TIE_TOLERANCE)
         if self.space is not None:
-            settled &= self.space.squared(following) - self.space.squared(last) > 2 * self.rounding
-        return found[:, : k + 1], value[:, : k + 1], settled | (m == len(self.searched))
+            is_settled &= (
+                self.space.squared(next_distance) - self.space.squared(kth_distance) > 2 * self.rounding
+            )
+        return indices[:, : k + 1], distances[:, : k + 1], is_settled | (m == len(self.points))
 
-    def _among_more(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
-        """Like `_among`, with as many candidates as needed: indices and distances (r, k + 1)."""
-        found, value = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
-        left, m = np.arange(len(rows)), k + 2
-        while len(left):
-            m = _GROWTH * m if _GROWTH * m < len(self.searched) / 8 else len(self.searched)
+    def _search_until_settled(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
+        """Search as `_search_once`, with as many candidates as needed: indices and distances (r, k + 1)."""
+        indices, distances = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
+        pending, m = np.arange(len(rows)), k + 2
+        while len(pending):
+            m = _GROWTH_FACTOR * m if _GROWTH_FACTOR * m < len(self.points) / 8 else len(self.points)
             unsettled = []
-            for part in np.array_split(left, min(len(left), 1 + len(left) * m // _MOST)):
-                found[part], value[part], settled = self._among(rows[part], k, m)
-                unsettled.append(part[~settled])
-            left = np.concatenate(unsettled)
-        return found, value
+            for part in np.array_split(pending, min(len(pending), 1 + len(pending) * m // _MAX_CANDIDATES)):
+                indices[part], distances[part], is_settled = self._search_once(rows[part], k, m)
+                unsettled.append(part[~is_settled])
+            pending = np.concatenate(unsettled)
+        return indices, distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,49 +110,49 @@ class SparseSearch:
     space: "Space"
 
     def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
-        """Indices and distances (r, k) of the neighbours of the samples ``rows``."""
+        """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
         from .knn_kernel import nearest_of_sparse
 
         x = self.points
-        found, length = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
+        indices, length = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
 
         def search(part: slice) -> None:
             nearest_of_sparse(
                 *(x.indptr, x.indices, x.data, x.shape[1]),
-                *(rows[part], self.space.smallest, found[part], length[part]),
+                *(rows[part], self.space.zero_length, indices[part], length[part]),
             )
 
         run_in_parts(search, len(rows), self.space.n_jobs)
-        return drop_self(found, self.space.from_lengths(length), rows)
+        return drop_self(indices, self.space.from_lengths(length), rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Points (n, d) whose differences give the distances of the metric."""
+    """Points whose differences give the distances of the metric."""
 
-    points: Array
+    points: Array  # (n, d)
     metric: str
     n_jobs: int | None
 
     def distances(self, rows: Ints, candidates: Array) -> Floats:
-        """(r, m) float64 from each of ``rows`` to its candidates."""
+        """Compute the distances from each of ``rows`` to its candidates -> (r, m) float64."""
         length = candidate_lengths(self.points, rows, candidates, self.n_jobs)
-        length[length <= self.smallest] = 0.0
+        length[length <= self.zero_length] = 0.0
         return self.from_lengths(length)
 
     @property
-    def smallest(self) -> float:
-        """Differences up to this length count as 0, because parallel rows differ in their last digits."""
+    def zero_length(self) -> float:
+        """The length up to which differences count as 0; parallel rows differ in their last digits."""
         return _relative_rounding(self.points) if self.metric in ANGULAR else 0.0
 
     def from_lengths(self, length: Floats) -> Floats:
-        """Distances from the lengths of differences."""
+        """Convert lengths of differences to distances."""
         if self.metric == "sqeuclidean":
             return length**2
         return length**2 / 2 if self.metric in ANGULAR else length
 
     def squared(self, distances: Floats) -> Floats:
-        """Squared differences from distances."""
+        """Convert distances to squared lengths of differences."""
         if self.metric == "sqeuclidean":
             return distances
         return 2 * distances if self.metric in ANGULAR else distances**2
@@ -166,16 +170,16 @@ def make_search(x: Array, metric: Any, n_jobs: int | None) -> ExactSearch | Spar
     from sklearn.neighbors import NearestNeighbors
 
     space = make_space(x, metric, n_jobs)
-    if space is not None and np.count_nonzero(space.points) * _SPARSE < space.points.size:
+    if space is not None and np.count_nonzero(space.points) * _SPARSE_RATIO < space.points.size:
         return SparseSearch(scipy.sparse.csr_matrix(space.points), space)
-    searched = x if space is None else _centre(space.points)
-    searcher = NearestNeighbors(metric=metric if space is None else "euclidean", n_jobs=n_jobs).fit(searched)
-    return ExactSearch(searcher, searched, space, 0.0 if space is None else _rounding(searched))
+    points = x if space is None else _centre(space.points)
+    searcher = NearestNeighbors(metric=metric if space is None else "euclidean", n_jobs=n_jobs).fit(points)
+    return ExactSearch(searcher, points, space, 0.0 if space is None else _rounding(points))
 
 
 def _directions(x: Array, metric: str) -> Floats:
-    """Rows scaled to length 1; for the correlation, their means are subtracted first. A row of zeros becomes
-    a direction at right angles to all others, so that its distance to them is 1.
+    """Scale rows to length 1; for the correlation, subtract their means first. A row of zeros becomes a
+    direction at right angles to all others, so that its distance to them is 1.
     """
     exponent = np.frexp(np.abs(x).max(axis=1, keepdims=True))[1]
     x = np.ldexp(x.astype(np.float64), -exponent)  # no square overflows, and no digit is lost
@@ -188,9 +192,9 @@ def _directions(x: Array, metric: str) -> Floats:
             )
         x -= x.mean(axis=1, keepdims=True)
     length = np.sqrt((x * x).sum(axis=1, keepdims=True))
-    zero = length == 0
-    x /= np.where(zero, 1, length)
-    return np.hstack([x, zero]) if zero.any() else x
+    is_zero = length == 0
+    x /= np.where(is_zero, 1, length)
+    return np.hstack([x, is_zero]) if is_zero.any() else x
 
 
 def _centre(x: Array) -> Array:
@@ -203,8 +207,8 @@ def _centre(x: Array) -> Array:
 
 
 def _rounding(x: Array) -> float:
-    """The largest rounding error of |x|^2 - 2 x.y + |y|^2, summed over the features. It matters for clusters
-    that are tight and far apart.
+    """Bound the rounding error of |x|^2 - 2 x.y + |y|^2, summed over the features. It matters for tight
+    clusters that are far apart.
     """
     largest = float(np.einsum("ij,ij->i", x, x, dtype=np.float64).max(initial=0))
     return _relative_rounding(x) * largest
@@ -225,23 +229,23 @@ def candidate_lengths(x: Array, rows: Ints, candidates: Array, n_jobs: int | Non
 
 
 def run_in_parts(
-    work: Callable[[slice], object],
+    function: Callable[[slice], object],
     n_rows: int,
     n_jobs: int | None,
-    least: int = 256,
+    min_rows: int = 256,
 ) -> None:
-    """Call ``work(span)`` in threads for spans that cover all rows, each of about ``least`` rows or more."""
-    n_parts = min(effective_jobs(n_jobs), 1 + n_rows // least)
+    """Call ``function(span)`` in threads for spans of about ``min_rows`` rows or more that cover all rows."""
+    n_parts = min(effective_jobs(n_jobs), 1 + n_rows // min_rows)
     if n_parts == 1:
-        work(slice(0, n_rows))
+        function(slice(0, n_rows))
         return
     spans = [slice(a, b) for a, b in itertools.pairwise(np.linspace(0, n_rows, n_parts + 1).astype(int))]
     with ThreadPoolExecutor(n_parts) as pool:
-        list(pool.map(work, spans))
+        list(pool.map(function, spans))
 
 
 def _find_distinct(x: Array) -> tuple[Ints, Ints]:
-    """Rows that hold each distinct value once, and for each row the position of the equal one among these."""
+    """Find rows that hold each distinct value once, and for each row the position of its equal among them."""
     x = np.ascontiguousarray(x)
     whole = x.view(np.dtype((np.void, x.shape[1] * x.itemsize))).ravel()
     return np.unique(whole, return_index=True, return_inverse=True)[1:]
@@ -257,7 +261,7 @@ def drop_self(indices: Array, distances: Array, rows: Ints) -> tuple[Array, Arra
     """Remove one entry of each row: the sample itself, or the last entry if equal samples displaced the
     sample.
     """
-    own = indices == rows[:, None]
-    own[~own.any(axis=1), -1] = True
+    is_self = indices == rows[:, None]
+    is_self[~is_self.any(axis=1), -1] = True
     shape = (len(rows), indices.shape[1] - 1)
-    return indices[~own].reshape(shape), distances[~own].reshape(shape)
+    return indices[~is_self].reshape(shape), distances[~is_self].reshape(shape)

@@ -10,13 +10,13 @@ from .._common.types import Array
 def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) -> None:
     """Set out[r, k] to |x[rows[r]] - x[candidates[r, k]]|, added up in the same order on any machine."""
     d = x.shape[1]
-    whole = d - d % 4
+    d_unrolled = d - d % 4
     for r in range(len(rows)):
         i = rows[r]
         for k in range(candidates.shape[1]):
             j = candidates[r, k]
             s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            for f in range(0, whole, 4):  # four sums, so that no addition has to wait for the one before
+            for f in range(0, d_unrolled, 4):  # four sums, so that no addition has to wait for the one before
                 d0 = np.float64(x[i, f]) - np.float64(x[j, f])
                 d1 = np.float64(x[i, f + 1]) - np.float64(x[j, f + 1])
                 d2 = np.float64(x[i, f + 2]) - np.float64(x[j, f + 2])
@@ -25,7 +25,7 @@ def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) ->
                 s1 += d1 * d1
                 s2 += d2 * d2
                 s3 += d3 * d3
-            for f in range(whole, d):
+            for f in range(d_unrolled, d):
                 d0 = np.float64(x[i, f]) - np.float64(x[j, f])
                 s0 += d0 * d0
             out[r, k] = np.sqrt((s0 + s1) + (s2 + s3))
@@ -38,20 +38,20 @@ def nearest_of_sparse(
     data: Array,
     d: int,
     rows: Array,
-    smallest: float,
-    found: Array,
-    value: Array,
+    zero_length: float,
+    neighbours: Array,
+    distances: Array,
 ) -> None:
     """Find the nearest of all samples to each of ``rows``, using only the features that are not zero.
 
     indptr, indices, data: samples in compressed rows, with ascending features; d features in total. found (r,
     m) int64, value (r, m) float64: filled, sorted by (distance, index), including the sample itself.
     Distances are bitwise equal to those of `candidate_distances`, which adds the zeros; those up to
-    ``smallest`` count as 0.
+    ``zero_length`` count as 0.
     """
-    whole, m = d - d % 4, value.shape[1]
+    d_unrolled, m = d - d % 4, distances.shape[1]
     for r in range(len(rows)):
-        i, nearest, lengths = rows[r], found[r], value[r]
+        i, nearest, lengths = rows[r], neighbours[r], distances[r]
         lengths[:] = np.inf
         for j in range(len(indptr) - 1):
             a, b = indptr[i], indptr[j]
@@ -67,7 +67,7 @@ def nearest_of_sparse(
                     difference -= np.float64(data[b])
                     b += 1
                 square, feature = difference * difference, min(f, g)
-                lane = feature & 3 if feature < whole else 0
+                lane = feature & 3 if feature < d_unrolled else 0
                 if lane == 0:
                     s0 += square
                 elif lane == 1:
@@ -77,17 +77,17 @@ def nearest_of_sparse(
                 else:
                     s3 += square
             length = np.sqrt((s0 + s1) + (s2 + s3))
-            if length <= smallest:
+            if length <= zero_length:
                 length = 0.0
             if length < lengths[m - 1]:
                 _insert(j, length, nearest, lengths)
 
 
 @inner
-def _insert(j: int, length: float, found: Array, value: Array) -> None:
+def _insert(j: int, length: float, neighbours: Array, distances: Array) -> None:
     """Insert j, which is larger than all indices so far, among the nearest samples; the last drops out."""
-    k = len(value) - 1
-    while k > 0 and length < value[k - 1]:
-        found[k], value[k] = found[k - 1], value[k - 1]
+    k = len(distances) - 1
+    while k > 0 and length < distances[k - 1]:
+        neighbours[k], distances[k] = neighbours[k - 1], distances[k - 1]
         k -= 1
-    found[k], value[k] = j, length
+    neighbours[k], distances[k] = j, length

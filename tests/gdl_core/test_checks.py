@@ -92,7 +92,7 @@ def test_the_first_neighbours_of_a_graph():
 
 @pytest.mark.parametrize("block", [1, 4, 7, 100])
 def test_a_dense_array_is_read_in_blocks(block, monkeypatch):
-    monkeypatch.setattr(given_graph, "BLOCK", block)
+    monkeypatch.setattr(given_graph, "BLOCK_ROWS", block)
     x = np.random.default_rng(0).normal(size=(23, 2))
     distances = np.linalg.norm(x[:, None] - x, axis=2)
     found = given_graph.read_dense(distances + 5 * np.eye(23), 6)

@@ -2,11 +2,11 @@ import math
 
 import numpy as np
 
-from gdl_core._common.exponential import BLOCK, exp_of_negative
+from gdl_core._common.exponential import BLOCK_SIZE, exp_of_negative
 
 
 def test_it_is_exp_to_one_unit_in_the_last_place():
-    x = -np.random.default_rng(0).gamma(0.5, 20, 2 * BLOCK + 7)
+    x = -np.random.default_rng(0).gamma(0.5, 20, 2 * BLOCK_SIZE + 7)
     exact = np.exp(x.astype(np.longdouble))
     assert (np.abs(exp_of_negative(x) - exact) <= np.spacing(exact.astype(float))).all()
 

@@ -63,7 +63,7 @@ def test_other_metrics(metric):
 def test_blocks_threads_and_progress_change_nothing(monkeypatch, capsys):
     x = np.random.default_rng(2).integers(0, 6, size=(1500, 3)).astype(float)
     whole = knn_graph(x, 9)
-    monkeypatch.setattr(neighbors_module, "_BLOCK", 400)
+    monkeypatch.setattr(neighbors_module, "_BLOCK_ROWS", 400)
     for options in ({"n_jobs": 1}, {"n_jobs": 2}, {"n_jobs": -1, "verbose": 1}):
         blocks = knn_graph(x, 9, **options)
         np.testing.assert_array_equal(whole.indices, blocks.indices)
@@ -155,11 +155,11 @@ def test_bad_input(x, options, message):
     [
         ([[1], [0]], [[1.0]], "equal shapes"),
         ([[1], [2]], [[1.0], [1.0]], r"indices must be in \[0, 1\]"),
-        ([[0], [0]], [[1.0], [1.0]], "the sample itself"),
+        ([[0], [0]], [[1.0], [1.0]], "row 0 must not hold 0 itself$"),
         ([[1], [0]], [[-1.0], [1.0]], "not negative, got -1"),
         ([[1, 2], [0, 2], [1, 0]], [[2.0, 1.0]] * 3, "sorted .*; row 0 is not"),
-        ([[1, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "same index twice"),
-        ([[1, 1], [0, 2], [0, 1]], [[1.0, 2.0]] * 3, "same index twice"),
+        ([[1, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "row 0 must not hold 1 twice$"),
+        ([[1, 1], [0, 2], [0, 1]], [[1.0, 2.0]] * 3, "row 0 must not hold 1 twice$"),
         ([[2, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "sorted"),
         ([[1.7], [0.2]], [[1.0], [1.0]], "indices must be integers, got 1.7"),
         ([[2**32 + 1], [0]], [[1.0], [1.0]], r"indices must be in \[0, 1\], got 0 to 4294967297"),
@@ -182,7 +182,12 @@ def test_knn_graph_record_checks_itself(indices, distances, message):
         (np.array([0, 3, 2], np.uint64), [1, 0], [1.0, 1.0], "indptr must go from 0"),
         ([0, 1.5, 2], [1, 0], [1.0, 1.0], "indptr must be integers, got 1.5"),
         ([0, 1, 2], [1, 0.5], [1.0, 1.0], "indices must be integers, got 0.5"),
-        ([0, 2, 3], [1, 1, 0], [1.0] * 3, "row 0 must not hold 1 twice; AffinityGraph.from_csr sums"),
+        (
+            [0, 2, 3],
+            [1, 1, 0],
+            [1.0] * 3,
+            "row 0 must not hold 1 twice; AffinityGraph.from_csr drops .* and sums",
+        ),
         ([0, 0, 0, 3], [1, 0, 1], [1.0] * 3, "row 2 must not hold 1 twice"),
         ([0, 1, 2], [1, 1], [1.0, 1.0], "row 1 must not hold 1 itself; AffinityGraph.from_csr drops"),
         ([0, 1, 2], [1, 0], [1.0, np.nan], r"weights must be in \[0, 1e\+100\], got nan"),
@@ -317,7 +322,7 @@ def pynndescent(monkeypatch):
     module.NNDescent = SomeNeighbours
     monkeypatch.setitem(sys.modules, "pynndescent", module)
     monkeypatch.setattr(neighbors_module, "find_spec", lambda name: module)
-    monkeypatch.setattr(neighbors_module, "EXACT_UP_TO", 50 * 50 * (12 + neighbors_module.OVERHEAD))
+    monkeypatch.setattr(neighbors_module, "MAX_EXACT_COST", 50 * 50 * (12 + neighbors_module.SELECTION_COST))
     return SomeNeighbours
 
 
@@ -352,7 +357,7 @@ def test_rows_that_the_approximate_search_left_short_are_searched_exactly(pynnde
 
 def test_without_pynndescent(monkeypatch):
     monkeypatch.setattr(neighbors_module, "find_spec", lambda name: None)
-    monkeypatch.setattr(neighbors_module, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(neighbors_module, "MAX_EXACT_COST", 0)
     x = np.random.default_rng(0).normal(size=(60, 12))
     with pytest.raises(ValueError, match="of l1 distances needs pynndescent"):
         knn_graph(x, 5, metric="l1", search="approximate")

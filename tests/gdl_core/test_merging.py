@@ -212,13 +212,13 @@ def test_progress_bar_follows_the_merges_of_all_threads(monkeypatch):
     def wait(futures, timeout):
         now = next(rounds)
         if now is not None:
-            watch.progress[:, 0] = now
+            threads.progress[:, 0] = now
         return SimpleNamespace(not_done=now)
 
     monkeypatch.setattr("tqdm.tqdm", lambda **_: bar)
     monkeypatch.setattr(merging, "wait", wait)
-    with merging._Watch(2, 12, 1) as watch:
-        watch.wait([])
+    with merging._WatchedThreads(2, 12, 1) as threads:
+        threads.wait([])
     assert bar.shown == (4, 9, 12, 12)  # never more than all
 
 
@@ -235,8 +235,8 @@ def test_graphs_of_too_many_edges():
         ([0, 1], 1, r"initial_labels must have shape \(3,\), got \(2,\)"),
         ([0, 0, 2], 1, "without gaps, but 1 is missing"),
         ([-1, 0, 1], 1, "without gaps, got -1"),
-        ([0, 1, 2], 0, "n_clusters must be at least 1, got 0"),
-        ([0, 1, 2], 2.5, "n_clusters must be an integer, got 2.5"),
+        ([0, 1, 2], 0, "n_clusters must be an integer of at least 1, got 0"),
+        ([0, 1, 2], 2.5, "n_clusters must be an integer of at least 1, got 2.5"),
         ([0.5, 1.5, 2.5], 1, "initial_labels must be integers, got 0.5"),
         ([0.0, 1.0, np.nan], 1, "initial_labels must be integers, got nan"),
         (["a", "b", "c"], 1, "initial_labels must be integers, got an array of <U1"),
@@ -250,7 +250,7 @@ def test_bad_arguments(algorithm, labels, n_clusters, message):
 
 def test_bad_options():
     graph = AffinityGraph.from_csr(np.ones((3, 3)))
-    with pytest.raises(ValueError, match=r"n_neighbor_clusters must be an integer, got 2\.7"):
+    with pytest.raises(ValueError, match=r"n_neighbor_clusters must be an integer of at least 1, got 2\.7"):
         agdl(graph, [0, 1, 2], n_neighbor_clusters=2.7)
     with pytest.raises(ValueError, match="n_jobs must be an integer, got '2'"):
         gdl_u(graph, [0, 1, 2], n_jobs="2")

@@ -98,7 +98,7 @@ def test_separate_clusters_last_longer():
 def test_many_clusters_last_as_few_at_a_time(monkeypatch):
     model = GraphDegreeLinkage(5).fit(X)
     expected = model.persistences()
-    monkeypatch.setattr(prediction, "TOGETHER", 2)
+    monkeypatch.setattr(prediction, "CLUSTERS_PER_PASS", 2)
     np.testing.assert_array_equal(model.persistences(), expected)
 
 

@@ -84,7 +84,7 @@ def test_what_leads_to_all_others_makes_no_community():
     np.fill_diagonal(w, 0)
     graph = AffinityGraph.from_csr(w)
     tree = gdl_u(graph, np.repeat(np.arange(64), 3))
-    assert crossing_weights(tree, graph)[0] < separation.STRUCTURE  # to one other
+    assert crossing_weights(tree, graph)[0] < separation.FIRST_VALLEY  # to one other
     assert count_separate_clusters(tree, graph, 3) == 1
 
 
@@ -120,7 +120,7 @@ def test_thin_curves_are_not_cut(n):
 @pytest.mark.parametrize(("n", "smallest"), [(100, 10), (1000, 30), (6000, 30), (10_000, 50)])
 def test_smallest_cluster_that_is_counted(n, smallest):
     graph = SimpleNamespace(n_samples=n, indices=np.empty(30 * n, np.int32))
-    assert separation.smallest_judged(graph) == smallest
+    assert separation.default_min_cluster_size(graph) == smallest
 
 
 @pytest.mark.parametrize("n_features", [2, 10])

@@ -46,7 +46,7 @@ def test_cut_by_hand():
     np.testing.assert_array_equal(tree.cut(99), [0, 1, 0, 2, 3])
     np.testing.assert_array_equal(tree.node_sizes(), [2, 1, 1, 1, 2, 4, 5])
     np.testing.assert_array_equal(tree.roots(), [6])
-    with pytest.raises(ValueError, match="n_clusters must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_clusters must be an integer of at least 1, got 0"):
         tree.cut(0)
 
 
@@ -207,9 +207,12 @@ def test_labels_must_be_those_of_the_graph():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda tree: tree.cut(1.5), "n_clusters must be an integer, got 1.5"),
-        (lambda tree: select_clusters(tree, 1.5), "n_clusters must be an integer, got 1.5"),
-        (lambda tree: select_clusters(tree, 1, 2.5), "min_cluster_size must be an integer, got 2.5"),
+        (lambda tree: tree.cut(1.5), "n_clusters must be an integer of at least 1, got 1.5"),
+        (lambda tree: select_clusters(tree, 1.5), "n_clusters must be an integer of at least 1, got 1.5"),
+        (
+            lambda tree: select_clusters(tree, 1, 2.5),
+            "min_cluster_size must be an integer of at least 1, got 2.5",
+        ),
     ],
 )
 def test_numbers_must_be_whole(call, message):
@@ -219,7 +222,7 @@ def test_numbers_must_be_whole(call, message):
 
 @pytest.mark.parametrize(("n_clusters", "size", "name"), [(0, 1, "n_clusters"), (1, 0, "min_cluster_size")])
 def test_selection_bad_arguments(n_clusters, size, name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1, got 0"):
         select_clusters(tree_of([0, 1], [[0, 1]]), n_clusters, size)
 
 

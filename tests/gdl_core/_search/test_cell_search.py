@@ -15,7 +15,7 @@ from gdl_core._search.cell_search import find_approximate_neighbours
 def small_cells(monkeypatch):
     """Many cells, and cells of cells, for few points."""
     monkeypatch.setattr(cell_search, "CELL_SIZE", 40)
-    monkeypatch.setattr(cell_search, "BRUTE_FORCE", 64)
+    monkeypatch.setattr(cell_search, "MAX_BRUTE_FORCE", 64)
 
 
 def recall(near, exact):
@@ -124,7 +124,7 @@ def test_large_sets_are_searched_approximately(monkeypatch, small_cells):
     model = GraphDegreeLinkage(5, "gdl-u", n_neighbors=10)
     model.fit(x)
     assert not asked
-    monkeypatch.setattr(neighbors_module, "EXACT_UP_TO", 1e7)
+    monkeypatch.setattr(neighbors_module, "MAX_EXACT_COST", 1e7)
     assert same_partition(model.fit(x).labels_, y)
     assert asked
     asked.clear()

@@ -46,7 +46,7 @@ def test_tied_rows_are_settled_together(dtype, k, searches):
 
 @pytest.mark.parametrize("metric", ["euclidean", "l1", "chebyshev"])
 def test_many_at_one_distance(metric, monkeypatch, searches):
-    monkeypatch.setattr(exact_search, "_MOST", 1000)
+    monkeypatch.setattr(exact_search, "_MAX_CANDIDATES", 1000)
     x = np.eye(200)
     knn = knn_graph(x, 5, metric=metric)
     np.testing.assert_array_equal(knn.indices, plain_neighbours(1 - np.eye(200), 5)[0])
@@ -61,7 +61,7 @@ def test_mostly_zeros_give_the_same_bits(metric, dtype, monkeypatch):
     x[40:50] = 0
     sparse = knn_graph(x, 6, metric=metric, n_jobs=2)
     assert isinstance(exact_search.make_search(x, metric, 1), exact_search.SparseSearch)
-    monkeypatch.setattr(exact_search, "_SPARSE", np.inf)
+    monkeypatch.setattr(exact_search, "_SPARSE_RATIO", np.inf)
     dense = knn_graph(x, 6, metric=metric)
     np.testing.assert_array_equal(sparse.indices, dense.indices)
     np.testing.assert_array_equal(sparse.distances, dense.distances)
@@ -90,7 +90,7 @@ METRICS = ("euclidean", "sqeuclidean", "minkowski", "nan_euclidean", "cosine", "
 @pytest.mark.parametrize("metric", [*METRICS, "l1", "chebyshev", "canberra", "braycurtis", "hamming"])
 def test_threads_give_the_same_bits(metric, monkeypatch):
     one = knn_graph(COUNTS, 10, metric=metric)
-    monkeypatch.setattr(neighbors_module, "_BLOCK", 500)
+    monkeypatch.setattr(neighbors_module, "_BLOCK_ROWS", 500)
     with threadpool_limits(1):
         others = [knn_graph(COUNTS, 10, metric=metric)]
     others += [knn_graph(COUNTS, 10, metric=metric, n_jobs=n_jobs) for n_jobs in (2, 3)]

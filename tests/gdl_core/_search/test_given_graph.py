@@ -62,7 +62,7 @@ def changed(array, row, column, value):
         ),
         ((changed(INDICES, 7, 3, 300), DISTANCES), 5, r"indices must be in \[0, 299\], got 300"),
         ((changed(INDICES, 7, 3, 2**32), DISTANCES), 5, r"indices must be in \[0, 299\], got 4294967296"),
-        ((changed(INDICES, 7, 3, INDICES[7, 2]), DISTANCES), 5, "same index twice"),
+        ((changed(INDICES, 7, 3, INDICES[7, 2]), DISTANCES), 5, "row 7 must not hold .* twice"),
         ((INDICES, changed(DISTANCES, 7, 3, 0.0)), 5, "within a row must not decrease; those of row 7 do"),
         ((INDICES, changed(DISTANCES, 7, 0, -1.0)), 5, "distances must be finite and not negative"),
         ((INDICES, np.full(DISTANCES.shape, np.nan)), 5, "distances must be finite and not negative"),
