@@ -1,5 +1,6 @@
 """Redraws the boundaries of clusters by random walks on the graph."""
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -49,13 +50,14 @@ def smooth_labels(
     edges = graph.symmetric()
     degree = np.asarray(edges.sum(axis=1)).ravel()
     is_placed = labels >= 0
-    with ThreadPoolExecutor(effective_jobs(n_jobs)) as pool:
-        walks = _RandomWalks(
-            (edges.indptr, edges.indices, edges.data), n_clusters, pool, effective_jobs(n_jobs)
-        )
+    n_threads, indptr = effective_jobs(n_jobs), edges.indptr
+    cuts = [0, *np.searchsorted(indptr, indptr[-1] * np.arange(1, n_threads) / n_threads), len(degree)]
+    spans = list(itertools.pairwise(map(int, cuts)))
+    with ThreadPoolExecutor(n_threads) as pool:
         for _ in range(MAX_ROUNDS):
             volume: Floats = np.bincount(labels[is_placed], degree[is_placed], n_clusters).astype(np.float64)
-            new_labels = np.where(is_placed, walks.find_ends(labels, n_steps, volume), -1)
+            ends = _find_ends((indptr, edges.indices, edges.data), spans, pool, labels, n_steps, volume)
+            new_labels = np.where(is_placed, ends, -1)
             new_labels = np.where(new_labels >= 0, new_labels, labels)  # a sample without edges goes nowhere
             new_labels = _keep_all_clusters(new_labels, labels, n_clusters)
             if (new_labels == labels).all():
@@ -73,37 +75,29 @@ def _keep_all_clusters(new_labels: Ints, labels: Ints, n_clusters: int) -> Ints:
         new_labels = np.where((labels >= 0) & empty[labels], labels, new_labels)
 
 
-class _RandomWalks:
-    """Random walks on a graph (indptr, indices, weights), computed by threads for ranges of rows."""
+def _find_ends(
+    graph: tuple[Array, ...], spans: list[tuple[int, int]], pool: ThreadPoolExecutor, labels: Ints,
+    n_steps: int, volume: Floats,
+) -> Ints:  # fmt: skip
+    """Find each sample's cluster with the largest share of ends per root of its volume, or -1 -> (n,).
 
-    def __init__(
-        self, graph: tuple[Array, ...], n_clusters: int, pool: ThreadPoolExecutor, n_threads: int
-    ) -> None:
-        self.graph, self.n_clusters, self.pool = graph, n_clusters, pool
-        indptr = graph[0]
-        cuts = np.searchsorted(indptr, indptr[-1] * np.arange(1, n_threads) / n_threads)
-        self.rows = list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(indptr) - 1], strict=True))
+    graph: indptr, indices, weights; spans: the rows that each thread computes.
+    """
+    from ._cut.walk import MAX_CLUSTERS, walk_step
 
-    def find_ends(self, labels: Ints, n_steps: int, volume: Floats) -> Ints:
-        """Find each sample's cluster with the largest share of ends per root of its volume, or -1 -> (n,)."""
-        from ._cut.walk import MAX_CLUSTERS, walk_step
-
-        clusters = np.full((len(labels), MAX_CLUSTERS), -1, np.int32)
-        clusters[:, 0] = labels
-        shares = np.zeros(clusters.shape)
-        shares[:, 0] = labels >= 0
-        for _ in range(n_steps):
-            new: tuple[Array, Array] = np.full_like(clusters, -1), np.zeros_like(shares)
-            jobs = [
-                self.pool.submit(walk_step, *rows, *self.graph, clusters, shares, *new, self.n_clusters)
-                for rows in self.rows
-            ]
-            for job in jobs:
-                job.result()
-            clusters, shares = new
-        scores = np.where(
-            clusters >= 0, shares / np.sqrt(np.maximum(volume, np.finfo(float).tiny))[clusters], -1.0
-        )
-        order = np.lexsort((clusters, -scores), axis=1)
-        best: Ints = np.take_along_axis(clusters, order[:, :1], 1)[:, 0].astype(np.int64)
-        return best
+    clusters = np.full((len(labels), MAX_CLUSTERS), -1, np.int32)
+    clusters[:, 0] = labels
+    shares = np.zeros(clusters.shape)
+    shares[:, 0] = labels >= 0
+    for _ in range(n_steps):
+        new = np.full_like(clusters, -1), np.zeros_like(shares)
+        arrays = *graph, clusters, shares, *new
+        jobs = [pool.submit(walk_step, *span, *arrays, len(volume)) for span in spans]
+        for job in jobs:
+            job.result()
+        clusters, shares = new
+    root = np.sqrt(np.maximum(volume, np.finfo(float).tiny))
+    scores = np.where(clusters >= 0, shares / root[clusters], -1.0)
+    order = np.lexsort((clusters, -scores), axis=1)
+    best: Ints = np.take_along_axis(clusters, order[:, :1], 1)[:, 0].astype(np.int64)
+    return best

@@ -1,10 +1,11 @@
-"""Compiling with Numba: once if a cache can be written, and otherwise in each process.
+"""Compiles functions with Numba: once if a cache can be written, and otherwise in each process.
 
 Import this module only in modules of kernels, and import those only inside the functions that call them,
 because Numba takes longer to import than all the rest of the package.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, overload
 
 import numba
@@ -12,17 +13,18 @@ import numba
 from .kernel_cache import KernelCache
 
 Kernel = Callable[..., Any]  # its arguments are arrays and numbers of the types that Numba infers
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 @overload
-def njit(function: Kernel, **more: Any) -> Kernel: ...
+def njit(function: Kernel, **options: Any) -> Kernel: ...
 
 
 @overload
-def njit(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
+def njit(function: None = None, **options: Any) -> Callable[[Kernel], Kernel]: ...
 
 
-def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
+def njit(function: Kernel | None = None, **options: Any) -> Any:
     """Compile ``function`` on its first call, without the GIL and without fast-math, and cache it on disk.
 
     The machine code is kept in the folder that ``NUMBA_CACHE_DIR`` names or, if this variable is not set, in
@@ -33,47 +35,46 @@ def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kern
     function : callable
         Takes arrays and numbers, returns arrays and numbers. All compiled functions that it calls must be
         ``inner`` ones; it is compiled again when any of them changes.
-    **more
+    **options
         Options of ``numba.njit`` for this kernel: ``@njit(fastmath={"contract"})``.
 
     Returns
     -------
     callable
+        The kernel; without ``function``, a decorator that makes one.
     """
     if function is None:
-        return lambda function: njit(function, **more)
-    options = {"nogil": True, "error_model": "numpy", **more}
-    compiled: Any = numba.njit(**options)(function)
-    if compiled is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
-        compiled._cache = KernelCache(function)
-    kernel: Kernel = compiled
+        return partial(njit, **options)
+    kernel = numba.njit(**{**OPTIONS, **options})(function)
+    if kernel is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
+        kernel._cache = KernelCache(function)
     return kernel
 
 
 @overload
-def inner(function: Kernel, **more: Any) -> Kernel: ...
+def inner(function: Kernel, **options: Any) -> Kernel: ...
 
 
 @overload
-def inner(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
+def inner(function: None = None, **options: Any) -> Callable[[Kernel], Kernel]: ...
 
 
-def inner(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
+def inner(function: Kernel | None = None, **options: Any) -> Any:
     """Compile ``function`` as a part of the kernels that call it, without a separate cache entry.
 
     Parameters
     ----------
     function : callable
-    **more
+    **options
         Options, as for `njit`.
 
     Returns
     -------
     callable
+        As for `njit`.
     """
     if function is None:
-        return lambda function: inner(function, **more)
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **more}
-    options = {"nogil": True, "error_model": "numpy", **options}
-    compiled: Kernel = numba.njit(**options)(function)
-    return compiled
+        return partial(inner, **options)
+    return numba.njit(**{**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options})(
+        function
+    )

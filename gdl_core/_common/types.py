@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Arrays = tuple[Array, ...]
 Scalar = Any  # in compiled code: an integer, float or bool of Python or NumPy, which Numba treats alike
 Scalars = Any  # several of them
 Bools = NDArray[np.bool_]

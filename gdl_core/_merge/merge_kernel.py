@@ -8,7 +8,7 @@ each merge. ``pairs`` holds S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c
 When b is merged into a, S[c][ab] = S[c][a] + S[c][b] (Eq. 9) and S[ab][c] = S[a][c] + S[b][c] + sum_{i in c}
 (in_a[i] out_b[i] + in_b[i] out_a[i]), so only b's pairs and entries are visited. b is the smaller of the two,
 so each entry moves O(log n) times. Affinities of pairs that b does not touch can only fall, because |ab|
-grew: the heap keeps their old keys as upper bounds, and a key is corrected when its pair comes to the top.
+grew. So the heap keeps their old keys as upper bounds, and corrects a key when its pair comes to the top.
 
 All sums are carried in double-double, so that affinities do not depend on the order of merging.
 """
@@ -17,7 +17,7 @@ import numba
 import numpy as np
 
 from .._common.jit import inner, njit
-from .._common.types import Array, Scalar
+from .._common.types import Array, Arrays, Scalar
 from .double_double import add, multiply
 from .memory import prefetch
 from .neighbour_sets import build_sets, choose_set, move_flags, open_sets
@@ -60,54 +60,61 @@ def merge_components(
     parts: Array,
     n_target: int,
     min_affinity: float,
-    graph: tuple[Array, ...],
-    state: tuple[Array, ...],
-    buffers: tuple[Array, ...],
+    graph: Arrays,
+    state: Arrays,
+    buffers: Arrays,
     children: Array,
     affinities: Array,
     progress: Array,
 ) -> None:
-    """Merge each component of a graph separately, down to ``n_target`` clusters or as long as affinities are
+    """Merge each component of a graph separately, down to ``n_target`` clusters or until no affinity is
     positive and at least ``min_affinity``.
 
     Parameters
     ----------
     parts : (p, 5) int64
-        A component per row: first vertex, end; first cluster, end; the number of edges, which is overwritten
-        with the number of merges. They count in ``order`` and ``cluster_order``.
+        A component per row: its first vertex and their end in ``order``, its first cluster and their end in
+        ``cluster_order``, and its number of edges, which is overwritten with the number of merges.
     graph : tuple
         order (n,) int64 and cluster_order (n_initial,) int64: vertices and clusters, sorted by component. W
-        in compressed rows, indptr (n + 1,), indices, weights float64; then W^T.
+        in compressed rows: indptr (n + 1,), indices, weights float64. Then W^T in the same form.
     state : tuple
-        clusters (n_initial, 10) int64, see `pairs`; without entries and pairs. vertex (n, 3) int64: the first
-        entry, their number, and the cluster. following (n,) int64: the next vertex of the same cluster, or
-        -1. sets (n_initial, K^c) int32, see `neighbour_sets`; K^c is 0 for GDL-U.
-    room : tuple
-        For the largest component, of E edges and C clusters: beside (2 E,) int32, the cluster of each entry;
-        sums (2 E, 4) float64, in_a[i] (high, low), out_a[i] (high, low); link (2 E, 2) int32, (vertex, next)
-        of lists that begin at ``clusters[a, ENTRY]`` and name the vertices beside a, and vertices that have
-        joined it since; pairs, values, heap and table, see `pairs`; candidates (C,) int32, touched (C,)
-        int64.
+        clusters (n_initial, 10) int64: see `pairs`; at first without entries and pairs.
+        vertex (n, 3) int64: the first entry of each vertex, the number of its entries, and its cluster.
+        next_member (n,) int64: the next vertex of the same cluster, or -1.
+        sets (n_initial, K^c) int32: see `neighbour_sets`; K^c is 0 for GDL-U.
+    buffers : tuple
+        Arrays for the largest component, which has E edges and C clusters.
+        entry_cluster (2 E,) int32: the cluster of each entry.
+        sums (2 E, 4) float64: in_a[i] (high, low) and out_a[i] (high, low) of each entry.
+        link (2 E, 2) int32: the items (vertex, next item) of lists. The list of a begins at
+        ``clusters[a, ENTRY]`` and names the vertices with an entry for a, and some that have joined a since.
+        pairs, values, heap and table: see `pairs`.
+        candidates (C,) int32: see `neighbour_sets`.
+        changed (C,) int64: the clusters whose pair with the new cluster has changed.
     children : (n_initial, 2) int64
-        Filled from the component's first cluster on. Clusters made by merge t are n_initial + t.
+        Filled from the component's first cluster on. The cluster that merge t makes is n_initial + t.
     affinities : (n_initial,) float64
+        Filled like ``children``.
     progress : (2,) int64
-        Merges so far; set the second to stop early.
+        The number of merges so far, and a flag that the caller sets to stop early.
     """
     clusters, vertex, next_member, sets = state
     entry_cluster, sums, link, pairs, values, heap, all_slots, candidates, changed = buffers
     order, cluster_order = graph[0], graph[1]
     n_initial, k_nearest = len(clusters), sets.shape[1]
-    counts, n_candidates = np.zeros(2, np.int64), np.zeros(1, np.int64)
+    counts = np.zeros(2, np.int64)
+    entries, queue = (entry_cluster, sums, link), (pairs, values, heap, counts)
+    choice = sets, candidates, np.zeros(1, np.int64)
     for q in range(len(parts)):
         v0, v1, c0, c1 = parts[q, 0], parts[q, 1], parts[q, 2], parts[q, 3]
         n_slots = np.int64(16)
         while n_slots < 2 * parts[q, 4]:
             n_slots *= 2
         table = all_slots[:n_slots]
-        n_entries = _sum_degrees(order[v0:v1], graph, clusters, vertex, entry_cluster, sums, link)
+        n_entries = _sum_degrees(order[v0:v1], graph, clusters, vertex, entries)
         counts[N_RECORDS] = counts[N_HEAPED] = 0
-        _find_pairs(n_entries, clusters, vertex, entry_cluster, sums, link, pairs, values, table, counts)
+        _find_pairs(n_entries, clusters, vertex, entries, queue, table)
         if k_nearest == 0:
             for p in range(counts[N_RECORDS]):
                 set_key(clusters, pairs, values, p)
@@ -119,17 +126,7 @@ def merge_components(
             if top < 0 or not values[top, KEY] > 0 or values[top, KEY] < min_affinity:
                 if k_nearest == 0 or is_new:
                     break
-                build_sets(
-                    cluster_order[c0:c1],
-                    clusters,
-                    pairs,
-                    values,
-                    heap,
-                    counts,
-                    sets,
-                    candidates,
-                    n_candidates,
-                )
+                build_sets(cluster_order[c0:c1], clusters, queue, choice)
                 is_new = True
                 continue
             a, b = np.int64(pairs[top, END]), np.int64(pairs[top, END + 1])
@@ -143,30 +140,13 @@ def merge_components(
             children[c0 + t, 0], children[c0 + t, 1], affinities[c0 + t] = low, high, values[top, KEY]
             if clusters[a, WORK] < clusters[b, WORK]:
                 a, b = b, a
-            open_sets(clusters, pairs, sets, candidates, n_candidates, a, top)
-            n_changed = _move_pairs(
-                t, a, b, state, pairs, values, heap, table, counts, candidates, n_candidates, changed
-            )
-            n_changed = _move_entries(
-                t,
-                a,
-                b,
-                clusters,
-                vertex,
-                entry_cluster,
-                sums,
-                link,
-                pairs,
-                values,
-                table,
-                counts,
-                changed,
-                n_changed,
-            )
-            _move_members(a, b, clusters, vertex, next_member, entry_cluster, sums)
+            open_sets(clusters, pairs, choice, a, top)
+            n_changed = _move_pairs(t, a, b, clusters, queue, table, choice, changed)
+            n_changed = _move_entries(t, a, b, clusters, vertex, entries, queue, table, changed, n_changed)
+            _move_members(a, b, clusters, vertex, next_member, entries)
             clusters[a, NODE] = n_initial + t
             if k_nearest:
-                choose_set(clusters, pairs, values, heap, counts, sets, candidates, n_candidates, a)
+                choose_set(clusters, queue, choice, a)
             for i in range(n_changed):
                 p = clusters[changed[i], MEMO]
                 if k_nearest == 0 or pairs[p, FLAGS]:
@@ -179,16 +159,9 @@ def merge_components(
 
 
 @inner
-def _sum_degrees(
-    order: Array,
-    graph: tuple[Array, ...],
-    clusters: Array,
-    vertex: Array,
-    entry_cluster: Array,
-    sums: Array,
-    link: Array,
-) -> Scalar:
-    """Fill the entries of the vertices ``order``; returns their number."""
+def _sum_degrees(order: Array, graph: Arrays, clusters: Array, vertex: Array, entries: Arrays) -> Scalar:
+    """Fill the entries of the vertices ``order``, and return their number."""
+    entry_cluster, sums, link = entries
     end = np.int64(0)
     for i in order:
         first = end
@@ -224,18 +197,11 @@ def _sum_degrees(
 
 @inner
 def _find_pairs(
-    n_entries: int,
-    clusters: Array,
-    vertex: Array,
-    entry_cluster: Array,
-    sums: Array,
-    link: Array,
-    pairs: Array,
-    values: Array,
-    table: Array,
-    counts: Array,
+    n_entries: int, clusters: Array, vertex: Array, entries: Arrays, queue: Arrays, table: Array
 ) -> None:
     """Make the pairs of the initial clusters."""
+    entry_cluster, sums, link = entries
+    pairs, values, _, counts = queue
     for s in range(len(table)):
         table[s] = -1
     for e in range(n_entries):
@@ -251,24 +217,14 @@ def _find_pairs(
 
 @inner
 def _move_pairs(
-    t: int,
-    a: int,
-    b: int,
-    state: tuple[Array, ...],
-    pairs: Array,
-    values: Array,
-    heap: Array,
-    table: Array,
-    counts: Array,
-    candidates: Array,
-    n_candidates: Array,
-    changed: Array,
+    t: int, a: int, b: int, clusters: Array, queue: Arrays, table: Array, choice: Arrays, changed: Array
 ) -> Scalar:
     """Make the pairs of b pairs of a: Eq. 9, and the first two terms of S[ab][c].
 
-    Returns the number of clusters in ``changed``, of which the pair with a has changed.
+    Fills ``changed`` with the clusters whose pair with a has changed, and returns their number.
     """
-    clusters, sets = state[0], state[3]
+    pairs, values, heap, counts = queue
+    k_nearest = choice[0].shape[1]
     n_changed = np.int64(0)
     after = clusters[b, PAIR]
     while after >= 0:
@@ -286,8 +242,8 @@ def _move_pairs(
                 other = np.int64(pairs[keep, END + 1] == a)
                 add_sum(values, keep, other, values[p, 2 * side], values[p, 2 * side + 1])
                 add_sum(values, keep, 1 - other, values[p, 2 - 2 * side], values[p, 3 - 2 * side])
-            if sets.shape[1]:
-                move_flags(clusters, pairs, sets, candidates, n_candidates, c, p, side, keep)
+            if k_nearest:
+                move_flags(clusters, pairs, choice, c, p, side, keep)
             clusters[c, STAMP], clusters[c, MEMO] = t, keep
             changed[n_changed] = c
             n_changed += 1
@@ -305,25 +261,15 @@ def _move_pairs(
 
 @inner
 def _move_entries(
-    t: int,
-    a: int,
-    b: int,
-    clusters: Array,
-    vertex: Array,
-    entry_cluster: Array,
-    sums: Array,
-    link: Array,
-    pairs: Array,
-    values: Array,
-    table: Array,
-    counts: Array,
-    changed: Array,
-    n_changed: int,
-) -> Scalar:
+    t: int, a: int, b: int, clusters: Array, vertex: Array, entries: Arrays, queue: Arrays, table: Array,
+    changed: Array, n_changed: int,
+) -> Scalar:  # fmt: skip
     """Make the entries of b entries of a, which gives the third term of S[ab][c].
 
-    Returns the number of clusters in ``changed``.
+    Adds to ``changed``, which holds ``n_changed`` clusters, and returns their new number.
     """
+    entry_cluster, sums, link = entries
+    pairs, values, _, counts = queue
     v = clusters[b, ENTRY]
     after: Scalar = np.int64(link[v, 1]) if v >= 0 else v
     while v >= 0:
@@ -370,7 +316,7 @@ def _move_entries(
 
 @inner
 def _look_ahead(v: int, vertex: Array, entry_cluster: Array, link: Array) -> Scalar:
-    """Prefetch the data for visiting the item v of a list and those after it; returns the next one."""
+    """Prefetch the data for visiting the item v of a list and those after it, and return the next one."""
     if v < 0:
         return v
     after = np.int64(link[v, 1])
@@ -384,8 +330,10 @@ def _look_ahead(v: int, vertex: Array, entry_cluster: Array, link: Array) -> Sca
 
 @inner
 def _move_members(
-    a: int, b: int, clusters: Array, vertex: Array, next_member: Array, entry_cluster: Array, sums: Array
+    a: int, b: int, clusters: Array, vertex: Array, next_member: Array, entries: Arrays
 ) -> None:
+    """Make the members of b members of a, and drop their entries for a."""
+    entry_cluster, sums, _ = entries
     m = clusters[b, FIRST]
     while m >= 0:
         vertex[m, CLUSTER] = a
@@ -402,6 +350,7 @@ def _move_members(
 
 @inner
 def _drop_entry(vertex: Array, i: int, e: int, entry_cluster: Array, sums: Array) -> None:
+    """Remove the entry e of the vertex i."""
     vertex[i, COUNT] -= 1
     last = vertex[i, START] + vertex[i, COUNT]
     entry_cluster[e] = entry_cluster[last]

@@ -1,13 +1,14 @@
 """AGDL's neighbour sets: N_c holds the pairs of c with its K^c nearest clusters (Algorithm 3).
 
-sets (n_initial, K^c): the pairs of N_c are sets[c, : clusters[c, NEAR]]. candidates (n_initial,): pairs of
-which the nearest are chosen; while a and b merge, the pairs of N_a and N_b. n_candidates (1,): how many.
+The argument ``choice`` is a tuple of three arrays. sets (n_initial, K^c): the pairs of N_c are
+sets[c, : clusters[c, NEAR]]. candidates (n_initial,): pairs of which the nearest are chosen; while a and b
+merge, these are the pairs of N_a and N_b. n_candidates (1,): the number of candidates.
 """
 
 import numpy as np
 
 from .._common.jit import inner
-from .._common.types import Array, Scalar
+from .._common.types import Array, Arrays, Scalar
 from .pairs import (
     END,
     FLAGS,
@@ -26,18 +27,10 @@ from .pairs import (
 
 
 @inner
-def build_sets(
-    cluster_list: Array,
-    clusters: Array,
-    pairs: Array,
-    values: Array,
-    heap: Array,
-    counts: Array,
-    sets: Array,
-    candidates: Array,
-    n_candidates: Array,
-) -> None:
+def build_sets(cluster_list: Array, clusters: Array, queue: Arrays, choice: Arrays) -> None:
     """Build N_c of some clusters from all their pairs: at first, and again when the sets are exhausted."""
+    pairs, values, heap, counts = queue
+    sets, candidates, n_candidates = choice
     for record in range(counts[N_RECORDS]):
         pairs[record, FLAGS] = 0
         if pairs[record, PLACE] != REMOVED:
@@ -58,10 +51,9 @@ def build_sets(
 
 
 @inner
-def open_sets(
-    clusters: Array, pairs: Array, sets: Array, candidates: Array, n_candidates: Array, a: int, top: int
-) -> None:
+def open_sets(clusters: Array, pairs: Array, choice: Arrays, a: int, top: int) -> None:
     """Begin the candidates for N_ab with N_a; N_b follows while b's pairs are moved."""
+    sets, candidates, n_candidates = choice
     n_candidates[0] = 0
     for k in range(clusters[a, NEAR]):
         p = np.int64(sets[a, k])
@@ -72,19 +64,11 @@ def open_sets(
 
 
 @inner
-def choose_set(
-    clusters: Array,
-    pairs: Array,
-    values: Array,
-    heap: Array,
-    counts: Array,
-    sets: Array,
-    candidates: Array,
-    n_candidates: Array,
-    a: int,
-) -> None:
+def choose_set(clusters: Array, queue: Arrays, choice: Arrays, a: int) -> None:
     """Set N_ab to the K^c nearest of the candidates."""
-    for i in range(n_candidates[0]):  # before any key changes, or the heap would lose its order
+    pairs, values, heap, counts = queue
+    sets, candidates, n_candidates = choice
+    for i in range(n_candidates[0]):  # before any key changes, because the heap would lose its order
         take_from_heap(pairs, values, heap, counts, np.int64(candidates[i]))
     _fill_set(clusters, pairs, values, sets, candidates, n_candidates, a)
     for i in range(n_candidates[0]):
@@ -119,18 +103,9 @@ def _fill_set(
 
 
 @inner
-def move_flags(
-    clusters: Array,
-    pairs: Array,
-    sets: Array,
-    candidates: Array,
-    n_candidates: Array,
-    c: int,
-    p: int,
-    side: int,
-    keep: int,
-) -> None:
+def move_flags(clusters: Array, pairs: Array, choice: Arrays, c: int, p: int, side: int, keep: int) -> None:
     """Transfer memberships in the sets from the pair p = {b, c} to ``keep`` = {a, c}."""
+    sets, candidates, n_candidates = choice
     in_b = pairs[p, FLAGS] & (1 << side)
     in_c = pairs[p, FLAGS] & (2 >> side)
     if keep != p and in_c:

@@ -4,9 +4,10 @@ The record of {a, c} holds S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c 
 
 pairs (P, 8) int32, values (P, 5) float64: the records. Each one is in the lists of its two clusters, which
 begin at ``clusters[a, PAIR]``, and in a hash table. A record that is removed leaves the table, but stays in
-the lists with the mark REMOVED; its number is not used again. table: the hash table of record numbers; its
-length is a power of two and at least twice the number of records. heap (P,): record numbers. counts (2,):
-records ever used, heap entries.
+the lists with the mark REMOVED; its number is not used again. table: the hash table of record numbers, whose
+length is a power of two and at least twice the number of records. heap (P,): record numbers. counts (2,): the
+number of records ever made, and the length of the heap. The argument ``queue`` is the tuple (pairs, values,
+heap, counts).
 """
 
 import numpy as np
@@ -24,8 +25,8 @@ LAST = 4
 ENTRY = 5  # first of its entries, see merge_kernel
 PAIR = 6  # first of its pairs
 NEAR = 7  # size of its neighbour set
-STAMP = 8  # the last merge that changed a sum of the pair with the new cluster,
-MEMO = 9  # and that pair; while entries are made, the entry of the current vertex, or -1
+STAMP = 8  # the last merge that changed a sum of the pair with the new cluster
+MEMO = 9  # the pair that STAMP is about; while entries are made, the entry of the current vertex, or -1
 
 # Columns of pairs
 END = 0  # the two clusters
@@ -34,16 +35,16 @@ RANK = 4  # the numbers of their nodes when the key was last set, the smaller on
 PLACE = 6  # in the heap; -1 outside it
 FLAGS = 7  # bit s: the pair is in the neighbour set of its end s (AGDL)
 
-# Columns of values: S[a][c] (high, low), S[c][a] (high, low) for the ends a, c, and the
-KEY = 4  # affinity when it was last set
+# Columns of values: first S[a][c] (high, low) and S[c][a] (high, low), for the ends a and c
+KEY = 4  # the affinity when it was last set
 
 REMOVED = -2  # the place of a record that was removed
-N_RECORDS, N_HEAPED = 0, 1
+N_RECORDS, N_HEAPED = 0, 1  # places in counts
 
 
 @inner
 def home_slot(table: Array, a: int, c: int) -> Scalar:
-    """The place of {a, c} in the hash table, if no other pair has taken it."""
+    """Compute the place of {a, c} in the hash table, which another pair may have taken."""
     if a > c:
         a, c = c, a
     key = (np.int64(a) << 32) + np.int64(c)
@@ -52,7 +53,7 @@ def home_slot(table: Array, a: int, c: int) -> Scalar:
 
 @inner
 def find_slot(pairs: Array, table: Array, a: int, c: int) -> Scalar:
-    """The place of {a, c} in the hash table, or the free place for it."""
+    """Find the place of {a, c} in the hash table, or the free place for it."""
     s = home_slot(table, a, c)
     while True:
         p = table[s]
@@ -66,7 +67,7 @@ def find_slot(pairs: Array, table: Array, a: int, c: int) -> Scalar:
 
 @inner
 def remove_from_table(pairs: Array, table: Array, p: int) -> None:
-    """Remove p from the hash table; later items of the same run move up."""
+    """Remove p from the hash table, and move up later items of the same run."""
     hole = find_slot(pairs, table, np.int64(pairs[p, END]), np.int64(pairs[p, END + 1]))
     mask = len(table) - 1
     s = hole
@@ -108,7 +109,7 @@ def add_sum(values: Array, p: int, side: int, high: float, low: float) -> None:
 
 @inner
 def set_key(clusters: Array, pairs: Array, values: Array, p: int) -> None:
-    """Set the affinity (Eqs. 3 and 4) from the two sums, rounded once, and the node numbers."""
+    """Set the key: the affinity (Eqs. 3 and 4) of the two sums, rounded once, and the node numbers."""
     a, c = pairs[p, END], pairs[p, END + 1]
     size_a, size_c = np.float64(clusters[a, SIZE]), np.float64(clusters[c, SIZE])
     xh, xl = divide(values[p, 0], values[p, 1], size_a * size_a)
@@ -122,7 +123,7 @@ def set_key(clusters: Array, pairs: Array, values: Array, p: int) -> None:
 
 @inner
 def precedes(pairs: Array, values: Array, p: int, q: int) -> Scalar:
-    """Whether p comes before q: by larger affinity, then by smaller node numbers."""
+    """Test if p comes before q: by larger affinity, then by smaller node numbers."""
     if values[p, KEY] != values[q, KEY]:
         return values[p, KEY] > values[q, KEY]
     if pairs[p, RANK] != pairs[q, RANK]:
@@ -163,6 +164,7 @@ def put_in_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: int)
 
 @inner
 def take_from_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: int) -> None:
+    """Remove p from the heap, if it is there."""
     k = pairs[p, PLACE]
     if k < 0:
         return

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._common.jit import inner, njit
 from .._common.types import Array, Scalar
+from .knn_kernel import insert
 
 SAMPLE_SIZE = 128  # points for computing the direction of a split
 POWER_STEPS = 4  # steps of power iteration, enough to separate the leading direction from most others
@@ -105,7 +106,7 @@ def rank_again(x: Array, candidates: Array, first: int, last: int, neighbours: A
             if j >= 0:
                 s = _squared_distance(x[i], x[j])
                 if s < squared[i, -1]:
-                    _insert(j, s, neighbours[i], squared[i])
+                    insert(j, s, neighbours[i], squared[i])
 
 
 @njit
@@ -159,7 +160,7 @@ def refine(
         for q in range(n_offers):
             s = _squared_distance(x[i], x[offers[q]])
             if s < farthest:
-                k = _insert(offers[q], s, neighbours[i], squared[i])
+                k = insert(offers[q], s, neighbours[i], squared[i])
                 for later in range(m - 1, k, -1):
                     is_changed[i, later] = is_changed[i, later - 1]
                 is_changed[i, k] = True
@@ -200,17 +201,6 @@ def _list_offers(
 
 
 @inner
-def _insert(j: int, s: float, neighbours: Array, squared: Array) -> Scalar:
-    """Insert j by its squared distance s, drop the last point, and return the place of j."""
-    k = len(squared) - 1
-    while k > 0 and s < squared[k - 1]:
-        neighbours[k], squared[k] = neighbours[k - 1], squared[k - 1]
-        k -= 1
-    neighbours[k], squared[k] = j, s
-    return k
-
-
-@inner
 def _clear(neighbours: Array, squared: Array) -> None:
     """Empty the list of one point."""
     for k in range(len(neighbours)):
@@ -238,7 +228,7 @@ def _take_nearest(squares: Array, n_points: int, j0: int, i: int, neighbours: Ar
     farthest = squared[-1]
     for j in range(n_points):
         if squares[j] < farthest and j0 + j != i:
-            _insert(j0 + j, squares[j], neighbours, squared)
+            insert(j0 + j, squares[j], neighbours, squared)
             farthest = squared[-1]
 
 

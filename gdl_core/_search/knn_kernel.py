@@ -3,12 +3,12 @@
 import numpy as np
 
 from .._common.jit import inner, njit
-from .._common.types import Array
+from .._common.types import Array, Scalar
 
 
 @njit
 def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) -> None:
-    """Set out[r, k] to |x[rows[r]] - x[candidates[r, k]]|, added up in the same order on any machine."""
+    """Set out[r, k] to |x[rows[r]] - x[candidates[r, k]]|, summed in the same order on any machine."""
     d = x.shape[1]
     d_unrolled = d - d % 4
     for r in range(len(rows)):
@@ -44,10 +44,10 @@ def nearest_of_sparse(
 ) -> None:
     """Find the nearest of all samples to each of ``rows``, using only the features that are not zero.
 
-    indptr, indices, data: samples in compressed rows, with ascending features; d features in total. found (r,
-    m) int64, value (r, m) float64: filled, sorted by (distance, index), including the sample itself.
-    Distances are bitwise equal to those of `candidate_distances`, which adds the zeros; those up to
-    ``zero_length`` count as 0.
+    indptr, indices, data: samples in compressed rows, with ascending features; d features in total.
+    neighbours (r, m) int64 and distances (r, m) float64 are filled, sorted by (distance, index), with the
+    sample itself. Distances have the same bits as those of `candidate_distances`, which also adds zeros;
+    those up to ``zero_length`` count as 0.
     """
     d_unrolled, m = d - d % 4, distances.shape[1]
     for r in range(len(rows)):
@@ -80,14 +80,15 @@ def nearest_of_sparse(
             if length <= zero_length:
                 length = 0.0
             if length < lengths[m - 1]:
-                _insert(j, length, nearest, lengths)
+                insert(j, length, nearest, lengths)
 
 
 @inner
-def _insert(j: int, length: float, neighbours: Array, distances: Array) -> None:
-    """Insert j, which is larger than all indices so far, among the nearest samples; the last drops out."""
+def insert(j: int, distance: float, neighbours: Array, distances: Array) -> Scalar:
+    """Insert j behind points at the same distance, drop the last point, and return the place of j."""
     k = len(distances) - 1
-    while k > 0 and length < distances[k - 1]:
+    while k > 0 and distance < distances[k - 1]:
         neighbours[k], distances[k] = neighbours[k - 1], distances[k - 1]
         k -= 1
-    neighbours[k], distances[k] = j, length
+    neighbours[k], distances[k] = j, distance
+    return k
