@@ -19,8 +19,8 @@ class Setting:
     """One setting."""
 
     default: Any  # has the type of the setting
-    least: float = -math.inf  # least allowed number
-    most: float = math.inf
+    minimum: float = -math.inf  # smallest allowed number
+    maximum: float = math.inf
     choices: tuple[str, ...] = ()  # allowed words
     kind: type | None = None  # the type, if the default is None
     symbol: str = "N"  # the name of the value in the help of the command line
@@ -30,26 +30,22 @@ class Setting:
     def rule(self) -> str:
         """The rule for a number, in words."""
         number = "number of seconds" if self.symbol == "SECONDS" else "number"
-        return (
-            f"a {'whole ' * (self._kind is int)}{number} from {_format(self.least)} to {_format(self.most)}"
-        )
+        whole = "whole " if self._kind is int else ""
+        return f"a {whole}{number} from {_format(self.minimum)} to {_format(self.maximum)}"
 
     @property
     def _kind(self) -> type:
         return self.kind or type(self.default)
 
     def check(self, name: str, value: Any) -> Any:
-        """Return a value as Python's own type, or raise InputError if its type or value is wrong."""
+        """Return the value as a plain int, float, bool or str; InputError if its type or value is wrong."""
         if value is None and self.default is None:
             return None
-        if self.choices:
-            if not isinstance(value, str) or value not in self.choices:
-                raise InputError(f"{name} must be one of {self.choices}, got {value!r}")
-            return value
         is_truth = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
         if self._kind is str:
-            if not isinstance(value, str):
-                raise InputError(f"{name} must be a string, got {value!r}")
+            rule = f"one of {self.choices}" if self.choices else "a string"
+            if not isinstance(value, str) or (self.choices and value not in self.choices):
+                raise InputError(f"{name} must be {rule}, got {value!r}")
             return value
         if self._kind is bool:
             if not is_truth:
@@ -61,17 +57,16 @@ class Setting:
             number = operator.index(value) if self._kind is int else float(value)
         except (TypeError, ValueError, OverflowError):
             raise InputError(f"{name} must be {self.rule}, got {value!r}") from None
-        if not number >= self.least:
-            raise InputError(f"{name} must be at least {_format(self.least)}, got {value}")
-        if not number <= self.most:
-            raise InputError(f"{name} must be at most {_format(self.most)}, got {value}")
+        if not number >= self.minimum:
+            raise InputError(f"{name} must be at least {_format(self.minimum)}, got {value}")
+        if not number <= self.maximum:
+            raise InputError(f"{name} must be at most {_format(self.maximum)}, got {value}")
         return number
 
     def parse(self, text: str) -> Any:
         """Read a number that is given as text."""
         try:
-            number = self._kind(text)
-            return self.check("it", number)
+            return self.check("it", self._kind(text))
         except (ValueError, OverflowError):
             raise InputError(f"must be {self.rule}, got {text!r}") from None
 
@@ -84,9 +79,9 @@ def _format(number: float) -> str:
     return str(number) if isinstance(number, int) else f"{number:g}"
 
 
-def setting(default: Any, least: float = -math.inf, most: float = math.inf, **more: Any) -> Any:
+def setting(default: Any, minimum: float = -math.inf, maximum: float = math.inf, **more: Any) -> Any:
     """Declare a setting as a field of a dataclass."""
-    return Setting(default, least, most, **more).field()
+    return Setting(default, minimum, maximum, **more).field()
 
 
 def check_settings(settings: Any) -> None:
@@ -98,9 +93,9 @@ def check_settings(settings: Any) -> None:
 
 
 def cut(settings: Any, **values: float) -> Any:
-    """Replace numbers of a frozen dataclass, each cut to its bound."""
-    most = {one.name: one.metadata[DECLARED].most for one in fields(settings) if one.name in values}
-    return replace(settings, **{name: min(value, most[name]) for name, value in values.items()})
+    """Replace numbers of a frozen dataclass; those above their bounds become the bounds."""
+    bounds = {f.name: f.metadata[DECLARED].maximum for f in fields(settings) if f.name in values}
+    return replace(settings, **{name: min(value, bounds[name]) for name, value in values.items()})
 
 
 LARGEST = 10**6  # bound of any count

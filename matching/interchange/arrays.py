@@ -162,8 +162,8 @@ def _read_sizes(found: Mapping[str, Any]) -> Sizes | None:
     if found.get("sizes") is None:
         return None
     sizes = to_array(found["sizes"], "sizes")
-    if sizes.shape != (2, 2) or not ((sizes >= 1) & (sizes <= MAX_PIXELS.most)).all():
-        rule = f"((height0, width0), (height1, width1)), each from 1 to {MAX_PIXELS.most:.0e} pixels"
+    if sizes.shape != (2, 2) or not ((sizes >= 1) & (sizes <= MAX_PIXELS.maximum)).all():
+        rule = f"((height0, width0), (height1, width1)), each from 1 to {MAX_PIXELS.maximum:.0e} pixels"
         raise InputError(f"sizes: must be {rule}, got {sizes.tolist()}")
     (height0, width0), (height1, width1) = ((int(n) for n in size) for size in sizes)
     return (height0, width0), (height1, width1)

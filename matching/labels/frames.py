@@ -9,7 +9,7 @@ from PIL import Image
 from matching.errors import InputError
 from matching.output.files import make_folder
 from matching.output.folders import compute_digest, write_whole
-from matching.pictures.encoding import FOR_TRAINING, encode_jpeg
+from matching.pictures.encoding import TRAINING_QUALITY, encode_jpeg
 from matching.video.reading import open_video
 
 FOLDER = "frames"  # inside the folder for the labels
@@ -30,7 +30,7 @@ def save_frames(video: Path, out: Path, every: float) -> Path:
     with open_video(video) as opened:
         make_folder(folder)
         for frame in opened.frames(every):
-            jpeg = encode_jpeg(Image.fromarray(frame.rgb), FOR_TRAINING)
+            jpeg = encode_jpeg(Image.fromarray(frame.rgb), TRAINING_QUALITY)
             write_whole(folder / f"frame{frame.number:06d}.jpg", jpeg)
         if not opened.n_frames:
             raise InputError(f"{video}: damaged video, or in a format that can't be read")

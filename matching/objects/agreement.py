@@ -23,15 +23,13 @@ MIN_VARIANCE = 16.0  # of grey values that are print: at 6, 12 and 25, the same 
 def correlate(a: Floats, b: Floats) -> Floats:
     """Correlate the print of two grey pictures (h, w) around each pixel -> (h, w); 1 where both have none."""
     a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
-    moved = _move(b)
-    products = a[..., None] * moved
-    best = _correlate_windows(a, moved, products, SEARCH_WINDOW).argmax(axis=2)
-    fine = _correlate_windows(a, moved, products, FINE_WINDOW)
-    steps = np.arange((2 * MAX_SHIFT + 1) ** 2)
-    y, x = np.divmod(steps, 2 * MAX_SHIFT + 1)
-    near = np.maximum(abs(x - x[:, None]), abs(y - y[:, None])) <= 1
-    most = np.where(near[best], fine, -1).max(axis=2)
-    return np.where(find_flat(a, b), np.float32(1), most)
+    shifted = _shift(b)
+    products = a[..., None] * shifted
+    best = _correlate_windows(a, shifted, products, SEARCH_WINDOW).argmax(axis=2)
+    fine = _correlate_windows(a, shifted, products, FINE_WINDOW)
+    y, x = np.divmod(np.arange((2 * MAX_SHIFT + 1) ** 2), 2 * MAX_SHIFT + 1)
+    is_near = np.maximum(abs(x - x[:, None]), abs(y - y[:, None])) <= 1
+    return np.where(find_flat(a, b), np.float32(1), np.where(is_near[best], fine, -1).max(axis=2))
 
 
 def correlate_in_place(a: Floats, b: Floats) -> tuple[Floats, Bools]:
@@ -42,39 +40,35 @@ def correlate_in_place(a: Floats, b: Floats) -> tuple[Floats, Bools]:
 
 def find_flat(a: Floats, b: Floats) -> Bools:
     """Find where neither of two grey pictures has any print: a, b (h, w) float -> (h, w) bool."""
-    flat: Bools = np.maximum(_measure(a, FINE_WINDOW)[1], _measure(b, FINE_WINDOW)[1]) < MIN_VARIANCE
-    return flat
+    variances = (_measure_moments(picture, FINE_WINDOW)[1] for picture in (a, b))
+    return np.asarray(np.maximum(*variances) < MIN_VARIANCE)
 
 
 def lay_grid(box: Floats, side: int) -> Floats:
-    """Points (h, w, 2) in a box (2, 2): the middles of equal squares, `side` along the longer side."""
+    """Lay points (h, w, 2) in a box (2, 2): the middles of equal squares, `side` along the longer side."""
     size = np.ptp(box, axis=0)
     width, height = np.maximum(np.rint(size * side / size.max()), 8).astype(int).tolist()
     rows, columns = np.indices((height, width))
-    grid: Floats = box[0] + (np.stack([columns, rows], axis=2) + 0.5) * size / (width, height)
-    return grid
+    return np.asarray(box[0] + (np.stack([columns, rows], axis=2) + 0.5) * size / (width, height))
 
 
 def shrink(rgb: Array, xy: Floats, zoom: float) -> Floats:
-    """Colours (h, w, 3) float32 of a picture at pixels (h, w, 2) that are `zoom` apart."""
+    """Sample the colours (h, w, 3) float32 of a picture at pixels (h, w, 2) that are `zoom` apart."""
     margin = 2 * max(zoom, 1.0)
     size = np.array(rgb.shape[1::-1])
     low = np.clip(np.floor(xy.min(axis=(0, 1)) - margin), 0, size - 1).astype(int)
     high = np.clip(np.ceil(xy.max(axis=(0, 1)) + margin), low + 1, size).astype(int)
-    part = np.ascontiguousarray(rgb[low[1] : high[1], low[0] : high[0]])
+    part, xy = np.ascontiguousarray(rgb[low[1] : high[1], low[0] : high[0]]), xy - low
     if zoom > 1:
         small = np.maximum(np.rint((high - low) / zoom), 1)
-        xy = (xy - low + 0.5) * small / (high - low) - 0.5
+        xy = (xy + 0.5) * small / (high - low) - 0.5
         part = opencv.resize_area(part, *small.astype(int).tolist())
-    else:
-        xy = xy - low
     return opencv.sample(part, xy).astype(np.float32)
 
 
 def to_grey(rgb: Floats) -> Floats:
-    """The mean of the channels (h, w)."""
-    grey: Floats = rgb.mean(axis=2)
-    return grey
+    """Compute the mean of the channels (h, w)."""
+    return np.asarray(rgb.mean(axis=2))
 
 
 def blur(values: Floats, sigma: float) -> Floats:
@@ -82,16 +76,15 @@ def blur(values: Floats, sigma: float) -> Floats:
     return np.asarray(opencv.gaussian_blur(values, sigma))
 
 
-def _move(values: Floats) -> Floats:
-    """A picture moved by up to MAX_SHIFT pixels, the moves row by row (h, w, n); edge pixels are repeated."""
+def _shift(values: Floats) -> Floats:
+    """Shift a picture by up to MAX_SHIFT pixels, in rows of shifts -> (h, w, n); edge pixels are repeated."""
     windows = sliding_window_view(np.pad(values, MAX_SHIFT, "edge"), values.shape)
-    moved: Floats = np.stack([windows[y, x] for y, x in np.ndindex(windows.shape[:2])], axis=2)
-    return moved
+    return np.stack([windows[y, x] for y, x in np.ndindex(windows.shape[:2])], axis=2)
 
 
-def _correlate_windows(a: Floats, moved: Floats, products: Floats, sigma: float) -> Floats:
-    """The correlations (h, w, n) of A with B, moved, in the window around each pixel."""
-    (mean_a, unit_a), (mean_b, unit_b) = _standardise(a, sigma), _standardise(moved, sigma)
+def _correlate_windows(a: Floats, shifted: Floats, products: Floats, sigma: float) -> Floats:
+    """Correlate A with B, shifted (h, w, n), in the window around each pixel -> (h, w, n)."""
+    (mean_a, unit_a), (mean_b, unit_b) = _standardise(a, sigma), _standardise(shifted, sigma)
     common = blur(products, sigma)
     common -= mean_a[..., None] * mean_b
     common *= unit_a[..., None] * unit_b
@@ -99,11 +92,12 @@ def _correlate_windows(a: Floats, moved: Floats, products: Floats, sigma: float)
 
 
 def _standardise(values: Floats, sigma: float) -> tuple[Floats, Floats]:
-    """The mean and the inverse of the standard deviation in the window around each pixel."""
-    mean, variance = _measure(values, sigma)
+    """Compute the mean and the inverse of the standard deviation in the window around each pixel."""
+    mean, variance = _measure_moments(values, sigma)
     return mean, 1 / np.sqrt(variance + NOISE_VARIANCE)
 
 
-def _measure(values: Floats, sigma: float) -> tuple[Floats, Floats]:
+def _measure_moments(values: Floats, sigma: float) -> tuple[Floats, Floats]:
+    """Compute the mean and the variance in the window around each pixel."""
     mean = blur(values, sigma)
     return mean, np.maximum(blur(values * values, sigma) - mean**2, 0)

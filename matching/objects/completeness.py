@@ -86,23 +86,22 @@ def measure_completeness(
     a, b = shrink(picture0.rgb, xy0, pixel), shrink(picture1.rgb, xy1, zoom)
     if zoom < 1:
         a = blur(a, 0.4 / zoom)  # B is no sharper
-    matched = shapely.intersects_xy(shapely.Polygon(outline0).buffer(0), *np.moveaxis(xy0, 2, 0))
-    own = visible & matched
+    matched = visible & shapely.intersects_xy(shapely.Polygon(outline0).buffer(0), *np.moveaxis(xy0, 2, 0))
     has_print = correlate(to_grey(a), to_grey(b)) > MIN_CORRELATION
-    has_colour = compare_colours(a, b, own if own.any() else visible) < MAX_COLOUR_DIFFERENCE
-    shares = [float(found[visible].mean()) for found in (has_print & has_colour, has_print, has_colour)]
+    has_colour = compare_colours(a, b, matched if matched.any() else visible) < MAX_COLOUR_DIFFERENCE
+    shares = [float(same[visible].mean()) for same in (has_print & has_colour, has_print, has_colour)]
     return Completeness(shares[0], float(visible.sum() / print0.sum()), *shares[1:])
 
 
 def _is_convex(frame: Floats) -> bool:
-    """Whether a frame (4, 2) is convex, as any view of a plane is."""
+    """Test whether a frame (4, 2) is convex, as any view of a plane is."""
     x, y = (np.roll(frame, -1, axis=0) - frame).T
     turns = np.sign(x * np.roll(y, -1) - y * np.roll(x, -1))
     return bool(abs(turns.sum()) == len(frame))
 
 
 def _find_print(picture: Picture) -> Floats | None:
-    """Box of what the mask shows, or of all but plain margins; None if the whole picture is plain."""
+    """Find the box of what the mask shows, or of all but plain margins; None if the picture is plain."""
     box = picture.box
     if picture.mask is not None:
         return box
@@ -111,8 +110,8 @@ def _find_print(picture: Picture) -> Floats | None:
     small = shrink(picture.rgb, xy, float(size.max() / COMPARED_SIDE))
     low, high = box.copy()
     for axis, n in enumerate(small.shape[1::-1]):
-        most = (np.ptp(small, axis=axis).max(axis=1) / 2) ** 2  # the largest possible variance
-        full = np.flatnonzero(most >= MIN_VARIANCE)
+        max_variance = (np.ptp(small, axis=axis).max(axis=1) / 2) ** 2  # the largest that is possible
+        full = np.flatnonzero(max_variance >= MIN_VARIANCE)
         if not len(full):
             return None
         step = size[axis] / n
@@ -120,18 +119,19 @@ def _find_print(picture: Picture) -> Floats | None:
     return np.array([low, high])
 
 
-def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:
-    """Compare colours in different light, which is measured at own (h, w): a, b (h, w, 3) -> (h, w)."""
+def compare_colours(a: Floats, b: Floats, same: Bools) -> Floats:
+    """Compare colours in different light: a, b (h, w, 3) -> (h, w).
+
+    The light is measured where both show the same, same (h, w).
+    """
     a, b = blur(a, FINE_WINDOW), blur(b, FINE_WINDOW)
-    light = (b[own].mean(axis=0) + 1) / (a[own].mean(axis=0) + 1)
+    light = (b[same].mean(axis=0) + 1) / (a[same].mean(axis=0) + 1)
     off = b / light - a
-    differences: Floats = np.linalg.norm(off - off.mean(axis=2, keepdims=True), axis=2)
-    return differences
+    return np.asarray(np.linalg.norm(off - off.mean(axis=2, keepdims=True), axis=2))
 
 
 def _look_up(mask: Bools, xy: Floats) -> Bools:
-    """The values of a mask at pixels (h, w, 2); beyond the edges, those of the nearest pixels."""
+    """Look up a mask at pixels (h, w, 2); beyond the edges, the nearest pixels count."""
     last = np.array(mask.shape[1::-1]) - 1
     columns, rows = np.moveaxis(np.clip(np.rint(xy), 0, last).astype(int), 2, 0)
-    found: Bools = mask[rows, columns]
-    return found
+    return np.asarray(mask[rows, columns])

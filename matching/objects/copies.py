@@ -8,6 +8,7 @@ import numpy as np
 import shapely
 
 from matching._common.threads import default_threads, map_in_threads
+from matching._common.types import Ints
 from matching.objects.completeness import measure_completeness
 from matching.objects.description import MatchedObject
 from matching.objects.things import number_places
@@ -35,17 +36,17 @@ def add_completeness(
 ) -> tuple[MatchedObject, ...]:
     """Add to objects how much of picture 0 they show."""
 
-    def measured(found: MatchedObject) -> MatchedObject:
+    def measure(found: MatchedObject) -> MatchedObject:
         if found.frame1 is None or len(found.outline0) < 3:  # two points, as in the paper's grouping
             return found
         completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
         return replace(found, completeness=completeness)
 
-    return tuple(map_in_threads(measured, objects, default_threads()))
+    return tuple(map_in_threads(measure, objects, default_threads()))
 
 
 def is_mostly_within(shape: Any, other: Any) -> bool:
-    """Whether most of a shape lies within another one; both are shapes of shapely."""
+    """Test whether more than half of a shape lies within another one; both are shapes of shapely."""
     return bool(2 * shape.intersection(other).area > shape.area)
 
 
@@ -80,10 +81,7 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     return Copies(_group(whole, number_places(frames)), _group(parts, number_places(outlines)))
 
 
-def _group(
-    objects: Sequence[MatchedObject], places: Sequence[int] | np.ndarray
-) -> tuple[tuple[int, ...], ...]:
-    n = max(places, default=-1) + 1
-    return tuple(
-        tuple(found.id for found, place in zip(objects, places, strict=True) if place == k) for k in range(n)
-    )
+def _group(objects: Sequence[MatchedObject], places: Ints) -> tuple[tuple[int, ...], ...]:
+    """List the ids of the objects at each place: places (n,) of objects."""
+    ids = np.array([found.id for found in objects], int)
+    return tuple(tuple(ids[places == k].tolist()) for k in range(places.max(initial=-1) + 1))

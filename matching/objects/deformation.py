@@ -71,11 +71,11 @@ def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float |
     residual = target - apply_transform(base, source)
     base_error = float(np.median(np.linalg.norm(residual, axis=1)))
     plain = SmoothMap(base, math.inf, base_error, base_error)
-    bins = _bins(source)
+    bins = _make_bins(source)
     if len(source) < MIN_MATCHES or not all(_fixes_a_map(source, bins, ~out) for out in _folds(bins)):
         return plain
     if smoothing is None:
-        smoothing, error = _least_error(source, residual, bins)
+        smoothing, error = _choose_smoothing(source, residual, bins)
     else:
         error = _hold_out(source, residual, bins, smoothing)
     if math.isinf(smoothing):
@@ -90,39 +90,40 @@ def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float |
 
 @dataclass(frozen=True, eq=False)
 class _Bins:
-    """number (n,): the square bin in which each match lies; side: that of a bin, in pixels."""
+    """The square bins of matches."""
 
-    number: Array
-    side: float
+    number: Array  # (n,) int64, of the bin in which each match lies
+    side: float  # of a bin, pixels
 
     def __getitem__(self, index: Any) -> _Bins:
         return _Bins(self.number[index], self.side)
 
 
-def _bins(xy: Array) -> _Bins:
+def _make_bins(xy: Array) -> _Bins:
+    """Lay at most MAX_CONTROLS bins over matches (n, 2)."""
     width, height = np.maximum(np.ptp(xy, axis=0), 1.0)
     side = math.sqrt(width * height / MAX_CONTROLS)
     place = np.floor((xy - xy.min(axis=0)) / side).astype(np.int64)
     return _Bins(np.unique(place, axis=0, return_inverse=True)[1].reshape(-1), side)
 
 
-def _least_error(source: Array, residual: Array, bins: _Bins) -> tuple[float, Floats]:
-    """The smoothing with the least hold-out error (inf: no bend), and the error of each match."""
-    best, least = math.inf, np.linalg.norm(residual, axis=1)
+def _choose_smoothing(source: Array, residual: Array, bins: _Bins) -> tuple[float, Floats]:
+    """Choose the smoothing with the smallest hold-out error -> its length (inf: no bend), errors (n,)."""
+    best, best_error = math.inf, np.linalg.norm(residual, axis=1)
     for length in np.linalg.norm(np.ptp(source, axis=0)) * np.array(LENGTHS):
-        error = _hold_out(source, residual, bins, length)
-        if _typical(error) < min(MAX_ERROR_RATIO * _typical(least), _typical(least) - MIN_ERROR_GAIN):
-            best, least = length, error
-    return best, least
+        error, bound = _hold_out(source, residual, bins, length), _average(best_error)
+        if _average(error) < min(MAX_ERROR_RATIO * bound, bound - MIN_ERROR_GAIN):
+            best, best_error = length, error
+    return best, best_error
 
 
-def _typical(error: Array) -> float:
-    """Mean distance; values above five times the median count as that, because they may be outliers."""
+def _average(error: Array) -> float:
+    """Compute the mean error; larger ones than five times the median count as that: they may be outliers."""
     return float(np.minimum(error, MAX_RESIDUAL * np.median(error)).mean())
 
 
 def _hold_out(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Floats:
-    """(n,) distance of each match from a map fitted without its bin."""
+    """Measure the distance (n,) of each match from a map fitted without its bin."""
     error = np.empty(len(source))
     for out in _folds(bins):
         if out.any():
@@ -132,13 +133,13 @@ def _hold_out(source: Array, residual: Array, bins: _Bins, smoothing: float) -> 
 
 
 def _folds(bins: _Bins) -> list[Bools]:
-    """N_FOLDS masks (n,) bool of the matches that are held out in turn, in whole bins."""
+    """Make N_FOLDS masks (n,) bool of the matches that are held out in turn, in whole bins."""
     fold = np.random.default_rng(0).permutation(bins.number.max(initial=-1) + 1)[bins.number] % N_FOLDS
     return [fold == k for k in range(N_FOLDS)]
 
 
 def _fixes_a_map(source: Array, bins: _Bins, chosen: Bools) -> bool:
-    """Whether control points of the chosen matches fix an affine map: three or more, not all on one line."""
+    """Test whether control points of the chosen matches fix an affine map: three, not all on one line."""
     used, number = np.unique(bins.number[chosen], return_inverse=True)
     if len(used) < 3:
         return False
@@ -148,7 +149,7 @@ def _fixes_a_map(source: Array, bins: _Bins, chosen: Bools) -> bool:
 
 
 def _fit(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Spline:
-    """The spline through one control point per bin: the median of its matches, weighted by their number."""
+    """Fit a spline to one control point per bin: the median of its matches, weighted by their number."""
     _, number, count = np.unique(bins.number, return_inverse=True, return_counts=True)
     density = len(source) / (len(count) * bins.side**2)
     mu = density * (smoothing / (2 * math.pi)) ** 4
@@ -164,5 +165,5 @@ def _fit(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Splin
 
 
 def _medians(values: Array, number: Ints, n: int) -> Floats:
-    """(n, 2) medians of the values in each bin."""
+    """Compute the medians (n, 2) of the values in each of n bins."""
     return np.column_stack([scipy.ndimage.median(column, number, range(n)) for column in values.T])

@@ -95,8 +95,10 @@ class MatchedObject:
 
     def __repr__(self) -> str:
         words = "" if self.motion is None else f", {self.motion.words}"
-        sure = "" if self.confidence is None else f" {self.confidence},"
-        return f"<MatchedObject {self.id}:{sure} {self.n_matches} matches, score {self.score:.2f}{words}>"
+        confidence = "" if self.confidence is None else f" {self.confidence},"
+        return (
+            f"<MatchedObject {self.id}:{confidence} {self.n_matches} matches, score {self.score:.2f}{words}>"
+        )
 
     @property
     def rank(self) -> float:
@@ -149,7 +151,7 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     are exact to a thousandth of the polygon's size.
     """
     triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tobytes())))
-    side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
+    side = np.max([_measure_sides(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
     small = triangles[side <= MAX_TRIANGLE_SIDE]
     pieces = [_merge_triangles(xy, small) for xy in (xy0, xy1) if len(small)]
     if pieces and all(_holds(piece, xy) for piece, xy in zip(pieces, (xy0, xy1), strict=True)):
@@ -158,32 +160,32 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
 
 
 def _triangulate(xy: Floats) -> Ints:
-    """(t, 3) rows of points (n, 2): their Delaunay triangulation; empty if they are all in one line."""
+    """Triangulate points (n, 2) by Delaunay's rule -> rows (t, 3); none if they are all in one line."""
     places, row = np.unique(as_numbers(xy), return_index=True)
     mesh = shapely.get_parts(shapely.delaunay_triangles(shapely.multipoints(xy)))
     corners = shapely.get_coordinates(mesh).reshape(-1, 4, 2)[:, :3]  # the last corner repeats the first
-    triangles: Ints = row[np.searchsorted(places, as_numbers(corners))].reshape(-1, 3)
-    return triangles
+    return np.asarray(row[np.searchsorted(places, as_numbers(corners))].reshape(-1, 3))
 
 
 def _size(xy: Floats) -> float:
+    """Measure the longer side of the box around points (n, 2); 1 if they all lie at one place."""
     return float(np.ptp(xy, axis=0).max()) or 1.0
 
 
-def _longest_side(xy: Floats, triangles: Ints) -> Floats:
+def _measure_sides(xy: Floats, triangles: Ints) -> Floats:
+    """Measure the longest side (t,) of each triangle (t, 3) of points (n, 2)."""
     corners = xy[triangles]  # (t, 3, 2)
-    longest: Floats = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
-    return longest
+    return np.asarray(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1))
 
 
 def _merge_triangles(xy: Floats, triangles: Ints) -> shapely.Polygon:
-    """The largest piece of the union of triangles (t, 3), without holes; empty if none has an area."""
+    """Find the largest piece of the union of triangles (t, 3), without holes; empty if none has an area."""
     parts = shapely.get_parts(_union(xy, triangles))
     return shapely.Polygon(max(parts, key=shapely.area).exterior) if len(parts) else shapely.Polygon()
 
 
 def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
-    """Union of the triangles of a mesh; they are joined along their sides first, which is faster."""
+    """Unite the triangles of a mesh; they are joined along their sides first, which is faster."""
     (a, b), (c, d) = np.moveaxis(np.diff(xy[triangles], axis=1), 0, 2)
     area = (a * d - b * c) / 2
     triangles, area = triangles[area != 0], area[area != 0]
@@ -200,11 +202,11 @@ def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
 
 
 def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:
+    """Test whether a polygon contains enough of the points (n, 2)."""
     shapely.prepare(polygon)
     return bool(shapely.intersects_xy(polygon, *xy.T).mean() >= MIN_SHARE_INSIDE)
 
 
 def _simplify(polygon: shapely.Polygon, size: float) -> Floats:
-    """(k, 2) corners, to a thousandth of the size."""
-    corners: Floats = shapely.get_coordinates(polygon.simplify(size / 1000))[:-1]
-    return corners
+    """Return the corners (k, 2) of a polygon, exact to a thousandth of the size."""
+    return np.asarray(shapely.get_coordinates(polygon.simplify(size / 1000))[:-1])

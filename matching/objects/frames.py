@@ -84,6 +84,7 @@ def describe_motion(
 
 
 def _share(outline: Array, box: Array) -> float:
+    """Compute the share of a box (2, 2) that an outline (k, 2) covers."""
     return min(polygon_area(outline) / max(float(np.prod(np.ptp(box, axis=0))), 1e-9), 1.0)
 
 
@@ -99,5 +100,5 @@ def polygon_area(polygon: Array) -> float:
 
 
 def _middle(polygon: Array) -> Floats:
-    middle: Floats = (polygon.min(axis=0) + polygon.max(axis=0)) / 2
-    return middle
+    """Find the middle (2,) of the box around a polygon (k, 2)."""
+    return np.asarray((polygon.min(axis=0) + polygon.max(axis=0)) / 2)

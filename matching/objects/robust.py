@@ -17,29 +17,31 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
     """
     unknown, damping = np.array(start, float), 0.0
     r, jacobian = residuals(unknown)
-    loss, share = np.log1p(r * r).sum(), np.sqrt(np.finfo(float).eps)  # least relative change by a step
+    loss = np.log1p(r * r).sum()
+    tolerance = np.sqrt(np.finfo(float).eps)  # the smallest relative change after which another step is made
     small = False
     while not small:  # each step lowers the loss noticeably or raises the damping, so the steps become small
         weight = 1 / (1 + r * r)
         curvature = (1 - r * r) * weight * weight
-        damped = _damped(jacobian, curvature, damping)
+        damped = _damp(jacobian, curvature, damping)
         if not _is_positive_definite(damped):
-            damped = _damped(jacobian, np.maximum(curvature, 1e-3 * weight), damping)
+            damped = _damp(jacobian, np.maximum(curvature, 1e-3 * weight), damping)
         if not np.isfinite(damped).all():
             break
         step = -np.linalg.lstsq(damped, jacobian.T @ (weight * r), rcond=None)[0]
-        small = np.linalg.norm(step) <= share * np.linalg.norm(unknown)
+        small = np.linalg.norm(step) <= tolerance * np.linalg.norm(unknown)
         new, new_jacobian = residuals(unknown + step)
         new_loss = np.log1p(new * new).sum()
         if new_loss <= loss:
-            small |= loss - new_loss <= share * loss
+            small |= loss - new_loss <= tolerance * loss
             unknown, r, jacobian, loss, damping = unknown + step, new, new_jacobian, new_loss, damping / 10
         else:
             damping = max(10 * damping, 1e-2)
     return unknown
 
 
-def _damped(jacobian: Floats, curvature: Floats, damping: float) -> Floats:
+def _damp(jacobian: Floats, curvature: Floats, damping: float) -> Floats:
+    """Compute the normal matrix (p, p) of weighted residuals, with a raised diagonal."""
     normal = (jacobian.T * curvature) @ jacobian
     return np.asarray(normal + damping * np.diag(np.abs(np.diag(normal))))
 

@@ -88,28 +88,31 @@ def number_places(outlines: Sequence[Array]) -> Ints:
     begins a new place. Outlines are similar if their common area exceeds half the geometric mean of their
     areas, so a logo and its box are at different places.
     """
-    return _number_places(*_measure_shared(outlines), np.ones((len(outlines), len(outlines)), bool))
+    return _join_places(*_measure_overlap(outlines), np.ones((len(outlines), len(outlines)), bool))
 
 
-def _measure_shared(outlines: Sequence[Array]) -> tuple[Floats, Floats]:
-    """(n, n) the common area of each two outlines, as a share of the geometric mean of theirs; these (n,)."""
+def _measure_overlap(outlines: Sequence[Array]) -> tuple[Floats, Floats]:
+    """Measure the areas (n,) of outlines, and the overlap (n, n) of each two -> overlap, areas.
+
+    The overlap is the common area as a share of the geometric mean of both areas.
+    """
     if not len(outlines):
         return np.empty((0, 0)), np.empty(0)
-    least = max(np.ptp(outline, axis=0).max() for outline in outlines) / 1000
-    # with a small margin, so that points and lines also have an area
+    # a small margin gives points and lines an area, too
+    margin = max(np.ptp(outline, axis=0).max() for outline in outlines) / 1000 or 1.0
     rings = [np.resize(outline, (max(len(outline), 3), 2)) for outline in outlines]
-    shapes = np.array([shapely.buffer(shapely.polygons(ring), least or 1.0) for ring in rings])
+    shapes = np.array([shapely.buffer(shapely.polygons(ring), margin) for ring in rings])
     area = shapely.area(shapes)
     common = shapely.intersection(shapes[:, None].copy(), shapes)  # shapely 2.0 does not accept a view
     return shapely.area(common) / np.sqrt(area[:, None] * area), area
 
 
-def _number_places(shared: Floats, area: Floats, may_share: Bools) -> Ints:
-    """(n,) the places of outlines; may_share (n, n): which of them may lie at one place."""
+def _join_places(overlap: Floats, area: Floats, may_share: Bools) -> Ints:
+    """Number the places (n,) of outlines; may_share (n, n): whether two of them may lie at one place."""
     owner, firsts = np.full(len(area), -1), list[int]()
     for k in np.argsort(-area, kind="stable").tolist():
-        similar = [n for n in firsts if 2 * shared[k, n] > 1 and may_share[k, owner == n].all()]
-        owner[k] = max(similar, key=lambda n: shared[k, n], default=k)
+        similar = [n for n in firsts if 2 * overlap[k, n] > 1 and may_share[k, owner == n].all()]
+        owner[k] = max(similar, key=lambda n: overlap[k, n], default=k)
         if owner[k] == k:
             firsts.append(k)
     return renumber(owner)
@@ -118,11 +121,8 @@ def _number_places(shared: Floats, area: Floats, may_share: Bools) -> Ints:
 def find_things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) -> tuple[Thing, ...]:
     """Find the things of the objects of two pictures: those at one place in picture 0 are copies."""
     number = number_places(outlines0)
-    own = [np.flatnonzero(number == n) for n in range(number.max(initial=-1) + 1)]
-    return tuple(
-        Thing(n, tuple(objects.tolist()), tuple(outlines1[int(k)] for k in objects))
-        for n, objects in enumerate(own)
-    )
+    members = [np.flatnonzero(number == n).tolist() for n in range(number.max(initial=-1) + 1)]
+    return tuple(Thing(n, tuple(ks), tuple(outlines1[k] for k in ks)) for n, ks in enumerate(members))
 
 
 def find_things_of_repeats(
@@ -142,21 +142,21 @@ def find_things_of_repeats(
     joins = np.full((n, 2), -1) if joins is None else joins
     free = np.flatnonzero(joins[:, 0] < 0)
     outlines = [outlines[int(k)] for outlines in (outlines0, outlines1) for k in free]
-    outlines += [outline for own in known for outline in own]
-    shared, area = _measure_shared(outlines)
-    place = _number_places(shared, area, _list_shareable(shared, np.asarray(periodic, bool)[free], known))
+    outlines += [outline for places in known for outline in places]
+    overlap, area = _measure_overlap(outlines)
+    place = _join_places(overlap, area, _may_share(overlap, np.asarray(periodic, bool)[free], known))
     ends = joins + 2 * len(free)  # (n, 2), the outlines that each object joins
     ends[free] = np.column_stack([np.arange(len(free)), np.arange(len(free)) + len(free)])
-    starts = np.cumsum([2 * len(free), *(len(own) for own in known)])
-    of_known = [(int(start), k) for start, stop in pairwise(starts) for k in range(start, stop)]
-    links = place[np.array([*ends.tolist(), *of_known], np.int64).reshape(-1, 2)]
+    starts = np.cumsum([2 * len(free), *map(len, known)])
+    known_links = [(int(start), k) for start, stop in pairwise(starts) for k in range(start, stop)]
+    links = place[np.array([*ends.tolist(), *known_links], np.int64).reshape(-1, 2)]
     label = find_components(place.max(initial=-1) + 1, links)
-    own_label = label[place[ends[:, 0]]]
-    number = renumber(own_label)
+    object_label = label[place[ends[:, 0]]]
+    number = renumber(object_label)
     things = []
     for k in range(number.max(initial=-1) + 1):
         objects = np.flatnonzero(number == k)
-        places = np.flatnonzero(label == own_label[objects[0]])
+        places = np.flatnonzero(label == object_label[objects[0]])
         largest = [max((outlines[i] for i in np.flatnonzero(place == p)), key=polygon_area) for p in places]
         order = list_in_rows(largest)
         position = np.argsort(order)[np.searchsorted(places, place[ends[objects]])]
@@ -167,23 +167,24 @@ def find_things_of_repeats(
     return tuple(things)
 
 
-def _list_shareable(shared: Floats, periodic: Bools, known: Sequence[Sequence[Array]]) -> Bools:
-    """(n, n) which outlines may lie at one place: the first places of f objects, the second ones, and known
-    places of things; shared (n, n) as measured; periodic (f,).
+def _may_share(overlap: Floats, periodic: Bools, known: Sequence[Sequence[Array]]) -> Bools:
+    """Find the pairs of outlines that may lie at one place -> (n, n) bool; overlap (n, n), periodic (f,).
+
+    The outlines are the first places of f objects, their second places, and the known places of things.
     """
     k = np.arange(len(periodic))
-    of = np.concatenate([k, k, len(k) + np.repeat(np.arange(len(known)), list(map(len, known)))])
-    may_share: Bools = of[:, None] != of
-    is_texture = np.append(np.tile(periodic, 2), np.zeros(len(of) - 2 * len(k), bool))
-    itself = k[periodic & (2 * shared[k, k + len(k)] > 1)]
-    for rows in (itself, itself + len(k)):
+    owner = np.concatenate([k, k, len(k) + np.repeat(np.arange(len(known)), list(map(len, known)))])
+    may_share: Bools = owner[:, None] != owner
+    is_texture = np.append(np.tile(periodic, 2), np.zeros(len(owner) - 2 * len(k), bool))
+    onto_itself = k[periodic & (2 * overlap[k, k + len(k)] > 1)]
+    for rows in (onto_itself, onto_itself + len(k)):
         may_share[rows] = is_texture
         may_share[:, rows] = is_texture[:, None]
     return may_share
 
 
 def list_joined_again(things: Sequence[Thing]) -> list[int]:
-    """The objects whose two places one with a lower number joins already; a texture may have several."""
+    """List the objects whose two places an earlier object joins already; a texture may have several."""
     again = list[int]()
     for thing in (thing for thing in things if not thing.periodic):
         joined = [tuple(sorted(ends)) for ends in thing.joined]
@@ -192,12 +193,12 @@ def list_joined_again(things: Sequence[Thing]) -> list[int]:
 
 
 def list_in_rows(outlines: Sequence[Array]) -> list[int]:
-    """The order of outlines (k, 2), read row by row, and from left to right.
+    """List outlines (k, 2) in the order in which they are read, row by row and from left to right.
 
     A row consists of the topmost remaining outline, and of all outlines whose centres lie at most half of
     that outline's height below its centre.
     """
-    low, high = (np.array([of(outline, axis=0) for outline in outlines]) for of in (np.min, np.max))
+    low, high = (np.array([f(outline, axis=0) for outline in outlines]) for f in (np.min, np.max))
     middle, height = (low + high) / 2, (high - low)[:, 1]
     order, left = list[int](), np.argsort(middle[:, 1], kind="stable")
     while len(left):

@@ -19,21 +19,24 @@ from matching.objects.robust import minimize_cauchy
 # Standard deviation of the deviation from a similarity, relative to the scale, and of g. Frames of objects of
 # 16 matches on shelf photographs have a mean IoU of 0.949, and of 0.860 without this prior.
 PRIOR_DEVIATION = 0.05
+MAX_ERROR_RATIO = 0.95  # a homography must lower the error of the affine map to this share
+MIN_HOMOGRAPHY_POINTS = 8  # twice as many as define a homography
+MIN_DEPTH_RATIO = 0.2  # between the nearest and the farthest corner of a polygon well before the horizon
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
     """Fit points (n, 2) robustly: a homography if sound and better than an affine map -> (3, 3), its kind."""
-    affine = _affine(xy0, xy1, tolerance)
-    least = 0.95 * median_error(affine, xy0, xy1)
-    best, kind = affine, "affine"
-    for homography in _homographies(xy0, xy1, tolerance):
+    best, kind = _fit_affine(xy0, xy1, tolerance), "affine"
+    bound = MAX_ERROR_RATIO * median_error(best, xy0, xy1)
+    for homography in _fit_homographies(xy0, xy1, tolerance):
         error = median_error(homography, xy0, xy1)
-        if error < least:
-            best, kind, least = homography, "homography", error
+        if error < bound:
+            best, kind, bound = homography, "homography", error
     return best, kind
 
 
-def _affine(xy0: Floats, xy1: Floats, tolerance: float) -> Floats:
+def _fit_affine(xy0: Floats, xy1: Floats, tolerance: float) -> Floats:
+    """Fit an affine map (3, 3) robustly to points (n, 2)."""
     affine = opencv.fit_affine(xy0, xy1, tolerance)
     if affine is None or not np.isfinite(affine).all():
         # fewer than three points, or all on one line: only the shift is fitted
@@ -41,9 +44,9 @@ def _affine(xy0: Floats, xy1: Floats, tolerance: float) -> Floats:
     return np.vstack([affine, [0.0, 0.0, 1.0]])
 
 
-def _homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats]:
-    """The sound ones of two homographies: OpenCV's, and one fitted to all points; none if these are few."""
-    if len(xy0) < 8:
+def _fit_homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats]:
+    """Fit a homography by OpenCV, and one to all points; return the sound ones, none if points are few."""
+    if len(xy0) < MIN_HOMOGRAPHY_POINTS:
         return []
     hull, box = opencv.convex_hull(xy0), np.array([xy0.min(axis=0), xy0.max(axis=0)])
     first = opencv.fit_homography(xy0, xy1, tolerance)
@@ -70,7 +73,7 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
 
 
 def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
-    """(3, 3): the map from x to y by least squares with a Cauchy loss, from a first guess (3, 3).
+    """Fit the map (3, 3) from x to y by least squares with a Cauchy loss, from a first guess (3, 3).
 
     The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b form a similarity, and
     c, d a mirrored one; each pair is the deviation from the other.
@@ -91,9 +94,9 @@ def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
         mapped, scale = (unknown[:6] @ design) / depth, np.hypot(*unknown[similar])
         share = 1 / (spread * depth)  # residuals per unit of offset
         by = np.zeros((2 * len(x) + 4, 8))
-        own = by[:-4].reshape(2, -1, 8).transpose(0, 2, 1)
-        np.multiply(design, share, out=own[:, :6])
-        np.multiply(-x.T, (mapped * share)[:, None], out=own[:, 6:])
+        of_points = by[:-4].reshape(2, -1, 8).transpose(0, 2, 1)
+        np.multiply(design, share, out=of_points[:, :6])
+        np.multiply(-x.T, (mapped * share)[:, None], out=of_points[:, 6:])
         by[[-4, -3], deviant] = 1 / (PRIOR_DEVIATION * scale)
         by[-4:-2, similar] = -np.outer(unknown[deviant], unknown[similar]) / (PRIOR_DEVIATION * scale**3)
         by[[-2, -1], [6, 7]] = 1 / PRIOR_DEVIATION
@@ -106,7 +109,7 @@ def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
 
 
 def _scaling(unit: float, origin: Floats) -> Floats:
-    """(3, 3): takes points in this unit, relative to this origin, to pixels."""
+    """Make the map (3, 3) to pixels of points in this unit, relative to this origin."""
     return np.array([[unit, 0, origin[0]], [0, unit, origin[1]], [0, 0, 1]])
 
 
@@ -138,11 +141,10 @@ def is_sound(transform: Array, polygon: Array) -> bool:
     """Test whether a transform (3, 3) keeps a polygon (k, 2) well on one side of the horizon."""
     w = np.column_stack([polygon, np.ones(len(polygon))]) @ transform[2]
     one_side = (w > 0).all() or (w < 0).all()
-    return bool(np.isfinite(transform).all() and one_side and abs(w).min() > 0.2 * abs(w).max())
+    return bool(np.isfinite(transform).all() and one_side and abs(w).min() > MIN_DEPTH_RATIO * abs(w).max())
 
 
 def linear_part(transform: Array, point: Array) -> Floats:
     """Find the derivative of a transform: transform (3, 3); point (2,) -> (2, 2)."""
     u, v, w = transform @ [*point, 1.0]
-    derivative: Floats = (transform[:2, :2] - np.outer([u / w, v / w], transform[2, :2])) / w
-    return derivative
+    return np.asarray((transform[:2, :2] - np.outer([u / w, v / w], transform[2, :2])) / w)

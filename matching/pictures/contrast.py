@@ -7,31 +7,32 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 
-SAMPLE = 4_000_000  # evenly spaced values from which percentiles of larger pictures are computed
+MAX_SAMPLE = 4_000_000  # evenly spaced values from which percentiles of larger pictures are computed
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue (ITU-R BT.601)
-FLAT = 128  # grey levels: pictures that span fewer are stretched to span all
-OUTSIDE = 1e-4  # share of the pixels at either end of the greys that the stretched range leaves out
-BLOCK = 4_000_000  # values stretched at a time
-DISTINCT = 32  # fewest different values of a picture, besides a fill value
-ONE_COLOUR = 16  # grey values that a drawing in one colour may span
-SHAPE = 0.9  # least share of the opaque pixels with these values, because edges may be blended
+MIN_LEVELS = 128  # grey levels: pictures that span fewer are stretched to span all
+TAIL_SHARE = 1e-4  # of the pixels, at either end of the greys, that the stretched range leaves out
+BLOCK_VALUES = 4_000_000  # values stretched at a time
+MIN_DISTINCT = 32  # different values of a picture, besides a fill value
+MAX_DRAWING_LEVELS = 16  # grey levels that a drawing in one colour may span
+MIN_DRAWING_SHARE = 0.9  # of the opaque pixels, with these levels, because edges may be blended
 
 
 def to_eight_bits(array: Array, mask: Bools | None = None) -> Array:
     """Convert real numbers to 8 bits: array (h, w) or (h, w, 3); mask (h, w) bool."""
     if array.dtype == np.uint8:
         return array
-    low, high = _range(array, mask)
+    low, high = _find_range(array, mask)
     if array.dtype == np.uint16:
         return _stretch(np.arange(2**16), low, high)[array]
     eight = np.empty(array.shape, np.uint8)
-    rows = max(BLOCK * len(array) // array.size, 1)
+    rows = max(BLOCK_VALUES * len(array) // array.size, 1)
     for top in range(0, len(array), rows):
         eight[top : top + rows] = _stretch(array[top : top + rows], low, high)
     return eight
 
 
 def _stretch(values: Array, low: float, high: float) -> Array:
+    """Map values of any shape linearly to uint8: low to 0, high to 255; those that are not finite to 0."""
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
     values[~np.isfinite(values)] = low
     with np.errstate(over="ignore"):  # values near the type's maximum become white
@@ -40,14 +41,14 @@ def _stretch(values: Array, low: float, high: float) -> Array:
     return np.rint(np.clip(values, 0, 255, out=values), out=values).astype(np.uint8)
 
 
-def _range(array: Array, mask: Bools | None) -> tuple[float, float]:
-    step = math.ceil(math.sqrt(array.size / SAMPLE))
+def _find_range(array: Array, mask: Bools | None) -> tuple[float, float]:
+    """Find the values that become black and white, from what the mask (h, w) shows."""
+    step = math.ceil(math.sqrt(array.size / MAX_SAMPLE))
     values = array[::step, ::step]
     is_shown = np.isfinite(values)
     if mask is not None:
         is_shown &= mask[::step, ::step].reshape(*values.shape[:2], *[1] * (values.ndim - 2))
-    values = values[is_shown]
-    values = _drop_fill(values.astype(np.float64))
+    values = _drop_fill(values[is_shown].astype(np.float64))
     if not len(values):
         return 0.0, 0.0
     low, high = np.percentile(values, [0.1, 99.9])
@@ -55,16 +56,16 @@ def _range(array: Array, mask: Bools | None) -> tuple[float, float]:
 
 
 def _drop_fill(values: Floats) -> Floats:
-    """Values (n,) without the value that fills a picture where it has no data."""
+    """Drop from values (n,) those that fill a picture where it has no data."""
     while len(values):
         low, high = values.min(), values.max()
         inner = values[(values > low) & (values < high)]
-        if len(np.unique(inner[:: max(len(inner) // SAMPLE, 1)][: 64 * DISTINCT])) < DISTINCT:
+        sample = inner[:: max(len(inner) // MAX_SAMPLE, 1)][: 64 * MIN_DISTINCT]
+        if len(np.unique(sample)) < MIN_DISTINCT:
             break
-        least, most = inner.min(), inner.max()
-        if least - low > high - least:
+        if inner.min() - low > high - inner.min():
             values = values[values > low]
-        elif high - most > most - low:
+        elif high - inner.max() > inner.max() - low:
             values = values[values < high]
         else:
             break
@@ -75,28 +76,31 @@ def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
     """Raise the contrast of a flat picture for detectors with fixed thresholds -> (h, w) uint8."""
     counts = opencv.histogram(grey, mask)
     low, high = (
-        int(np.argmax(np.cumsum(ordered) > OUTSIDE * counts.sum())) for ordered in (counts, counts[::-1])
+        int(np.argmax(np.cumsum(ordered) > TAIL_SHARE * counts.sum())) for ordered in (counts, counts[::-1])
     )
-    if not 0 < 255 - high - low < FLAT:
+    if not 0 < 255 - high - low < MIN_LEVELS:
         return grey
     raised = np.empty_like(grey)
-    rows = max(BLOCK // grey.shape[1], 1)
+    rows = max(BLOCK_VALUES // grey.shape[1], 1)
     for top in range(0, len(grey), rows):
         raised[top : top + rows] = _stretch(rgb[top : top + rows] @ LUMA, low, 255 - high)
     return raised
 
 
 def has_one_colour(rgb: Array, mask: Bools) -> bool:
-    """Whether a picture is a drawing in one colour whose shape is opaque: rgb (h, w, 3); mask (h, w)."""
+    """Test whether a picture is a drawing in one colour whose shape is opaque: rgb (h, w, 3); mask (h, w)."""
     shades = opencv.luma(rgb)[mask]
-    return len(shades) > 0 and bool(np.mean(np.abs(shades - np.median(shades)) <= ONE_COLOUR / 2) >= SHAPE)
+    if not len(shades):
+        return False
+    is_common = np.abs(shades - np.median(shades)) <= MAX_DRAWING_LEVELS / 2
+    return bool(is_common.mean() >= MIN_DRAWING_SHARE)
 
 
 def draw_shape(colours: Array, opacity: Array, full: float) -> Array:
     """Draw a picture in one colour on a contrasting ground: colours (h, w) or (h, w, 3); opacity (h, w)."""
-    own = np.clip(np.nan_to_num(colours), 0, full) / full
+    ink = np.clip(np.nan_to_num(colours), 0, full) / full
     share = np.clip(opacity, 0, full) / full
-    ground = 0.0 if np.median(own[share >= 0.5]) >= 0.5 else 1.0
-    own, share = (values.reshape(*opacity.shape, -1) for values in (own, share))
-    mixed = np.rint(255 * (own * share + ground * (1 - share))).astype(np.uint8)
+    ground = 0.0 if np.median(ink[share >= 0.5]) >= 0.5 else 1.0
+    ink, share = (values.reshape(*opacity.shape, -1) for values in (ink, share))
+    mixed = np.rint(255 * (ink * share + ground * (1 - share))).astype(np.uint8)
     return np.repeat(mixed, 3 // mixed.shape[2], axis=2)

@@ -25,8 +25,8 @@ from matching.pictures.formats import HEIF, open_image
 from matching.pictures.names import check_name
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit of Pillow
-HEAD = 4096  # bytes that identify a file
-STRIP = 4_000_000  # pixels converted from Pillow to an array at a time
+HEAD_BYTES = 4096  # at the start of a file, which identify its format
+STRIP_PIXELS = 4_000_000  # pixels converted from Pillow to an array at a time
 ORIENTATION = 0x0112  # a tag of EXIF, and of TIFF
 TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> function that turns the array upright
     2: np.fliplr,
@@ -69,14 +69,14 @@ def decode_content(content: bytes, name: str) -> tuple[Array, int]:
 
 def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
     """Decode an open file with the path or content `encoded`."""
-    head, image = file.read(HEAD), None
+    head, image = file.read(HEAD_BYTES), None
     file.seek(0)
-    with _damage(name), suppress(UnidentifiedImageError):
+    with _report_damage(name), suppress(UnidentifiedImageError):
         image = open_image(file)
     if head.startswith(tiff.HEADS):
         return _decode_tiff(file, image, name, encoded)
     if image is None:
-        return _unusual(file, head, name, encoded)
+        return _decode_unusual(file, head, name, encoded)
     with image:
         return _decode(image, name, encoded)
 
@@ -105,7 +105,7 @@ def _one_line_errors(name: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def _damage(name: str | Path) -> Iterator[None]:
+def _report_damage(name: str | Path) -> Iterator[None]:
     """Turn errors of a decoder into InputError; only calls of Pillow and pillow-heif belong inside."""
     try:
         yield
@@ -131,20 +131,25 @@ def read_orientation(path: str | Path) -> int:
     """Read the EXIF orientation of a picture from the header of its file."""
     try:
         with Image.open(path) as image:
-            return _orientation(image)
+            return _find_orientation(image)
     except UnidentifiedImageError:  # a kind that Pillow does not read
-        return _tiff_orientation(path)
+        return _read_tiff_orientation(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
 
 
-def _tiff_orientation(path: str | Path) -> int:
+def _read_tiff_orientation(path: str | Path) -> int:
+    """Read the orientation of a TIFF; 1 for any other file."""
     try:
         with Path(path).open("rb") as file:
-            orientation = tiff.read_tag(tiff.open_page(file), ORIENTATION, 1)
+            return _check_orientation(tiff.read_tag(tiff.open_page(file), ORIENTATION, 1))
     except Exception:  # not a TIFF, or a damaged one, which may raise nearly anything
         return 1
-    return orientation if orientation in TURNS else 1
+
+
+def _check_orientation(orientation: Any) -> int:
+    """Return a valid orientation as it is, and 1 instead of any other value."""
+    return orientation if isinstance(orientation, int) and orientation in TURNS else 1
 
 
 def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None = None) -> tuple[Array, int]:
@@ -152,42 +157,42 @@ def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None =
     _check_size(name, image.width, image.height)
     array = opencv.read_deep(encoded) if encoded is not None and _is_deep_colour(image) else None
     if array is None:
-        with _damage(name):
-            array = _array(image)
-    orientation = _orientation(image)  # last, because Pillow reads a PNG's pixels to find it
-    return _turned(array, orientation), orientation
+        with _report_damage(name):
+            array = _convert_to_array(image)
+    orientation = _find_orientation(image)  # last, because Pillow reads a PNG's pixels to find it
+    return _turn_upright(array, orientation), orientation
 
 
 def _decode_tiff(
     file: BinaryIO, image: Image.Image | None, name: str | Path, encoded: Path | bytes
 ) -> tuple[Array, int]:
     """Decode a TIFF, which Pillow has perhaps opened, by the reader that reads it correctly."""
-    with _damage(name):
+    with _report_damage(name):
         file.seek(0)
         page = tiff.open_page(file)
-        orientation = tiff.read_tag(page, ORIENTATION, 1)
-    orientation = orientation if orientation in TURNS else 1
+        orientation = _check_orientation(tiff.read_tag(page, ORIENTATION, 1))
     _check_size(name, page.imagewidth, page.imagelength)
-    with _damage(name):
+    with _report_damage(name):
         if image is None or not tiff.is_for_pillow(page, image):
             array, is_upright = tiff.read_bands(page, encoded, name)
-            return (array if is_upright else _turned(array, orientation)), orientation
-        array = _array(image)  # Pillow turns it on loading
+            return (array if is_upright else _turn_upright(array, orientation)), orientation
+        array = _convert_to_array(image)  # Pillow turns it on loading
         stored = np.asarray(image) if image.mode == "P" else array
         if page.photometric == tiff.WHITE_IS_ZERO and stored.dtype == np.uint8:
             stored = 255 - stored
         return np.ascontiguousarray(tiff.hide_nodata(array, tiff.read_nodata(page), stored)), orientation
 
 
-def _turned(array: Array, orientation: int) -> Array:
+def _turn_upright(array: Array, orientation: int) -> Array:
+    """Turn an array as its EXIF orientation says."""
     turn = TURNS.get(orientation)
     return np.ascontiguousarray(turn(array) if turn else array)
 
 
-def _array(image: Image.Image) -> Array:
-    """The pixels of a Pillow image, converted strip by strip to avoid another copy of the whole."""
-    mode = _array_mode(image)
-    step = max(STRIP // max(image.width, 1), 1)
+def _convert_to_array(image: Image.Image) -> Array:
+    """Convert a Pillow image strip by strip, to avoid another copy of the whole."""
+    mode = _choose_mode(image)
+    step = max(STRIP_PIXELS // max(image.width, 1), 1)
     array = np.empty(0)
     for top in range(0, image.height, step):
         strip = image.crop((0, top, image.width, min(top + step, image.height)))
@@ -200,7 +205,8 @@ def _array(image: Image.Image) -> Array:
     return array
 
 
-def _array_mode(image: Image.Image) -> str:
+def _choose_mode(image: Image.Image) -> str:
+    """Choose the mode of Pillow in which the pixels of an image are read."""
     if image.mode in ("I", "F") or image.mode.startswith("I;"):
         return image.mode
     if image.has_transparency_data:
@@ -208,16 +214,16 @@ def _array_mode(image: Image.Image) -> str:
     return "L" if image.mode in ("1", "L") else "RGB"
 
 
-def _orientation(image: Image.Image) -> int:
+def _find_orientation(image: Image.Image) -> int:
+    """Find the EXIF orientation of a Pillow image; 1 if it has none."""
     try:
-        orientation = image.getexif().get(ORIENTATION, 1)
+        return _check_orientation(image.getexif().get(ORIENTATION, 1))
     except Exception:  # a broken EXIF block may raise anything; viewers show the picture anyway
         return 1
-    return orientation if isinstance(orientation, int) and orientation in TURNS else 1
 
 
 def _is_deep_colour(image: Image.Image) -> bool:
-    """Whether Pillow would cut 16-bit colours to their upper 8 bits, which makes dark pictures black."""
+    """Test whether Pillow would cut 16-bit colours to their upper 8 bits, which makes dark pictures black."""
     tiles = getattr(image, "tile", ())  # empty once Pillow has loaded the pixels
     return image.mode in ("RGB", "RGBA", "LA") and any(
         arguments[1] > 255 if codec.startswith("ppm") else ";16" in str(arguments)  # PPM: the largest value
@@ -225,38 +231,40 @@ def _is_deep_colour(image: Image.Image) -> bool:
     )
 
 
-def _unusual(file: BinaryIO, head: bytes, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
+def _decode_unusual(
+    file: BinaryIO, head: bytes, name: str | Path, encoded: Path | bytes
+) -> tuple[Array, int]:
     """Read kinds that Pillow does not read: HEIC and Radiance HDR; head is the beginning of the file."""
     if not head:
         raise InputError(f"{name}: is empty")
     if HEIF.match(head):
-        return _heif(file, name), 1
+        return _decode_heif(file, name), 1
     array = None
     if head.startswith(b"#?"):
-        _check_size(name, *_radiance_size(head))
+        _check_size(name, *_read_radiance_size(head))
         array = opencv.read_deep(encoded)
     if array is None:
         raise InputError(f"{name}: is not a picture that can be read")
     return array, 1
 
 
-def _heif(file: BinaryIO, name: str | Path) -> Array:
+def _decode_heif(file: BinaryIO, name: str | Path) -> Array:
     pillow_heif = import_optional("pillow_heif", f"{name}: HEIC needs pillow-heif", "heic")
-    with _damage(name):
+    with _report_damage(name):
         file.seek(0)
         picture = pillow_heif.open_heif(file)
-    _check_size(name, *picture.size)
-    with _damage(name):
-        return _array(picture.to_pillow())  # libheif has turned it upright
+        _check_size(name, *picture.size)
+        return _convert_to_array(picture.to_pillow())  # libheif has turned it upright
 
 
-def _radiance_size(head: bytes) -> tuple[int, int]:
-    """Width and height from the header of a Radiance file: OpenCV would try to allocate any size."""
+def _read_radiance_size(head: bytes) -> tuple[int, int]:
+    """Read the width and height of a Radiance file from its header: OpenCV would try to allocate any size."""
     size = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head)
     return (int(size[2]), int(size[1])) if size else (0, 0)
 
 
 def _check_size(path: str | Path, width: int, height: int) -> None:
+    """Raise InputError if a picture has too many pixels."""
     if width * height > MAX_PIXELS:
         raise InputError(
             f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels;"

@@ -4,11 +4,11 @@ import io
 
 from PIL import Image
 
-QUALITY = 88  # high enough that nobody sees a difference on a screen
-FOR_TRAINING = 95  # quality of frames that models learn from
+SCREEN_QUALITY = 88  # high enough that nobody sees a difference on a screen
+TRAINING_QUALITY = 95  # of frames that models learn from
 
 
-def encode_jpeg(image: Image.Image, quality: int = QUALITY) -> bytes:
+def encode_jpeg(image: Image.Image, quality: int = SCREEN_QUALITY) -> bytes:
     """Encode a picture as JPEG."""
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=quality, optimize=True)

@@ -9,7 +9,7 @@ from matching.errors import InputError
 from matching.pictures.formats import readable_formats
 from matching.pictures.names import is_file, is_folder
 
-READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # suffixes of files that Pillow does not read
+OTHER_SUFFIXES = frozenset({".hdr", ".heic", ".heif", ".hif"})  # of pictures that Pillow does not read
 
 
 def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[Path]:
@@ -21,9 +21,9 @@ def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
         found = sorted(folder.rglob("*") if recursive else folder.iterdir())
     except OSError as error:
         raise InputError(f"{folder}: the folder can't be read ({error.strerror})") from None
-    inside = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]
-    paths = [path for path in inside if path.suffix.lower() in find_picture_suffixes()]
-    paths = [path for path in paths if not is_folder(path)]
+    suffixes = find_picture_suffixes()
+    visible = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]
+    paths = [path for path in visible if path.suffix.lower() in suffixes and not is_folder(path)]
     if not paths and not may_be_empty:
         raise InputError(f"{folder}: the folder has no pictures")
     return paths
@@ -31,7 +31,7 @@ def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
 
 @cache
 def find_picture_suffixes() -> frozenset[str]:
-    """The suffixes of readable pictures, and in any case those of HEIC, so that such files give errors."""
+    """List the suffixes of readable pictures, and always those of HEIC, so that such files give errors."""
     kinds = {*readable_formats(), "MPO"}  # Pillow opens MPO as JPEG
-    known = Image.registered_extensions().items()
-    return READ_OTHERWISE.union(suffix for suffix, kind in known if kind in kinds)
+    registered = Image.registered_extensions().items()
+    return OTHER_SUFFIXES.union(suffix for suffix, kind in registered if kind in kinds)

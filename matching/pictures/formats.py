@@ -6,7 +6,14 @@ from typing import BinaryIO
 
 from PIL import Image, UnidentifiedImageError
 
-COMMON = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM")  # Pillow loads these readers alone in half the time
+COMMON_FORMATS = (
+    "BMP",
+    "DIB",
+    "GIF",
+    "JPEG",
+    "PNG",
+    "PPM",
+)  # Pillow loads these readers alone in half the time
 # Some other readers of Pillow start a program, whatever the name of the file (EPS starts Ghostscript).
 FORMATS = (
     *("AVIF", "BMP", "DIB", "GIF", "ICO", "JPEG", "JPEG2000", "PCX", "PNG", "PPM", "PSD", "QOI", "SGI"),
@@ -17,7 +24,7 @@ HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)  
 
 @cache
 def readable_formats() -> tuple[str, ...]:
-    """The formats that are read here."""
+    """List the formats that are read here."""
     Image.init()
     return tuple(name for name in FORMATS if name in Image.OPEN)
 
@@ -25,7 +32,7 @@ def readable_formats() -> tuple[str, ...]:
 def open_image(file: BinaryIO) -> Image.Image:
     """Open a picture of one of the formats that are read here."""
     try:
-        return Image.open(file, formats=COMMON)
+        return Image.open(file, formats=COMMON_FORMATS)
     except UnidentifiedImageError:
         file.seek(0)
         return Image.open(file, formats=readable_formats())

@@ -22,8 +22,8 @@ from matching.errors import InputError
 from matching.pictures.contrast import draw_shape, has_one_colour, raise_contrast, to_eight_bits
 from matching.pictures.decoding import decode, decode_content, decode_image, read_content
 
-SQUARES = 60  # squares of the checkerboard along the longer side
-CHECKERBOARD = (255, 204)  # the greys of most image editors
+N_SQUARES = 60  # of the checkerboard along the longer side
+SQUARE_GREYS = (255, 204)  # those of most image editors
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class Picture:
         """(h, w, 3) uint8: the picture with a checkerboard where it is transparent."""
         if self.transparent is None:
             return self.rgb
-        side = max(max(self.rgb.shape[:2]) // SQUARES, 4)
+        side = max(max(self.rgb.shape[:2]) // N_SQUARES, 4)
         rows, columns = (np.arange(n) // side for n in self.rgb.shape[:2])
-        board = np.where((rows[:, None] + columns) % 2, *CHECKERBOARD).astype(np.uint8)
+        board = np.where((rows[:, None] + columns) % 2, *SQUARE_GREYS).astype(np.uint8)
         return np.where(self.transparent[:, :, None], board[:, :, None], self.rgb)
 
     @property
@@ -64,8 +64,8 @@ class Picture:
         """(2, 2) float64: least and greatest x and y of what the mask shows, to the outer edges of pixels."""
         low, high = np.zeros(2), np.array([self.width, self.height], np.float64)
         if self.mask is not None and self.mask.any():
-            shown = [np.flatnonzero(self.mask.any(axis=axis)) for axis in (0, 1)]
-            low, high = np.array([(at[0], at[-1] + 1) for at in shown], np.float64).T
+            places = [np.flatnonzero(self.mask.any(axis=axis)) for axis in (0, 1)]
+            low, high = np.array([(place[0], place[-1] + 1) for place in places], np.float64).T
         return np.array([low, high]) - 0.5
 
     @property
@@ -102,7 +102,7 @@ def to_picture(xy: Array, step: Array) -> Floats:
 
 
 def make_working_image(picture: Picture, max_pixels: int, enlarged: int = 1) -> WorkingImage:
-    """The grey values of a picture at working size."""
+    """Reduce the grey values of a picture to `max_pixels`, or enlarge a smaller picture by a factor."""
     grey, mask = picture.grey, picture.mask
     factor = math.sqrt(max_pixels / grey.size)
     if factor >= 1:
@@ -134,7 +134,7 @@ def make_picture(image: Any, name: str = "image") -> Picture:
 
 
 def _decode_any(image: Any, name: str) -> tuple[Any, int]:
-    """The array of any input except a Picture, and its EXIF orientation."""
+    """Read the array of any input except a Picture, and its EXIF orientation."""
     image = read_content(image, name)
     if isinstance(image, (str, PathLike)):
         return decode(image)
@@ -147,12 +147,12 @@ def _decode_any(image: Any, name: str) -> tuple[Any, int]:
 
 def make_picture_of_array(array: Any, name: str = "image") -> Picture:
     """Make a picture from an array (h, w), (h, w, 3) or (h, w, 4)."""
-    array, alpha = _channels(array, name)
-    mask = None if alpha is None else _drop_full_mask(alpha >= _opaque(alpha) / 2)
+    array, alpha = _split_channels(array, name)
+    mask = None if alpha is None else _drop_full_mask(alpha >= _find_opaque(alpha) / 2)
     grey = to_eight_bits(array, mask)
     rgb = np.repeat(grey[:, :, None], 3, axis=2) if grey.ndim == 2 else np.ascontiguousarray(grey)
     if alpha is not None and mask is not None and has_one_colour(rgb, mask):
-        return Picture(draw_shape(array, alpha, _opaque(alpha)))
+        return Picture(draw_shape(array, alpha, _find_opaque(alpha)))
     return Picture(rgb, mask, transparent=None if mask is None else ~mask)
 
 
@@ -161,7 +161,7 @@ def add_mask(picture: Picture, mask: Any, name: str = "mask") -> Picture:
     if mask is None:
         return picture
     name = str(mask) if isinstance(mask, (str, PathLike)) else name
-    values, alpha = _channels(_decode_any(mask, name)[0], name)
+    values, alpha = _split_channels(_decode_any(mask, name)[0], name)
     if values.shape[:2] != picture.rgb.shape[:2]:
         raise InputError(
             f"{name}: a mask must be as large as its picture, {picture.width} x {picture.height},"
@@ -175,12 +175,13 @@ def add_mask(picture: Picture, mask: Any, name: str = "mask") -> Picture:
 
 
 def _is_white(values: Array) -> Bools:
-    white: Bools = values >= _full_scale(values) / 2
+    """Find the pixels (h, w) of a mask (h, w) or (h, w, 3) that are nearer to white than to black."""
+    white: Bools = values >= _find_full_scale(values) / 2
     return np.asarray(white.all(axis=2)) if white.ndim == 3 else white
 
 
-def _channels(array: Any, name: str) -> tuple[Array, Array | None]:
-    """Colours (h, w) or (h, w, 3) of an array, and its alpha (h, w) or None."""
+def _split_channels(array: Any, name: str) -> tuple[Array, Array | None]:
+    """Split an array into its colours (h, w) or (h, w, 3), and its alpha (h, w) or None."""
     array = np.asarray(array)
     if array.dtype.kind not in "buif":
         raise InputError(f"{name}: must be a path, or an array of real numbers, got type {array.dtype}")
@@ -191,17 +192,17 @@ def _channels(array: Any, name: str) -> tuple[Array, Array | None]:
     return (array[:, :, :3], array[:, :, 3]) if array.shape[2:] == (4,) else (array, None)
 
 
-def _opaque(alpha: Array) -> float:
-    """The alpha of an opaque pixel: 1 for floats and booleans, otherwise the type's maximum or full scale."""
+def _find_opaque(alpha: Array) -> float:
+    """Find the alpha of an opaque pixel: 1 for floats and booleans, or the type's maximum or full scale."""
     if alpha.dtype.kind not in "ui":
         return 1
-    return _full_scale(alpha) if alpha.dtype.itemsize > 2 else np.iinfo(alpha.dtype).max
+    return _find_full_scale(alpha) if alpha.dtype.itemsize > 2 else np.iinfo(alpha.dtype).max
 
 
-def _full_scale(values: Array) -> float:
-    """The least of 1, 255 and 65535 that no value exceeds, or, if there is none, the largest value."""
-    most = np.max(values, where=np.isfinite(values), initial=0)
-    return next((full for full in (1, 255, 65535) if most <= full), most)
+def _find_full_scale(values: Array) -> float:
+    """Find the smallest of 1, 255 and 65535 that no value exceeds; the largest value if there is none."""
+    largest = np.max(values, where=np.isfinite(values), initial=0)
+    return next((full for full in (1, 255, 65535) if largest <= full), largest)
 
 
 def _drop_full_mask(mask: Bools | None) -> Bools | None:

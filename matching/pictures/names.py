@@ -30,7 +30,10 @@ def is_video(path: str | os.PathLike[str]) -> bool:
 
 
 def make_absolute(path: str | os.PathLike[str]) -> str:
-    """The absolute path of a file as text; links keep their names; POSIX's two leading slashes become one."""
+    """Return the absolute path of a file as text, without following links.
+
+    POSIX allows two leading slashes, which become one.
+    """
     text = os.path.abspath(path)  # noqa: PTH100
     return text[1:] if text.startswith("//") else text
 

@@ -92,7 +92,7 @@ def read_bands(page: TiffPage, encoded: Path | bytes, name: str | Path) -> tuple
 
 
 def _read_samples(page: TiffPage, encoded: Path | bytes, name: str | Path) -> tuple[Array, bool]:
-    """The samples (h, w, n) of a page, and whether they are upright."""
+    """Read the samples (h, w, n) of a page -> samples, whether they are upright."""
     from tifffile import TIFF
 
     if page.photometric not in N_COLOURS or np.dtype(page.dtype).kind not in "uif":
@@ -115,7 +115,7 @@ def _read_samples(page: TiffPage, encoded: Path | bytes, name: str | Path) -> tu
 
 
 def _describe_lack(page: TiffPage, name: str | Path) -> InputError:
-    """An error that names the compression of a page, and imagecodecs if that may help."""
+    """Make an error that names the compression of a page, and imagecodecs if that may help."""
     codec = f"{getattr(page.compression, 'name', 'of kind')} ({int(page.compression)})"
     kind = f"{name}: TIFF of {page.bitspersample}-bit numbers with compression {codec}"
     if find_spec("imagecodecs"):
@@ -124,7 +124,7 @@ def _describe_lack(page: TiffPage, name: str | Path) -> InputError:
 
 
 def _find_alpha(page: TiffPage) -> int | None:
-    """The number of the sample that is declared as alpha."""
+    """Find the number of the sample that is declared as alpha."""
     first = page.samplesperpixel - len(page.extrasamples)
     return next((k for k, kind in enumerate(page.extrasamples, first) if kind in ALPHA and k > 0), None)
 
@@ -153,7 +153,7 @@ def hide_nodata(array: Array, nodata: float | None, stored: Array) -> Array:
 
 
 def _is_nodata(colours: Array, nodata: float) -> Bools:
-    """Whether all colours (h, w, c) of each pixel have the value that marks missing data -> (h, w)."""
+    """Find the pixels whose colours (h, w, c) all have the value that marks missing data -> (h, w) bool."""
     kind = colours.dtype
     if np.isnan(nodata):
         same = np.isnan(colours)

@@ -13,7 +13,7 @@ import numpy as np
 from matching._common.opencv import VideoReader
 from matching._common.types import Bytes
 from matching.errors import InputError
-from matching.pictures.decoding import HEAD, MAX_PIXELS
+from matching.pictures.decoding import HEAD_BYTES, MAX_PIXELS
 from matching.pictures.names import check_name
 
 # MP4, QuickTime and 3GP (but not HEIC or AVIF); AVI; Matroska and WebM; Flash; Ogg; ASF; MPEG streams.
@@ -96,7 +96,7 @@ def _check_kind(path: Path) -> None:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise InputError(f"{path}: is a pipe or device, not a file, and may never end")
         with path.open("rb") as file:
-            head = file.read(HEAD)
+            head = file.read(HEAD_BYTES)
     except OSError as error:
         raise InputError(f"{path}: can't be opened ({error.strerror or error})") from None
     if not head:

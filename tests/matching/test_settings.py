@@ -41,7 +41,9 @@ def settings():
 
 
 def numbers():
-    return [(name, s) for name, s in settings() if s is not None and np.isfinite([s.least, s.most]).all()]
+    return [
+        (name, s) for name, s in settings() if s is not None and np.isfinite([s.minimum, s.maximum]).all()
+    ]
 
 
 def test_every_setting_is_declared():
@@ -113,7 +115,7 @@ def differs(one, other):
 @pytest.mark.parametrize("name", [name for name, _ in numbers()])
 def test_setting_changes_results_at_one_of_its_bounds(name):
     declared, stage = dict(settings())[name], name.rpartition("__")[0]
-    bounds = declared.least, declared.most
+    bounds = declared.minimum, declared.maximum
     found = [run_stage(stage, MatchConfig().with_settings(**{name: value})) for value in bounds]
     assert all(np.isfinite(array).all() for arrays in found for array in arrays)
     if name not in IN_SEAMS:
@@ -123,7 +125,12 @@ def test_setting_changes_results_at_one_of_its_bounds(name):
 @pytest.mark.parametrize("name", [name for name, _ in numbers()])
 def test_values_beyond_bounds_are_refused(name):
     declared, own = dict(settings())[name], name.rsplit("__", 1)[-1]
-    beyond = [(declared.most * 2 + 1, "at most"), (declared.least - 1, "at least"), (-1e300, ""), (1e300, "")]
+    beyond = [
+        (declared.maximum * 2 + 1, "at most"),
+        (declared.minimum - 1, "at least"),
+        (-1e300, ""),
+        (1e300, ""),
+    ]
     for value, rule in [*beyond, (float("nan"), ""), (float("inf"), ""), ("1", ""), (True, ""), ([1], "")]:
         whole = int(value) if rule and (declared.kind or type(declared.default)) is int else value
         with pytest.raises(InputError, match=f"{own} must be .*{rule}"):
@@ -157,8 +164,8 @@ def test_the_command_line_has_the_same_defaults_and_bounds():
             continue
         found.add(own)
         assert action.default == declared.default
-        assert action.type(str(declared.most)) == declared.most
+        assert action.type(str(declared.maximum)) == declared.maximum
         with pytest.raises(ArgumentTypeError, match=re.escape(f"must be {declared.rule}, got")):
-            action.type(str(declared.most * 2))
+            action.type(str(declared.maximum * 2))
         assert declared.text in action.help
     assert len(found) == 6

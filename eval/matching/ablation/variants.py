@@ -103,7 +103,7 @@ def changed_settings() -> dict[str, Variant]:
             if field.name == "bandwidth" or not isinstance(value, int | float):
                 continue
             for factor in (0.5, 2.0):
-                other = type(value)(min(max(factor * value, declared.least), declared.most))
+                other = type(value)(min(max(factor * value, declared.minimum), declared.maximum))
                 if other != value:
                     config = DEFAULT.with_settings(**{f"{part}__{field.name}": other})
                     found[f"{part}.{field.name} = {other:g}"] = Variant(config)
