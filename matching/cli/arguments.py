@@ -15,6 +15,7 @@ from matching import settings
 from matching._version import __version__
 from matching.cli.subcommands import subcommands
 from matching.errors import InputError
+from matching.features.built_in import BUILT_IN
 from matching.output.export_formats import FORMATS
 from matching.pictures.names import check_name
 
@@ -116,8 +117,9 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     add_setting(group, "max_pixels", settings.MAX_PIXELS, "no limit")
     add_clustering(group, rivals, "50 with --paper, else none: only the affinity counts")
     add_setting(group, "bandwidth", settings.BANDWIDTH)
-    both = ",".join(settings.REGIONS)
-    text = f"kinds of features, separated by commas: mser, sift (default: {both}; with --paper: mser)"
+    default = ",".join(settings.REGIONS)
+    kinds = ", ".join(BUILT_IN)
+    text = f"kinds of features, separated by commas: {kinds} (default: {default}; with --paper: mser)"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
     text = (
         "a Python file that registers a detector, which is used beside the default --regions; a later"
@@ -256,11 +258,8 @@ def parse_path(text: str) -> Path:
 
 
 def _parse_regions(text: str) -> tuple[str, ...]:
-    if "matching.features.detectors" not in sys.modules:  # slow to load
-        return _parse_names(settings.REGIONS, text, "mser, sift or mser,sift")
-    from matching.features.detectors import list_detectors
-
-    return _parse_names(list_detectors(), text, f"some of {','.join(list_detectors())}")
+    detectors = sys.modules.get("matching.features.detectors")  # slow; without it, none is registered
+    return _parse_names(BUILT_IN if detectors is None else detectors.list_detectors(), text)
 
 
 def _run_detector_file(text: str) -> list[str]:
@@ -294,11 +293,11 @@ def _describe_error(error: Exception, path: str) -> str:
 
 
 def _parse_exports(text: str) -> tuple[str, ...]:
-    return _parse_names(FORMATS, text, f"some of {','.join(FORMATS)}")
+    return _parse_names(FORMATS, text)
 
 
-def _parse_names(names: Collection[str], text: str, rule: str) -> tuple[str, ...]:
+def _parse_names(names: Collection[str], text: str) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(text.split(",")))
     if not set(chosen) <= set(names):
-        raise argparse.ArgumentTypeError(f"must be {rule}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be some of {','.join(names)}, got {text!r}")
     return chosen

@@ -12,7 +12,7 @@ import numpy as np
 
 from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
-from matching.settings import REGIONS
+from matching.features.built_in import BUILT_IN
 
 ROOT_2 = math.sqrt(2.0)
 
@@ -146,16 +146,16 @@ def register_detector(detector: Detector) -> None:
     InputError
         Its name is that of a built-in detector.
     """
-    if detector.name in REGIONS:
+    if detector.name in BUILT_IN:
         raise InputError(f"name must not be {detector.name!r}, which is a built-in detector")
     _REGISTERED[detector.name] = detector
 
 
 def list_detectors() -> tuple[str, ...]:
-    """The names of all detectors; a feature's kind is an index into these."""
-    return (*REGIONS, *_REGISTERED)
+    """List the names of all detectors; a feature's kind is an index into these."""
+    return (*BUILT_IN, *_REGISTERED)
 
 
 def list_registered() -> tuple[Detector, ...]:
-    """The detectors that users have registered, in the order of registration."""
+    """List the detectors that users have registered, in the order of registration."""
     return tuple(_REGISTERED.values())

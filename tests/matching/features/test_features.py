@@ -9,13 +9,13 @@ from scipy.spatial import cKDTree
 from skimage.transform import AffineTransform, warp
 
 from matching.features import _feature_kernels
+from matching.features.built_in.mser import mser_ellipses
 from matching.features.extraction import (
     DESCRIPTOR_NORM,
     FeatureConfig,
     Features,
     extract_features,
     mirrored_features,
-    mser_ellipses,
     negative_features,
     rotation,
 )
