@@ -25,6 +25,7 @@ class Setting:
     kind: type | None = None  # the type, if the default is None
     symbol: str = "N"  # the name of the value in the help of the command line
     text: str = ""
+    default_text: str | None = None  # describes the default in the help; None: the number
 
     @property
     def rule(self) -> str:
@@ -105,6 +106,7 @@ MAX_PIXELS = Setting(
     1,
     10**9,
     text="largest number of pixels at which a picture is matched; larger pictures are reduced",
+    default_text="no limit",
 )
 MAX_MATCHES = Setting(3000, 1, LARGEST, text="largest number of candidate correspondences; the best are kept")
 MAX_NFA = Setting(
@@ -131,6 +133,7 @@ N_CLUSTERS = Setting(
     kind=int,
     text="number of clusters at which merging stops, n_T; it ends earlier if no two clusters have the minimum"
     " affinity",
+    default_text="none: only the affinity counts",
 )
 N_NEIGHBORS = Setting(
     35, 1, 10_000, symbol="K", text="number of neighbours of each correspondence in the graph, K"
@@ -143,3 +146,19 @@ N_NEIGHBOR_CLUSTERS = Setting(
 )
 BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="the bandwidth a of Eq. 1, for --paper only")
 REGIONS = ("mser", "sift")
+# The settings that are options of the commands, by their names in the config of a stage.
+CLUSTERING_OPTIONS = {
+    "n_neighbors": N_NEIGHBORS,
+    "n_initial_neighbors": N_INITIAL_NEIGHBORS,
+    "n_neighbor_clusters": N_NEIGHBOR_CLUSTERS,
+    "n_clusters": N_CLUSTERS,
+}
+OPTIONS = {
+    "max_matches": MAX_MATCHES,
+    "max_pixels": MAX_PIXELS,
+    **CLUSTERING_OPTIONS,
+    "n_clusters": replace(N_CLUSTERS, default_text="50 with --paper, else none: only the affinity counts"),
+    "bandwidth": BANDWIDTH,
+    "mirrored": MIRRORED,
+    "view_synthesis": VIEW_SYNTHESIS,
+}

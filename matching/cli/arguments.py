@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,10 +21,9 @@ from matching.pictures.names import check_name
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
-    from matching.grouping.clustering import ClusteringConfig
 
 Group = argparse._ActionsContainer
-MOST = 10**9  # bound of any count
+MAX_COUNT = 10**9
 
 DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
@@ -100,9 +99,7 @@ def _add_input_and_output(group: Group) -> None:
     )
     add_flag(group, "html", "also write matches.html, a report in one file for any browser")
     add_flag(group, "open", "write matches.html and open it in the browser")
-    add_setting(
-        group, "every", replace(settings.EVERY, default=None, kind=float), f"{settings.EVERY.default:g}"
-    )
+    add_every(group)
     add_flag(group, "no_figure", "don't draw matches.png")
     add_flag(group, "json", "print only the result, as JSON, on standard output")
     add_flag(
@@ -113,25 +110,31 @@ def _add_input_and_output(group: Group) -> None:
 
 def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     """Add the options from which `make_config` makes the settings."""
-    add_setting(group, "max_matches", settings.MAX_MATCHES)
-    add_setting(group, "max_pixels", settings.MAX_PIXELS, "no limit")
-    add_clustering(group, rivals, "50 with --paper, else none: only the affinity counts")
-    add_setting(group, "bandwidth", settings.BANDWIDTH)
+    _add_options(group, settings.OPTIONS, rivals)
     default = ",".join(settings.REGIONS)
     kinds = ", ".join(BUILT_IN)
     text = f"kinds of features, separated by commas: {kinds} (default: {default}; with --paper: mser)"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
     text = (
-        "a Python file that registers a detector, which is used beside the default --regions; a later"
-        " --regions can name it"
+        "Python file that registers a detector. It is added to the default --regions; to choose, name it in"
+        " --regions after this option"
     )
     group.add_argument(
         "--detector", type=_run_detector_file, action="extend", default=[], metavar="FILE", help=text
     )
-    add_setting(group, "max_nfa", settings.MAX_NFA)
-    add_setting(group, "mirrored", settings.MIRRORED)
     add_flag(group, "paper", "run every stage exactly as the paper describes it")
-    add_setting(group, "view_synthesis", settings.VIEW_SYNTHESIS)
+
+
+def add_clustering(group: Group) -> None:
+    """Add the settings that also apply to matches of other programs."""
+    _add_options(group, settings.CLUSTERING_OPTIONS)
+
+
+def _add_options(group: Group, options: Mapping[str, settings.Setting], rivals: Collection[str] = ()) -> None:
+    for name, setting in options.items():
+        add_setting(group, name, setting)
+    add_choice(group, "method", (*settings.METHODS, *rivals))
+    add_setting(group, "max_nfa", settings.MAX_NFA)
 
 
 def add_flag(group: Group, name: str, text: str) -> None:
@@ -154,8 +157,8 @@ def add_version(group: Group) -> None:
     group.add_argument("--version", action="version", version=f"gdl-match {__version__}")
 
 
-def add_setting(group: Group, name: str, setting: settings.Setting, default: str | None = None) -> None:
-    """Add the option of a setting, from its declaration; `default` describes the default if it is None."""
+def add_setting(group: Group, name: str, setting: settings.Setting) -> None:
+    """Add the option of a setting, from its declaration."""
     if isinstance(setting.default, bool):
         add_flag(group, name, setting.text)
         return
@@ -166,6 +169,7 @@ def add_setting(group: Group, name: str, setting: settings.Setting, default: str
         except InputError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
+    default = setting.default_text
     if default is None and setting.default is not None:
         default = f"{setting.default:g}"
     group.add_argument(
@@ -177,20 +181,19 @@ def add_setting(group: Group, name: str, setting: settings.Setting, default: str
     )
 
 
-def count_setting(default: int | None, text: str, symbol: str = "N") -> settings.Setting:
+def add_every(group: Group) -> None:
+    """Add the option for the time between frames, which is None unless it is given."""
+    default_text = f"{settings.EVERY.default:g}"
+    add_setting(group, "every", replace(settings.EVERY, default=None, kind=float, default_text=default_text))
+
+
+def count_setting(
+    default: int | None, text: str, symbol: str = "N", default_text: str | None = None
+) -> settings.Setting:
     """Declare an option that counts something, 1 or more."""
-    return settings.Setting(default, 1, MOST, kind=int, symbol=symbol, text=text)
-
-
-def add_clustering(
-    group: Group, rivals: Collection[str] = (), n_clusters: str = "none: only the affinity counts"
-) -> None:
-    """Add the options that `make_clustering` reads."""
-    add_setting(group, "n_neighbors", settings.N_NEIGHBORS)
-    add_setting(group, "n_initial_neighbors", settings.N_INITIAL_NEIGHBORS)
-    add_setting(group, "n_neighbor_clusters", settings.N_NEIGHBOR_CLUSTERS)
-    add_setting(group, "n_clusters", settings.N_CLUSTERS, n_clusters)
-    add_choice(group, "method", (*settings.METHODS, *rivals))
+    return settings.Setting(
+        default, 1, MAX_COUNT, kind=int, symbol=symbol, text=text, default_text=default_text
+    )
 
 
 def add_choice(group: Group, name: str, words: Sequence[str]) -> None:
@@ -218,34 +221,21 @@ def refuse(
 
 
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
-    """Make the settings from parsed arguments."""
+    """Make the settings from the parsed arguments of `add_settings`."""
     from matching.config import MatchConfig
 
     check_settings(arguments)
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
     with_registered = tuple(dict.fromkeys([*config.features.regions, *arguments.detector]))
-    return replace(
-        config,
-        max_pixels=arguments.max_pixels,
-        mirrored=arguments.mirrored,
-        view_synthesis=arguments.view_synthesis,
-        features=replace(config.features, regions=arguments.regions or with_registered),
-        candidates=replace(config.candidates, max_matches=arguments.max_matches),
-        clustering=replace(make_clustering(arguments, config.clustering), bandwidth=arguments.bandwidth),
-        objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
-    )
+    return change_config(config.with_settings(regions=arguments.regions or with_registered), arguments)
 
 
-def make_clustering(arguments: argparse.Namespace, clustering: ClusteringConfig) -> ClusteringConfig:
-    """Make the settings of the clustering from parsed arguments."""
-    return replace(
-        clustering,
-        method=arguments.method,
-        n_clusters=arguments.n_clusters or clustering.n_clusters,
-        n_neighbors=arguments.n_neighbors,
-        n_initial_neighbors=arguments.n_initial_neighbors,
-        n_neighbor_clusters=arguments.n_neighbor_clusters,
-    )
+def change_config(config: MatchConfig, arguments: argparse.Namespace) -> MatchConfig:
+    """Change the settings for which there are options, unless an option has no value."""
+    values = {name: getattr(arguments, name, None) for name in settings.OPTIONS}
+    given = {name: value for name, value in values.items() if value is not None}
+    max_log_nfa = math.log10(arguments.max_nfa)
+    return config.with_settings(**given, method=arguments.method, max_log_nfa=max_log_nfa)
 
 
 def parse_path(text: str) -> Path:

@@ -107,7 +107,8 @@ def add_cluster_options(group: options.Group, jobs: str) -> None:
 
 def add_run_options(group: options.Group, jobs: str) -> None:
     """Add the options that `run_options` reads."""
-    options.add_setting(group, "jobs", options.count_setting(None, "processes at a time"), jobs)
+    text = "processes at a time"
+    options.add_setting(group, "jobs", options.count_setting(None, text, default_text=jobs))
     options.add_path(group, "cache", "DIR", "folder in which features are kept (default: the user's cache)")
     options.add_setting(group, "cache_size", options.count_setting(4000, "largest size of that folder", "MB"))
 

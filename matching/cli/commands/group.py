@@ -1,11 +1,10 @@
 """`gdl-match group FILE`: the matches that another program found, grouped into objects."""
 
 import argparse
-import math
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ from matching.output.words import format_table, hint_at_rejected
 from matching.pictures.images import Picture
 from matching.pictures.names import make_absolute
 from matching.result import MatchResult
-from matching.settings import MAX_NFA
 
 COMMAND = "gdl-match group"
 DESCRIPTION = """\
@@ -87,9 +85,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(group, "explain", text)
     options.add_flag(group, "json", "print only matches.json, on standard output")
     options.add_quiet(group)
-    settings = parser.add_argument_group("settings")
-    options.add_clustering(settings)
-    options.add_setting(settings, "max_nfa", MAX_NFA)
+    options.add_clustering(parser.add_argument_group("settings"))
     options.add_version(parser)
     return parser
 
@@ -124,12 +120,7 @@ def _job(arguments: argparse.Namespace) -> Job:
             raise InputError(f"--{option} requires a COLMAP database, got {file.path.name}")
     if arguments.masks is not None:
         check_masks_folder(arguments.masks)
-    config = MatchConfig()
-    config = replace(
-        config,
-        clustering=options.make_clustering(arguments, config.clustering),
-        objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
-    )
+    config = options.change_config(MatchConfig(), arguments)
     given = (file.path, file.features, arguments.image0, arguments.image1, arguments.images)
     inputs = tuple(make_absolute(path) for path in given if path is not None)
     folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)

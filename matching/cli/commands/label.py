@@ -6,7 +6,6 @@ import warnings
 import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, run_options
@@ -47,7 +46,7 @@ def make_parser() -> options.LineParser:
     what = parser.add_argument_group("input and output")
     text = "folder of pictures to label, or a video, whose frames are written into the folder for the labels"
     options.add_path(what, "in", "FOLDER", text, dest="folder", required=True)
-    options.add_setting(what, "every", replace(EVERY, default=None, kind=float), f"{EVERY.default:g}")
+    options.add_every(what)
     options.add_flag(what, "recursive", "include subfolders")
     text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
     options.add_path(what, "mask", "FILE", text, action="append", default=[])
