@@ -34,6 +34,8 @@ from eval.matching.photographs.extreme_views import tilt_picture  # noqa: E402
 from matching import MatchConfig, match  # noqa: E402
 from matching.cli.commands.serve import main  # noqa: E402
 from matching.grouping.rejections import REASONS  # noqa: E402
+from matching.labels import formats  # noqa: E402
+from matching.output import export_formats  # noqa: E402
 from matching.pipelines import repeats  # noqa: E402
 from matching.pipelines.pair import list_stages  # noqa: E402
 from matching.serve import matches  # noqa: E402
@@ -41,9 +43,11 @@ from matching.serve.app import create_app  # noqa: E402
 from matching.serve.uploaded_pictures import _reword  # noqa: E402
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match.py"
-RESULTS = {"matches.html", "matches.json", "matches.npz", "matches.png", "matches.csv", "database.db"}
+ALWAYS = {"matches.html", "matches.json", "matches.npz", "matches.png"}
+EXPORTED = {name for row in export_formats.FORMATS.values() if row.on_page for name in row.files}
 TEXT_FIELD = b'--x\r\nContent-Disposition: form-data; name="image0"\r\n\r\ntext\r\n--x--\r\n'
-LABELS = {"labels-coco.json", "labels-yolo.zip", "labels-labelme.json", "labels-voc.xml", "labels.csv"}
+LABELS = {row.result_file for row in formats.FORMATS.values()}
+RESULTS = ALWAYS | EXPORTED | LABELS
 
 
 def png(array):
@@ -114,8 +118,8 @@ def test_two_pictures_give_results(client, pictures):
     number, folder = status["id"], folder_of(status["id"])
     assert status["told"].startswith("2 objects in both")
     assert status["lines"] == []  # neither picture as a whole is in the other
-    assert set(status["files"]) == RESULTS | LABELS == {path.name for path in folder.iterdir()}
-    assert LABELS | {"matches.csv", "database.db"} <= status["formats"].keys()
+    assert set(status["files"]) == RESULTS == {path.name for path in folder.iterdir()}
+    assert status["formats"].keys() >= LABELS | EXPORTED
     assert status["formats"]["labels-voc.xml"] == "Labels (Pascal VOC)"
     summary = client.get(f"/matches/{number}/matches.json").json()
     assert [image["path"] for image in summary["images"]] == ["a b.png", "<b>.png"]
@@ -154,7 +158,7 @@ def test_labels_and_other_formats_are_downloaded(client, pictures):
     assert read("matches.csv").text.startswith("object,x0,y0,x1,y1,score")
     assert read("database.db").content.startswith(b"SQLite format 3")
     same = wait(client, post(client, ("a.png", pictures[0]), ("a.png", pictures[1])))
-    assert set(same["files"]) == (RESULTS | LABELS) - {"database.db"}  # COLMAP needs two names
+    assert set(same["files"]) == RESULTS - {"database.db"}  # COLMAP needs two names
 
 
 def test_copies_are_counted_and_labelled(client):
@@ -286,7 +290,7 @@ def test_page_names_all_stages_files_and_fields():
     script = (static / "page.js").read_text(encoding="utf-8")
     stages = {*list_stages(MatchConfig(view_synthesis=True)), *repeats.NAMES, "files"}
     assert all(f" {stage}: " in script for stage in stages)
-    assert all(f'"{name}": ' in script for name in RESULTS - {"matches.csv", "database.db"})
+    assert all(f'"{name}": ' in script for name in ALWAYS)
     hints = {stage: _reword(reason.hint) for stage, reason in REASONS.items()}
     assert hints["graph"] == "try 6000 in “Maximum candidates”, or a larger picture"
     assert hints["textures"] == "try cropping the texture out"
