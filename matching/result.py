@@ -214,7 +214,7 @@ class MatchResult:
 
     def _repr_html_(self) -> str:
         """The result in a notebook: a small drawing, a table, and a foldable list of rejected groups."""
-        from matching.output.html.notebook import show_result
+        from matching.output.html.pair import show_result
 
         try:
             drawn = self.draw()

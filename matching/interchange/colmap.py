@@ -21,15 +21,8 @@ from matching.errors import InputError, one_line
 from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
 from matching.interchange.two_views import estimate_two_views, find_static
 from matching.objects.transforms import fit_transform
-from matching.output.exchange import (
-    GEOMETRIES,
-    MAX_IMAGES,
-    Geometry,
-    TwoViews,
-    insert_geometry,
-    insert_matches,
-    two_view_geometry,
-)
+from matching.output import exchange
+from matching.output.exchange import GEOMETRIES, Geometry, TwoViews
 
 TABLES = ("matches", GEOMETRIES)  # the first table with matches of a pair counts
 
@@ -56,7 +49,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
         if not ids:
             raise InputError(f"{path}: holds no matches, neither in the table matches nor in {GEOMETRIES}")
         for pair_id in ids:
-            numbers = divmod(pair_id, MAX_IMAGES)
+            numbers = divmod(pair_id, exchange.MAX_IMAGES)
             source = f"{path}: pair {numbers[0]}, {numbers[1]}"
             if unknown := [n for n in numbers if n not in images]:
                 raise InputError(f"{source}: there is no image {unknown[0]}")
@@ -79,7 +72,7 @@ def write_groups(
             verified = _find_verified(copy, pair_id, _indices(pair))
             n_groups = int(cluster.max(initial=-1)) + 1
             rows = cluster >= 0 if all_objects else find_static(pair.xy0, pair.xy1, cluster, verified)
-            insert_matches(copy, pair_id, _indices(pair)[(cluster >= 0) | rows])
+            exchange.insert_matches(copy, pair_id, _indices(pair)[(cluster >= 0) | rows])
             if all_objects or not rows.any() or not np.array_equal(rows, verified):
                 copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
                 if all_objects:
@@ -87,7 +80,7 @@ def write_groups(
                 else:
                     views = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5)
                     rows = rows & (views.config != Geometry.DEGENERATE)
-                    insert_geometry(copy, pair_id, _indices(pair)[rows], views)
+                    exchange.insert_geometry(copy, pair_id, _indices(pair)[rows], views)
             for k in range(n_groups):
                 _insert_object(copy, pair_id, pair, cluster == k, 1, f"{GEOMETRIES}_{k}")
         copy.commit()
@@ -125,8 +118,8 @@ def _insert_object(
     views = TwoViews(Geometry.MULTIPLE if n_groups else Geometry.DEGENERATE)
     if n_groups == 1:
         points = matches.xy0[rows] + 0.5, matches.xy1[rows] + 0.5
-        views = two_view_geometry(*points, fit_transform(*points)[0])
-    insert_geometry(database, pair, _indices(matches)[rows], views, table)
+        views = exchange.two_view_geometry(*points, fit_transform(*points)[0])
+    exchange.insert_geometry(database, pair, _indices(matches)[rows], views, table)
 
 
 def _indices(pair: PairMatches) -> Array:

@@ -14,13 +14,7 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array
 from matching.errors import InputError
-from matching.interchange.arrays import (
-    CONFIDENCE_NAMES,
-    DISTANCE_NAMES,
-    matches_from,
-    read_content,
-    read_table,
-)
+from matching.interchange import arrays
 from matching.interchange.records import PairMatches
 
 COLUMNS = ("x0", "y0", "x1", "y1")
@@ -39,7 +33,7 @@ def _read_file(path: Path, load: Callable[[Path], Any], kind: str) -> PairMatche
         raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
     except Exception:  # zipfile, zlib, pickle and NumPy raise different errors
         raise InputError(f"{path}: is damaged, or is not {kind}") from None
-    return read_content(path, content)
+    return arrays.read_content(path, content)
 
 
 def _load_numpy(path: Path) -> Array | dict[str, Array]:
@@ -55,7 +49,7 @@ def read_storage(path: Path) -> PairMatches:
     matrices = opencv.read_storage(path)
     if matrices is None:
         raise InputError(f"{path}: can't be read as a FileStorage file of OpenCV")
-    return read_content(path, matrices)
+    return arrays.read_content(path, matrices)
 
 
 def read_torch(path: Path) -> PairMatches:
@@ -96,14 +90,15 @@ def read_text(path: Path) -> PairMatches:
     _refuse_decimal_commas(path, *rows[0])
     if names is None:
         if _is_number(rows[0][1][0]):
-            return read_table(_read_numbers(path, rows, range(len(rows[0][1]))), str(path))
+            return arrays.read_table(_read_numbers(path, rows, range(len(rows[0][1]))), str(path))
         names = [name.strip("\"'").lower() for name in rows.pop(0)[1]]
     if missing := [name for name in COLUMNS if name not in names]:
         raise InputError(f"{path}: must have the columns {', '.join(COLUMNS)}; {missing[0]} is missing")
-    used = [*COLUMNS, *[name for name in (*DISTANCE_NAMES, *CONFIDENCE_NAMES) if name in names][:1]]
+    score_names = (*arrays.DISTANCE_NAMES, *arrays.CONFIDENCE_NAMES)
+    used = [*COLUMNS, *[name for name in score_names if name in names][:1]]
     table = _read_numbers(path, rows, [names.index(name) for name in used], len(names))
     score = dict(zip(used[4:], table.T[4:], strict=True))
-    return matches_from({"xy0": table[:, :2], "xy1": table[:, 2:4], **score})
+    return arrays.matches_from({"xy0": table[:, :2], "xy1": table[:, 2:4], **score})
 
 
 def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[int, list[str]]]:

@@ -11,17 +11,7 @@ import numpy as np
 import shapely
 
 from matching._common.types import Bools, Floats
-from matching.objects.agreement import (
-    FINE_WINDOW,
-    MIN_CORRELATION,
-    MIN_VARIANCE,
-    SEARCH_WINDOW,
-    blur,
-    correlate,
-    lay_grid,
-    shrink,
-    to_grey,
-)
+from matching.objects import agreement
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.pictures.images import Picture
@@ -67,12 +57,12 @@ def measure_completeness(
     if not _is_convex(frame1):
         return None
     shape = shapely.Polygon(frame1)
-    if shape.area < (2 * SEARCH_WINDOW) ** 2:  # too small to compare the print
+    if shape.area < (2 * agreement.SEARCH_WINDOW) ** 2:  # too small to compare the print
         return None
     box = _find_print(picture0)
     if box is None:
         return None
-    xy0 = lay_grid(box, COMPARED_SIDE)
+    xy0 = agreement.lay_grid(box, COMPARED_SIDE)
     corners = list_corners(picture0.box)
     xy1 = apply_transform(fit_corners(corners, frame1), xy0.reshape(-1, 2)).reshape(xy0.shape)
     last = np.array([picture1.width, picture1.height]) - 0.5
@@ -83,11 +73,11 @@ def measure_completeness(
         return None
     pixel = math.sqrt(np.prod(np.ptp(box, axis=0)) / visible.size)  # of A, in pixels of picture 0
     zoom = pixel * math.sqrt(shape.area / np.prod(np.ptp(picture0.box, axis=0)))  # in pixels of picture 1
-    a, b = shrink(picture0.rgb, xy0, pixel), shrink(picture1.rgb, xy1, zoom)
+    a, b = agreement.shrink(picture0.rgb, xy0, pixel), agreement.shrink(picture1.rgb, xy1, zoom)
     if zoom < 1:
-        a = blur(a, 0.4 / zoom)  # B is no sharper
+        a = agreement.blur(a, 0.4 / zoom)  # B is no sharper
     matched = visible & shapely.intersects_xy(shapely.Polygon(outline0).buffer(0), *np.moveaxis(xy0, 2, 0))
-    has_print = correlate(to_grey(a), to_grey(b)) > MIN_CORRELATION
+    has_print = agreement.correlate(agreement.to_grey(a), agreement.to_grey(b)) > agreement.MIN_CORRELATION
     has_colour = compare_colours(a, b, matched if matched.any() else visible) < MAX_COLOUR_DIFFERENCE
     shares = [float(same[visible].mean()) for same in (has_print & has_colour, has_print, has_colour)]
     return Completeness(shares[0], float(visible.sum() / print0.sum()), *shares[1:])
@@ -105,13 +95,13 @@ def _find_print(picture: Picture) -> Floats | None:
     box = picture.box
     if picture.mask is not None:
         return box
-    xy = lay_grid(box, COMPARED_SIDE)
+    xy = agreement.lay_grid(box, COMPARED_SIDE)
     size = np.ptp(box, axis=0)
-    small = shrink(picture.rgb, xy, float(size.max() / COMPARED_SIDE))
+    small = agreement.shrink(picture.rgb, xy, float(size.max() / COMPARED_SIDE))
     low, high = box.copy()
     for axis, n in enumerate(small.shape[1::-1]):
         max_variance = (np.ptp(small, axis=axis).max(axis=1) / 2) ** 2  # the largest that is possible
-        full = np.flatnonzero(max_variance >= MIN_VARIANCE)
+        full = np.flatnonzero(max_variance >= agreement.MIN_VARIANCE)
         if not len(full):
             return None
         step = size[axis] / n
@@ -124,7 +114,7 @@ def compare_colours(a: Floats, b: Floats, same: Bools) -> Floats:
 
     The light is measured where both show the same, same (h, w).
     """
-    a, b = blur(a, FINE_WINDOW), blur(b, FINE_WINDOW)
+    a, b = agreement.blur(a, agreement.FINE_WINDOW), agreement.blur(b, agreement.FINE_WINDOW)
     light = (b[same].mean(axis=0) + 1) / (a[same].mean(axis=0) + 1)
     off = b / light - a
     return np.asarray(np.linalg.norm(off - off.mean(axis=2, keepdims=True), axis=2))

@@ -11,13 +11,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Floats
-from matching.objects.transforms import (
-    apply_transform,
-    is_sound,
-    linear_part,
-    median_error,
-    refine_homography,
-)
+from matching.objects import transforms
 
 # Letters, logos and watermarks cover less of a picture. Chosen on 400 pairs of products and film covers:
 # without it, four of them have objects in negative.
@@ -61,12 +55,12 @@ def list_corners(box: Array) -> Floats:
 def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Floats:
     """Find the corners (4, 2) in picture 1 of a box (2, 2) in picture 0; xy0, xy1 (n, 2)."""
     corners, middle = list_corners(box), np.median(xy0, axis=0)
-    derivative = linear_part(transform, middle)
+    derivative = transforms.linear_part(transform, middle)
     if len(xy0) >= 3 and abs(np.linalg.det(derivative)) > 0:
-        error = median_error(transform, xy0, xy1)
-        fitted = refine_homography(xy0, xy1, transform, error, box)
-        if is_sound(fitted, corners):
-            return apply_transform(fitted, corners)
+        error = transforms.median_error(transform, xy0, xy1)
+        fitted = transforms.refine_homography(xy0, xy1, transform, error, box)
+        if transforms.is_sound(fitted, corners):
+            return transforms.apply_transform(fitted, corners)
     return np.asarray((corners - middle) @ derivative.T + np.median(xy1, axis=0))
 
 
@@ -74,7 +68,7 @@ def describe_motion(
     transform: Array, outline0: Array, outline1: Array, box: Array, box1: Array | None = None
 ) -> Motion:
     """Describe how an object moved: transform (3, 3); outline0, outline1 (k, 2); box, box1 (2, 2)."""
-    linear = linear_part(transform, _middle(outline0))
+    linear = transforms.linear_part(transform, _middle(outline0))
     mirrored = bool(np.linalg.det(linear) < 0)
     (a, b), (c, d) = linear @ np.diag([-1.0, 1.0]) if mirrored else linear
     turn = float(np.degrees(np.arctan2(c - b, a + d)))

@@ -17,8 +17,8 @@ from matching.objects.copies import count_copies
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.frames import Motion
 from matching.output.export_formats import FORMATS, export_matches
-from matching.output.figures.crops import crop_files
 from matching.output.figures.drawing import draw_result
+from matching.output.figures.warping import crop_files, draw_picks, draw_warps
 from matching.output.folders import Content, check_folder, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
@@ -83,8 +83,6 @@ def write_results(
             yield "matches.png", draw_points(result, pictures)
         warps = {}
         for found in warped:  # one after another: all drawings together need much memory
-            from matching.output.figures.warping import draw_picks, draw_warps
-
             drawings = draw_warps(read[0], read[1], found, deformations[found.id])
             if html:
                 from matching.output.html.pair import embed_warps

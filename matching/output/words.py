@@ -42,9 +42,14 @@ def format_table(result: MatchResult, name: str = "picture 0") -> str:
     """
     if not result.objects:
         return NOTHING
-    lines = align_columns([HEADER, *(format_object(found) for found in result.objects)], left=(3, 6))
+    lines = align_columns([HEADER, *list_objects(result)], left=(3, 6))
     negative = [f"found {IN_NEGATIVE}"] if result.negative else []
     return "\n".join([*lines, *describe_things(result.objects, name, result.things), *negative])
+
+
+def list_objects(result: MatchResult) -> list[tuple[str, ...]]:
+    """List the objects: the rows under HEADER."""
+    return [format_object(found) for found in result.objects]
 
 
 def format_object(found: MatchedObject) -> tuple[str, ...]:
@@ -87,7 +92,7 @@ def format_repeats(result: MatchResult) -> str:
 
 
 def list_repeats(result: MatchResult) -> list[tuple[str, ...]]:
-    """List the repeated things of a picture: the rows of `format_repeats`."""
+    """List the repeated things of a picture: the rows under REPEATS_HEADER, and what a texture is."""
     rows: list[tuple[str, ...]] = []
     for thing in result.things:
         objects = [found for found in result.objects if found.thing == thing.number]

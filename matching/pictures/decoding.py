@@ -39,15 +39,27 @@ TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> function t
 }
 
 
-def decode(path: str | PathLike[str]) -> tuple[Array, int]:
-    """Read the picture in a file -> (h, w), (h, w, 3) or (h, w, 4)."""
-    check_name(path)
-    path = Path(path)
-    with _one_line_errors(path):
-        if path.exists() and not (path.is_file() or path.is_dir()):  # reading might never end, or never begin
-            raise InputError(f"{path}: is a pipe or device, not a file")
-        with path.open("rb") as file:
-            return _decode_file(file, path, path)
+def decode(image: Any, name: str = "image") -> tuple[Any, int]:
+    """Read the picture in a file, given by its path, content or open file, or in a Pillow image.
+
+    -> (h, w), (h, w, 3) or (h, w, 4), the EXIF orientation, which has been applied. Any other input is
+    returned as it is.
+    """
+    if isinstance(image, str | PathLike):
+        check_name(image)
+        path = Path(image)
+        with _one_line_errors(path):
+            if path.exists() and not (path.is_file() or path.is_dir()):  # reading might never end or begin
+                raise InputError(f"{path}: is a pipe or device, not a file")
+            with path.open("rb") as file:
+                return _decode_file(file, path, path)
+    image = read_content(image, name)
+    with _one_line_errors(name):
+        if isinstance(image, bytes | bytearray):
+            return _decode_file(BytesIO(image), name, bytes(image))
+        if isinstance(image, Image.Image):  # which has 16-bit colours with 8 bits
+            return _decode(image, name)
+    return image, 1
 
 
 def read_content(image: Any, name: str) -> Any:
@@ -59,12 +71,6 @@ def read_content(image: Any, name: str) -> Any:
     if not isinstance(content, bytes):
         raise InputError(f"{name}: a file must be opened in binary mode, got {type(content).__name__}")
     return content
-
-
-def decode_content(content: bytes, name: str) -> tuple[Array, int]:
-    """Read a picture from the content of its file, like `decode`."""
-    with _one_line_errors(name):
-        return _decode_file(BytesIO(content), name, content)
 
 
 def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
@@ -79,12 +85,6 @@ def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tup
         return _decode_unusual(file, head, name, encoded)
     with image:
         return _decode(image, name, encoded)
-
-
-def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
-    """Read the frame of a Pillow image -> (h, w) or (h, w, 3 or 4); Pillow has 16-bit colours with 8 bits."""
-    with _one_line_errors(name):
-        return _decode(image, name)
 
 
 @contextmanager

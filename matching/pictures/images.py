@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
 from matching.pictures.contrast import draw_shape, has_one_colour, raise_contrast, to_eight_bits
-from matching.pictures.decoding import decode, decode_content, decode_image, read_content
+from matching.pictures.decoding import decode
 
 N_SQUARES = 60  # of the checkerboard along the longer side
 SQUARE_GREYS = (255, 204)  # those of most image editors
@@ -129,20 +128,8 @@ def make_picture(image: Any, name: str = "image") -> Picture:
         return image
     if isinstance(image, (str, PathLike)):
         return read_picture(image)
-    array, orientation = _decode_any(image, name)
+    array, orientation = decode(image, name)
     return replace(make_picture_of_array(array, name), orientation=orientation)
-
-
-def _decode_any(image: Any, name: str) -> tuple[Any, int]:
-    """Read the array of any input except a Picture, and its EXIF orientation."""
-    image = read_content(image, name)
-    if isinstance(image, (str, PathLike)):
-        return decode(image)
-    if isinstance(image, (bytes, bytearray)):
-        return decode_content(bytes(image), name)
-    if isinstance(image, Image.Image):
-        return decode_image(image, name)
-    return image, 1
 
 
 def make_picture_of_array(array: Any, name: str = "image") -> Picture:
@@ -161,7 +148,7 @@ def add_mask(picture: Picture, mask: Any, name: str = "mask") -> Picture:
     if mask is None:
         return picture
     name = str(mask) if isinstance(mask, (str, PathLike)) else name
-    values, alpha = _split_channels(_decode_any(mask, name)[0], name)
+    values, alpha = _split_channels(decode(mask, name)[0], name)
     if values.shape[:2] != picture.rgb.shape[:2]:
         raise InputError(
             f"{name}: a mask must be as large as its picture, {picture.width} x {picture.height},"

@@ -12,13 +12,13 @@ from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
-from matching.output.figures.sheet import PICTURE_WIDTH
 from matching.pictures.images import add_mask, make_picture
 from matching.pipelines.description import ImageSource
 from matching.pipelines.pair import match_sources
 from matching.settings import EVERY
 from matching.video.reading import open_video
 
+PICTURE_WIDTH = 360  # pixels of the picture of an appearance; wider frames are reduced
 MAX_MISSED = 1  # frames in a row that need not show the thing within an appearance
 Progress = Callable[[float, float, int], object]
 

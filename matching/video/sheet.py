@@ -7,8 +7,13 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Bytes
 from matching.output.figures.drawing import choose_frame, colour
-from matching.output.figures.sheet import MAX_PICTURES, PICTURE_WIDTH, lay_out_sheet
-from matching.video.search import Appearance, VideoResult
+from matching.output.figures.lettering import add_caption
+from matching.video.search import PICTURE_WIDTH, Appearance, VideoResult
+
+MAX_PICTURES = 60  # on a sheet
+N_COLUMNS = 4
+GAP = 8  # pixels around each picture
+FONT_SIZE = 15.0  # pixels
 
 
 def draw_contact_sheet(result: VideoResult) -> Bytes:
@@ -47,3 +52,17 @@ def _caption(appearance: Appearance) -> str:
         format_time(seconds) for seconds in (appearance.begin, appearance.end, appearance.best.seconds)
     )
     return begin if begin == end else f"{begin} to {end} (here {at})"
+
+
+def lay_out_sheet(pictures: Sequence[Bytes], captions: Sequence[str]) -> Bytes:
+    """Lay out pictures (h, w, 3) uint8 with their captions -> (h, w, 3) uint8."""
+    cells = [add_caption(rgb, [text], FONT_SIZE) for rgb, text in zip(pictures, captions, strict=True)]
+    n_columns = min(N_COLUMNS, len(cells))
+    n_rows = -(-len(cells) // n_columns)
+    height, width = max(map(len, cells)), cells[0].shape[1]
+    sheet = np.full((n_rows * (height + 2 * GAP), n_columns * (width + GAP) + GAP, 3), 255, np.uint8)
+    for k, cell in enumerate(cells):
+        row, column = divmod(k, n_columns)
+        y, x = GAP + row * (height + 2 * GAP), GAP + column * (width + GAP)
+        sheet[y : y + len(cell), x : x + width] = cell
+    return sheet

@@ -1,10 +1,12 @@
-"""Drawings of an object's matches, and of the object warped from one picture onto the other."""
+"""Drawings of one object: its matches, the object warped onto the other picture, and cut out of both."""
 
+import io
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from PIL import Image
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats
@@ -17,6 +19,7 @@ from matching.result import MatchResult
 
 MAX_NODES = 100  # exact values of the map along the longer side of an object; a cubic spline fills the gaps
 MARGIN = 0.25  # share of an object's size that is shown around it, so that its surroundings can be compared
+CROP_MARGIN = 0.05  # the same of a crop: space around the outline through the outermost matches
 MIN_RIM = 8  # pixels that are shown around any object
 MAX_PICKS = 24  # numbered matches
 MIN_SIDE, MAX_SIDE = 640, 1600  # bounds of the longer side of a cut-out, in pixels
@@ -35,6 +38,19 @@ def draw_warps(
         f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, found.id),
         f"{name}-warp10": draw_warp(rgb1, rgb0, deformation.forward, found.outline0, found.id),
     }
+
+
+def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) -> Iterator[tuple[str, bytes]]:
+    """Cut each object out of both pictures: the names and contents of the files."""
+    for found in objects:
+        for k, (picture, outline) in enumerate(zip(pictures, (found.outline0, found.outline1), strict=True)):
+            _, part = drawing.find_part(outline, (picture.width, picture.height), CROP_MARGIN, 1)
+            pixels = picture.rgb[part]
+            if picture.transparent is not None:
+                pixels = np.dstack([pixels, np.where(picture.transparent[part], 0, 255).astype(np.uint8)])
+            buffer = io.BytesIO()
+            Image.fromarray(pixels).save(buffer, "PNG")
+            yield f"object{found.id}-crop{k}.png", buffer.getvalue()
 
 
 def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObject) -> Bytes:

@@ -19,8 +19,9 @@ from matching.errors import InputError
 from matching.grouping.rejections import Rejection
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
+from matching.output import words
 from matching.output.figures.drawing import MAX_LINES, choose_frame, colour, spread
-from matching.output.words import HEADER, count, format_object
+from matching.output.words import count, format_object
 from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import read_picture
 
@@ -43,7 +44,8 @@ def _environment() -> Environment:
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["counted"] = count
-    environment.globals |= {"asset": _asset, "columns": [name.capitalize() for name in HEADER]}
+    columns = [name.capitalize() for name in words.HEADER]
+    environment.globals |= {"asset": _asset, "words": words, "columns": columns}
     return environment
 
 

@@ -1,4 +1,4 @@
-"""The report of one pair."""
+"""The report of one pair, and a short form of it for notebooks."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,14 @@ from matching._common.types import Bytes
 from matching.output import words
 from matching.output.figures.drawing import MAX_REJECTED, draw_repeats
 from matching.output.folders import write_whole
-from matching.output.html.page import candidates_data, embed_picture, objects_data, rejected_data, render
+from matching.output.html.page import (
+    candidates_data,
+    embed_picture,
+    fill,
+    objects_data,
+    rejected_data,
+    render,
+)
 from matching.pictures.images import Picture
 from matching.result import MatchResult
 
@@ -15,6 +22,7 @@ Warps = Mapping[int, Sequence[str]]
 
 MAX_SIDE = 1600  # pixels of an embedded picture
 MAX_WARP_SIDE = 1800  # pixels of a drawing of three panels
+MAX_NOTEBOOK_SIDE = 1400  # pixels of the drawing: twice the width that a notebook shows
 
 
 def write_pair_report(
@@ -66,27 +74,18 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
-    of_one = result.of_one
-    name = words.name_picture(pictures[0].path)
-    drawn = draw_repeats(pictures[0], result) if of_one and result.things else None
-    texts = {
-        "title": shown[0]["name"] if of_one else f"{shown[0]['name']} and {shown[1]['name']}",
-        "summary": words.describe_result(result),
-        "things": [] if of_one else words.describe_things(result.objects, name, result.things),
-        "why": words.explain_nothing(result, [str(p["name"]) for p in shown[: 1 if of_one else 2]]),
-        "harder": words.may_look_harder(result) and not of_one,
-        "titles": {found["id"]: found["title"] for found in objects},
-        "facts": _list_facts(result, pictures),
-        "of_one": of_one,
-        "repeats": words.list_repeats(result) if of_one else [],
-        "drawn": None if drawn is None else embed_picture(drawn, MAX_SIDE),
-        "rejected": words.list_rejected(result),
-        "rejected_columns": [name.capitalize() for name in words.REJECTED_HEADER],
-        "dropped": words.list_dropped(result),
-        "overlapping": words.OVERLAPPING,
-        "repeats_columns": [name.capitalize() for name in words.REPEATS_HEADER],
-    }
-    return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
+    drawn = draw_repeats(pictures[0], result) if repeats else None
+    return render(
+        "pair.html",
+        data,
+        result=result,
+        pair=pair,
+        names=[picture["name"] for picture in shown[: 1 if result.of_one else 2]],
+        short_name=words.name_picture(pictures[0].path),
+        facts=_list_facts(result, pictures),
+        drawn=None if drawn is None else embed_picture(drawn, MAX_SIDE),
+        warps=warps or {},
+    )
 
 
 def _list_facts(result: MatchResult, pictures: Sequence[Picture]) -> list[tuple[str, str]]:
@@ -100,3 +99,10 @@ def _list_facts(result: MatchResult, pictures: Sequence[Picture]) -> list[tuple[
         stages = (f"{stage} {seconds:.2f} s" for stage, seconds in result.timings.items())
         facts.append(("Time", ", ".join(stages)))
     return facts
+
+
+def show_result(result: MatchResult, drawn: Bytes | None) -> str:
+    """Show a result in a notebook: a summary, the drawing (h, w, 3), if any, a table, and rejected groups."""
+    return fill(
+        "notebook.html", result=result, src=None if drawn is None else embed_picture(drawn, MAX_NOTEBOOK_SIDE)
+    )
