@@ -1,5 +1,10 @@
 from ._version import __version__ as __version__
-from .config import MatchConfig as MatchConfig
+from .core.config import MatchConfig as MatchConfig
+from .core.given import group_matches as group_matches
+from .core.one_picture import find_repeats as find_repeats
+from .core.pair import match as match
+from .core.result import MatchResult as MatchResult
+from .core.result import object_deformation as object_deformation
 from .errors import InputError as InputError
 from .features.detectors import Detection as Detection
 from .features.detectors import Detector as Detector
@@ -9,11 +14,6 @@ from .interchange.files import read_matches as read_matches
 from .interchange.records import PairMatches as PairMatches
 from .objects.description import MatchedObject as MatchedObject
 from .objects.things import Thing as Thing
-from .pipelines.given import group_matches as group_matches
-from .pipelines.pair import match as match
-from .pipelines.repeats import find_repeats as find_repeats
-from .result import MatchResult as MatchResult
-from .result import object_deformation as object_deformation
 from .video.search import Appearance as Appearance
 from .video.search import Sighting as Sighting
 from .video.search import VideoResult as VideoResult

@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "eval": {"gdl_core", "synth", "matching"},
 }
 MAY_IMPORT_TOO = {"matching/cli/demo.py": {"synth"}}
-DRAWS_WHEN_CALLED = "matching/result.py"  # the methods of a result import what draws and saves it
+DRAWS_WHEN_CALLED = "matching/core/result.py"  # the methods of a result import what draws and saves it
 LAYERS = {  # a folder or module imports from those before it
     "gdl_core": (
         "_common",
@@ -35,16 +35,13 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "matching": (
         "_version errors",
-        "_common settings stages",
+        "_common settings",
         "pictures",
         "features",
         "correspondences",
-        "grouping",
         "objects",
-        "config inputs",
-        "result",
+        "core",
         "output",
-        "pipelines",
         "video",
         "interchange",
         "collection",
@@ -53,27 +50,22 @@ LAYERS = {  # a folder or module imports from those before it
         "cli",
     ),
     "matching/_common": ("types parent_watchdog interrupts optional", "arrays components opencv", "threads"),
-    "matching/pipelines": (
-        "clock description listing given_input given_units mirrored",
-        "details given_maps given_planes",
-        "view_synthesis pair_state",
-        "pair",
-        "repeats given searching",
+    "matching/core": (
+        "_kernels _vote_kernels _growth_kernels clock inputs reasons",
+        "ledger groups local_maps",
+        "graph significance textures planes suppression",
+        "clusters evidence smooth_map",
+        "merging seams",
+        "config",
+        "paper result source pixel_matches",
+        "methods description",
+        "group",
+        "search repeats points",
+        "details reversals views",
+        "pair one_picture given",
     ),
-    "matching/grouping": (
-        "_kernels _vote_kernels _growth_kernels rejections",
-        "objects",
-        "significance",
-        "graph local_maps motions",
-        "clustering evidence refinement",
-        "merging",
-        "settings",
-        "rounds",
-        "seams",
-        "stages repeats copies",
-        "paper placing",
-        "ways",
-    ),
+    "matching/core/points": ("checks units", "maps planes"),
+    "matching/core/repeats": ("motions", "folding copies", "places"),
     "matching/output": (
         "words provenance json_text",
         "folders",
@@ -83,7 +75,7 @@ LAYERS = {  # a folder or module imports from those before it
         "files",
     ),
     "matching/cli": (
-        "subcommands exits console destination compiling demo",
+        "subcommands exits console destination compiling demo hints",
         "arguments",
         "commands",
         "main",

@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 from eval.common.options import add_options
 from matching import MatchConfig
 from matching.cli.demo import make_demo_pair
+from matching.core.clusters import link
+from matching.core.graph import MatchGraph
+from matching.core.group import build_graph
+from matching.core.ledger import Ledger
+from matching.core.pair import match_pair
+from matching.core.result import MatchResult
+from matching.core.source import DescribedPicture, ImageSource
 from matching.correspondences.candidates import match_with_reserve
-from matching.grouping.rounds import Round
-from matching.grouping.stages import find_clusters
 from matching.output.figures.drawing import colour
 from matching.pictures.images import Picture, make_picture, to_picture
-from matching.pipelines.description import DescribedPicture, describe_picture
-from matching.pipelines.pair import MatchResult, match_pictures
 from matching.settings import REGIONS
 
 KIND_COLOURS = (
@@ -49,11 +52,14 @@ def run(args: argparse.Namespace) -> None:
     first, second = args.images or make_demo_pair()
     sheet = Sheet(make_picture(first, "image0"), make_picture(second, "image1"))
     config = MatchConfig()
-    described = [describe_picture(picture, config) for picture in sheet.pictures]
+    sources = [ImageSource(picture, config) for picture in sheet.pictures]
+    described = [source.described for source in sources]
     candidates, _ = match_with_reserve(described[0].features, described[1].features, config.candidates)
-    found = find_clusters(candidates.correspondences, config)
-    if found is None:
+    matches, ledger = candidates.correspondences, Ledger(len(candidates))
+    graph = build_graph(matches, np.arange(len(matches)), config, ledger)
+    if graph is None:
         raise ValueError("the pictures must have something in common: no candidates support each other")
+    labels = link(matches[graph.rows], graph, config.clustering).labels
     ends = [
         to_picture(xy, one.step) for xy, one in zip((candidates.xy0, candidates.xy1), described, strict=True)
     ]
@@ -61,9 +67,9 @@ def run(args: argparse.Namespace) -> None:
     for name, figure in (
         ("features", draw_features(sheet, described)),
         ("candidates", draw_candidates(sheet, ends)),
-        ("graph", draw_graph(sheet, ends, found)),
-        ("clusters", draw_clusters(sheet, ends, found, config.objects.min_matches)),
-        ("objects", draw_objects(sheet, match_pictures(*sheet.pictures, config))),
+        ("graph", draw_graph(sheet, ends, graph)),
+        ("clusters", draw_clusters(sheet, ends, graph, labels, config.objects.min_matches)),
+        ("objects", draw_objects(sheet, match_pair(*sources))),
     ):
         figure.savefig(args.out / f"{name}.jpg", dpi=110, pil_kwargs={"quality": 85})
         print(args.out / f"{name}.jpg")
@@ -130,19 +136,19 @@ def draw_candidates(sheet: Sheet, ends: list[NDArray]) -> Figure:
     return figure
 
 
-def draw_graph(sheet: Sheet, ends: list[NDArray], found: Round) -> Figure:
+def draw_graph(sheet: Sheet, ends: list[NDArray], graph: MatchGraph) -> Figure:
     """Draw, in both pictures, the edges of some weight between candidates that others support."""
     figure, axis = sheet.new()
-    graph = found.graph
-    source = np.repeat(np.arange(len(found.rows)), np.diff(graph.indptr))
-    order = np.lexsort((-graph.weights, source))
-    rank = np.arange(len(source)) - graph.indptr[source[order]]
-    drawn = order[(rank < HEAVIEST) & (graph.weights[order] >= LEAST_WEIGHT)]
+    edges = graph.affinities
+    source = np.repeat(np.arange(len(graph.rows)), np.diff(edges.indptr))
+    order = np.lexsort((-edges.weights, source))
+    rank = np.arange(len(source)) - edges.indptr[source[order]]
+    drawn = order[(rank < HEAVIEST) & (edges.weights[order] >= LEAST_WEIGHT)]
     for k, xy in enumerate(ends):
-        at = sheet.place(xy[found.rows], k)
-        segments = np.stack([at[source[drawn]], at[graph.indices[drawn]]], axis=1)
+        at = sheet.place(xy[graph.rows], k)
+        segments = np.stack([at[source[drawn]], at[edges.indices[drawn]]], axis=1)
         axis.add_collection(LineCollection(list(segments), colors=YELLOW, lw=0.6))
-    weighty = int((graph.weights >= LEAST_WEIGHT).sum())
+    weighty = int((edges.weights >= LEAST_WEIGHT).sum())
     figure.suptitle(
         f"Graph: {weighty} of {len(source)} edges weigh {LEAST_WEIGHT:g} or more;"
         f" drawn: the {HEAVIEST} heaviest of a candidate"
@@ -150,12 +156,14 @@ def draw_graph(sheet: Sheet, ends: list[NDArray], found: Round) -> Figure:
     return figure
 
 
-def draw_clusters(sheet: Sheet, ends: list[NDArray], found: Round, least: int) -> Figure:
+def draw_clusters(
+    sheet: Sheet, ends: list[NDArray], graph: MatchGraph, cluster: NDArray, least: int
+) -> Figure:
     """Draw the clusters with at least as many candidates as an object needs, before anything is removed."""
     figure, axis = sheet.new()
     labels = np.full(len(ends[0]), -1, np.int64)
-    labels[found.rows] = found.labels
-    sizes = np.bincount(found.labels)
+    labels[graph.rows] = cluster
+    sizes = np.bincount(cluster)
     large = np.argsort(-sizes, kind="stable")[: int((sizes >= least).sum())]
     for k, xy in enumerate(ends):
         at = sheet.place(xy, k)

@@ -11,16 +11,16 @@ from matching.cli import main as cli
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    return cli.main(argv, rivals={name: _finder(name) for name in RIVALS})
+    return cli.main(argv, rivals={name: _grouper(name) for name in RIVALS})
 
 
-def _finder(name):
-    def find_clusters(candidates, config):
-        from eval.matching.synthetic.methods import find_rival_clusters
+def _grouper(name):
+    def group(matches, config, ledger):
+        from eval.matching.synthetic.stages import group_by_rival
 
-        return find_rival_clusters(name, candidates, config)
+        return group_by_rival(name, matches, config, ledger)
 
-    return find_clusters
+    return group
 
 
 if __name__ == "__main__":

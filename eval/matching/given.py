@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -25,14 +26,15 @@ from tqdm import tqdm
 from eval.common.measuring import Clock, peak_megabytes, run_apart
 from eval.common.options import add_options, at_least, choose_photographs
 from eval.common.tables import format_markdown, write_csv, write_text
-from eval.matching.ablation.clusterings import components, hdbscan
+from eval.matching.ablation.clusterings import as_step, components, hdbscan
 from eval.matching.metrics import count_objects, score_matches
 from eval.matching.photographs.pairs import LabelledPair, find_pairs, read_pair
 from eval.matching.rivals.ransac import ORDINARY, RansacParams, sequential_ransac, usac_settings
-from matching import group_matches
-from matching.grouping import GIVEN, replace_clustering
-from matching.pipelines.given import DEFAULT, GivenContext, group_with, run_stages
-from matching.stages import leave_out, replace_stage
+from matching import MatchConfig, group_matches
+from matching.core.given import GivenMatches, group_given
+from matching.core.groups import label_groups
+from matching.core.ledger import Ledger
+from matching.core.methods import GIVEN
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 from synth.rooms import match_planes
@@ -141,13 +143,18 @@ def label_by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
     return group_matches(xy0, xy1).cluster
 
 
-def make_labelling(cluster: Callable) -> Labeller:
+def make_labelling(label: Callable) -> Labeller:
     """`group_matches` with another clustering in place of graph degree linkage, and everything else
     unchanged.
     """
-    stages = replace_stage(DEFAULT, "grouping", group_with(replace_clustering(cluster, GIVEN)))
-    stages = leave_out(stages, "objects")
-    return lambda xy0, xy1: run_stages(GivenContext(xy0, xy1), stages).groups.labels
+    method = replace(GIVEN, cluster=as_step(label))
+
+    def group(xy0: NDArray, xy1: NDArray) -> Labels:
+        given = GivenMatches(xy0, xy1, None, (None, None), np.zeros(len(xy0)))
+        groups, _ = group_given(given, MatchConfig(), "auto", Ledger(len(xy0)), method=method)
+        return label_groups(len(xy0), groups)
+
+    return group
 
 
 METHODS: dict[str, Labeller] = {

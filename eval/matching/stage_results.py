@@ -15,14 +15,15 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
+from matching.core.description import describe_objects
+from matching.core.groups import label_groups, make_group
+from matching.core.search import find_pair_candidates, group_candidates
+from matching.core.source import describe_picture
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import Features
-from matching.grouping import Groups
 from matching.output.provenance import RESULT_VERSIONS
 from matching.pictures.images import make_picture
-from matching.pipelines.description import describe_picture
-from matching.pipelines.pair import describe_objects, find_candidates, find_objects
 
 Arrays = dict[str, np.ndarray]
 SIZE = (260, 176)
@@ -92,7 +93,7 @@ def _compute_features(known: Mapping[str, np.ndarray]) -> Arrays:
 
 def _compute_candidates(known: Mapping[str, np.ndarray]) -> Arrays:
     sides = [_read_features(known, f"features/{k}/") for k in (0, 1)]
-    kinds = zip(("best", "pool"), find_candidates(*sides, CONFIG), strict=True)
+    kinds = zip(("best", "pool"), find_pair_candidates(*sides, CONFIG), strict=True)
     return {
         f"{kind}/{name}": getattr(c, name) for kind, c in kinds for name in ("row0", "row1", "score", "kind")
     }
@@ -100,22 +101,27 @@ def _compute_candidates(known: Mapping[str, np.ndarray]) -> Arrays:
 
 def _compute_grouping(known: Mapping[str, np.ndarray]) -> Arrays:
     best, pool = (_read_candidates(known, f"candidates/{kind}/") for kind in ("best", "pool"))
-    candidates, groups = find_objects(best, pool, CONFIG)
-    kept = groups.labels >= 0
+    found = group_candidates(best, pool, CONFIG)
+    labels = label_groups(len(found.candidates), found.objects)
+    kept = labels >= 0
     return {
-        "xy0": candidates.xy0[kept],
-        "xy1": candidates.xy1[kept],
-        "labels": groups.labels[kept],
-        "scores": groups.scores,
-        "log_nfa": groups.log_nfa,
+        "xy0": found.candidates.xy0[kept],
+        "xy1": found.candidates.xy1[kept],
+        "labels": labels[kept],
+        "scores": np.array([group.score for group in found.objects]),
+        "log_nfa": np.array([group.log_nfa for group in found.objects]),
     }
 
 
 def _compute_objects(known: Mapping[str, np.ndarray]) -> Arrays:
-    names = "labels", "scores", "log_nfa"
-    groups = Groups(*(known[f"grouping/{name}"] for name in names))
+    labels, scores, log_nfa = (known[f"grouping/{name}"] for name in ("labels", "scores", "log_nfa"))
+    members = [np.flatnonzero(labels == k) for k in range(len(scores))]
+    groups = list(map(make_group, members, scores.tolist(), log_nfa.tolist()))
+    tolerances = np.full(len(groups), 3.0)
     box = np.array([[0.0, 0.0], np.array(SIZE) - 1.0])
-    objects = describe_objects(known["grouping/xy0"], known["grouping/xy1"], groups, 3.0, (box, box))
+    objects = describe_objects(
+        known["grouping/xy0"], known["grouping/xy1"], labels, groups, tolerances, (box, box)
+    )
     found: Arrays = {}
     for o in objects:
         for name in ("transform", "outline0", "outline1", "frame1"):

@@ -20,7 +20,7 @@ from matching.output.export_formats import FORMATS
 from matching.pictures.names import check_name
 
 if TYPE_CHECKING:
-    from matching.config import MatchConfig
+    from matching.core.config import MatchConfig
 
 Group = argparse._ActionsContainer
 MAX_COUNT = 10**9
@@ -222,7 +222,7 @@ def refuse(
 
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
     """Make the settings from the parsed arguments of `add_settings`."""
-    from matching.config import MatchConfig
+    from matching.core.config import MatchConfig
 
     check_settings(arguments)
     config = MatchConfig.paper() if arguments.paper else MatchConfig()

@@ -43,7 +43,7 @@ def report_compiling(tell: Callable[[str], object], is_shown: bool = False) -> I
         def on_end(self, event: Any) -> None:
             self.line.update()
             kernel = event.data["dispatcher"].py_func.__module__
-            if self.other is not None and kernel.startswith(("matching.grouping", "gdl_core")):
+            if self.other is not None and kernel.startswith(("matching.core", "gdl_core")):
                 while self.other.poll() is None:
                     time.sleep(0.1)
                     self.line.refresh()
@@ -78,10 +78,10 @@ def compile_grouping() -> int:
     import numpy as np
 
     import gdl_core
-    from matching.config import MatchConfig
+    from matching.core.config import MatchConfig
+    from matching.core.group import group
+    from matching.core.smooth_map import refine_objects
     from matching.correspondences.correspondences import Correspondences
-    from matching.grouping.refinement.smooth_map import refine_objects
-    from matching.grouping.stages import group
 
     chain = gdl_core.AffinityGraph(np.arange(3), np.array([1, 0], np.int32), np.ones(2))
     gdl_core.agdl(chain, [0, 1], min_affinity=0.1)
@@ -93,4 +93,4 @@ def compile_grouping() -> int:
     some, others = np.split(np.arange(100), [55])
     bends = [config.smooth_map.largest_bend]
     refine_objects(correspondences, [some], bends, others, config.smooth_map, config.graph)
-    return len(group(correspondences, 90, config).scores)
+    return len(group(correspondences, 90, config))

@@ -13,10 +13,10 @@ from matching.errors import InputError
 from matching.pictures.names import exists
 
 if TYPE_CHECKING:
-    from matching.pipelines.pair import FindClusters
+    from matching.core.methods import GroupMatches
 
 
-def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, FindClusters] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, GroupMatches] | None = None) -> int:
     """Run the command, or the subcommand that the first argument names."""
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in SUBCOMMANDS:
@@ -30,10 +30,10 @@ def _run_subcommand(name: str, *words: str) -> int:
     return run(words)
 
 
-def _run(words: Sequence[str], rivals: Mapping[str, FindClusters]) -> int:
+def _run(words: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
     if words and (meant := find_meant(words[0])) and not exists(words[0]):
         raise InputError(f"{words[0]}: no such file or subcommand (did you mean {meant}?)")
     with end_on_interrupt("gdl-match"):
-        from matching.cli.commands.match import match_pair
+        from matching.cli.commands.match import match_named
 
-    return match_pair(words, rivals)
+    return match_named(words, rivals)

@@ -23,7 +23,7 @@ from matching._common.optional import import_optional
 from matching._common.threads import default_threads
 from matching.collection.cache import FeatureCache
 from matching.collection.work import Settings
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
 from matching.errors import InputError, one_line
 from matching.output.provenance import differences, programs
 

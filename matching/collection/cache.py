@@ -20,11 +20,11 @@ from uuid import uuid4
 import numpy as np
 
 from matching._common.types import Array
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
+from matching.core.source import DescribedPicture
 from matching.features.detectors import list_detectors
 from matching.features.extraction import Features, get_detector
 from matching.output.provenance import as_text, machine, programs
-from matching.pipelines.description import DescribedPicture
 
 SUFFIX = ".npz"
 FULL = 0.9  # share of the limit to which the entries are then reduced

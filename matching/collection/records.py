@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from matching._common.types import Array
+from matching.core.result import MatchResult
 from matching.objects.description import MatchedObject
-from matching.result import MatchResult
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.retrieval._codes import check_indexed
 from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
 from matching.collection.work import INTERNAL, Source, describe_file, match_files
-from matching.config import MatchConfig, check_config
+from matching.core.config import MatchConfig, check_config
 from matching.output.folders import compute_digest
 from matching.output.provenance import RESULT_VERSIONS, as_text
 

@@ -13,19 +13,20 @@ from matching._common.threads import limit_threads
 from matching.collection.cache import FeatureCache, entry_key
 from matching.collection.plan import BAD_NAME
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
-from matching.config import MatchConfig
-from matching.errors import InputError, one_line
-from matching.features.detectors import Detector, list_registered, register_detector
-from matching.output.folders import compute_digest
-from matching.pictures.images import Picture, read_picture
-from matching.pictures.names import is_file
-from matching.pipelines.description import (
+from matching.core.config import MatchConfig
+from matching.core.methods import MANY
+from matching.core.pair import match_pair
+from matching.core.source import (
     DescribedPicture,
     ImageSource,
     describe_details,
     describe_picture,
 )
-from matching.pipelines.searching import search_collection
+from matching.errors import InputError, one_line
+from matching.features.detectors import Detector, list_registered, register_detector
+from matching.output.folders import compute_digest
+from matching.pictures.images import Picture, read_picture
+from matching.pictures.names import is_file
 
 INTERNAL = "internal error: "  # begins the reason of a failure if the program itself failed
 # Pictures per process: each takes at most about 20 MB, and if it is needed 40 MB more for the details of
@@ -121,7 +122,7 @@ def match_files(number: int, file0: Source, file1: Source, settings: Settings) -
     settings.register()
     try:
         with limit_threads(1):
-            result = search_collection(open_source(file0, settings), open_source(file1, settings))
+            result = match_pair(open_source(file0, settings), open_source(file1, settings), MANY)
     except Exception as error:
         return PairRecord(number, error=explain_failure(error))
     return make_pair_record(number, result)

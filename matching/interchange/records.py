@@ -17,8 +17,8 @@ from matching._common.types import Array
 from matching.errors import InputError
 
 if TYPE_CHECKING:
-    from matching.config import MatchConfig
-    from matching.result import MatchResult
+    from matching.core.config import MatchConfig
+    from matching.core.result import MatchResult
 
 Sizes = tuple[tuple[int, int], tuple[int, int]]
 
@@ -108,8 +108,8 @@ class PairMatches:
         MatchResult
             The objects and the object of each match.
         """
-        from matching.config import MatchConfig
-        from matching.pipelines.given import group_matches
+        from matching.core.config import MatchConfig
+        from matching.core.given import group_matches
 
         optional: Any = {name: getattr(self, name) for name in ("frames0", "frames1", "sizes", "score")}
         return group_matches(self.xy0, self.xy1, planes=planes, config=config or MatchConfig(), **optional)

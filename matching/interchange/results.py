@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from matching._version import __version__
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
+from matching.core.result import MatchResult
 from matching.interchange.records import PairMatches
 from matching.output.files import encode_manifest, write_results
 from matching.output.folders import Content, write_files
 from matching.pictures.images import NamedImage, Picture
-from matching.result import MatchResult
 
 COORDINATES_AS_GIVEN = (
     "as given; if they are pixels, (0, 0) is the centre of the top-left one, x to the right, y down"

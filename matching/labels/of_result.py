@@ -1,12 +1,12 @@
 """Labels of one result as files: the places where a picture shows things of another picture."""
 
+from matching.core.result import MatchResult
 from matching.labels.formats import FORMATS
 from matching.labels.places import Place, choose_places, find_places
 from matching.labels.record import LabelledPicture
 from matching.output.files import encode_zip
 from matching.output.words import name_picture
 from matching.pictures.images import Picture
-from matching.result import MatchResult
 
 
 def label_result(result: MatchResult, pictures: tuple[Picture, Picture]) -> LabelledPicture:

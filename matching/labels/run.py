@@ -11,7 +11,10 @@ from matching._common.threads import limit_threads
 from matching.collection.backends import Lost, Progress, start_workers
 from matching.collection.cache import FeatureCache
 from matching.collection.work import Settings, Source, explain_failure, open_source
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
+from matching.core.methods import MANY
+from matching.core.pair import match_pair
+from matching.core.source import ImageSource
 from matching.errors import InputError
 from matching.labels import formats
 from matching.labels.frames import save_frames
@@ -19,14 +22,11 @@ from matching.labels.places import Place, choose_places, find_places
 from matching.labels.record import LabelledPicture, Record, list_labels, open_record
 from matching.labels.references import Reference
 from matching.labels.tracks import number_tracks, sort_frames
-from matching.objects.copies import add_completeness
 from matching.output.files import make_folder
 from matching.output.folders import compute_digest, write_whole
 from matching.output.provenance import RESULT_VERSIONS, as_text
 from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_video, make_absolute
-from matching.pipelines.description import ImageSource
-from matching.pipelines.searching import search_collection
 from matching.settings import EVERY
 
 KEPT_REFERENCES = 128  # described references per process
@@ -174,13 +174,10 @@ def _label_file(
         with limit_threads(1):
             scene = open_source(Source(path, content), settings)
             width, height = map(int, scene.described.size)
-            places, picture = list[Place](), None
+            places = list[Place]()
             for reference in references:
                 thing = _open_reference(reference, settings.config)
-                objects = search_collection(thing, scene).objects
-                if objects:
-                    picture = scene.picture if picture is None else picture
-                    objects = add_completeness(objects, thing.picture, picture)
+                objects = match_pair(thing, scene, MANY).objects
                 box = thing.described.box
                 places += find_places(reference.name, objects, reference.polygon, box, (width, height))
     except Exception as error:

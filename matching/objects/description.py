@@ -55,7 +55,7 @@ class MatchedObject:
         Its matches in image 0 and 1, pixels; empty if unknown.
     log_nfa : float or None
         Log10 of its number of false alarms: how many objects as good as this one the same matches form by
-        chance (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
+        chance (`matching.core.significance`); None if unknown, as with the grouping of the paper.
     completeness : Completeness or None
         How much of picture 0 it shows; None if that was not measured, as without the pixels of both pictures.
     inlier_share : float or None

@@ -9,8 +9,12 @@ import shapely
 
 from matching._common.components import find_components
 from matching._common.types import Array, Bools, Floats, Ints
-from matching.grouping.objects import is_of_copies
 from matching.objects.frames import polygon_area
+
+
+def is_of_copies(score: float) -> bool:
+    """Whether matches agree with half of their neighbours, as on copies; on similar things they do not."""
+    return 2 * score >= 1
 
 
 @dataclass(frozen=True, eq=False)

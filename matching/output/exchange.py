@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from matching._common import opencv
 from matching._common.optional import import_optional
 from matching._common.types import Array
+from matching.core.result import MatchResult
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
-from matching.result import MatchResult
 
 MAX_IMAGES = 2**31 - 1  # the id of a pair is MAX_IMAGES id0 + id1
 SIMPLE_RADIAL = 2  # COLMAP's camera model with parameters f, cx, cy, k

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from matching.errors import InputError
 
 if TYPE_CHECKING:
+    from matching.core.result import MatchResult
     from matching.pictures.images import Picture
-    from matching.result import MatchResult
 
 
 def _check_nothing(pictures: Sequence[Picture]) -> None:

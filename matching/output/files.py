@@ -12,6 +12,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._version import __version__
+from matching.core.result import MatchResult, object_deformation
 from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
 from matching.objects.deformation import Deformation, SmoothMap
@@ -24,7 +25,6 @@ from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 from matching.output.words import count_dropped
 from matching.pictures.images import NamedImage, Picture
-from matching.result import MatchResult, object_deformation
 
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
@@ -178,7 +178,7 @@ def summarise(
         ],
         "rejected": [
             {
-                "stage": item.stage,
+                "stage": item.step,
                 "reason": item.reason,
                 "text": item.text,
                 "measure": None if item.measure == math.inf else item.measure,

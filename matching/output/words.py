@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matching.core.result import MatchResult
     from matching.objects.description import MatchedObject
     from matching.objects.frames import Motion
     from matching.objects.things import Thing
     from matching.pictures.images import Picture
-    from matching.result import MatchResult
 
 HEADER = (
     *("object", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),
@@ -214,24 +214,18 @@ def list_sizes(result: MatchResult, pictures: Sequence[Picture]) -> list[str]:
 def may_look_harder(result: MatchResult) -> bool:
     """Test whether simulated views may find objects that the result lacks, and no other cause is known."""
     config = result.config
-    if config is None or not config.way.is_tested or config.view_synthesis or result.objects:
+    if config is None or config.is_paper or config.view_synthesis or result.objects:
         return False
-    if result.looks_mirrored or (result.rejected and result.rejected[0].is_cause):
+    if result.rejected and result.rejected[0].is_cause:
         return False
     return len(result.cluster) >= config.objects.min_matches and not explain_nothing(result)
-
-
-def hint_at_mirrored(result: MatchResult) -> list[str]:
-    """Say in one line, or in none, that one picture looks like the mirror image of the other."""
-    hint = "one picture looks like the mirror image of the other: --mirrored also finds mirrored objects"
-    return [hint] if result.looks_mirrored else []
 
 
 def explain_nothing(result: MatchResult, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:
     """Explain why pictures can't have an object in common: too few features, or too few candidates."""
     if result.objects or result.config is None or result.n_features is None:
         return []
-    min_matches = result.config.objects.min_matches if result.config.way.is_tested else 0
+    min_matches = 0 if result.config.is_paper else result.config.objects.min_matches
     needed = f"an object needs {min_matches} matches"
     lines = []
     for name, n in zip(names, result.n_features, strict=False):
@@ -246,35 +240,34 @@ def explain_nothing(result: MatchResult, names: Sequence[object] = ("picture 0",
 
 
 def hint_at_rejected(
-    result: MatchResult, word: Callable[[str], str] = str, more: str = "--explain lists all groups"
+    result: MatchResult, hints: Mapping[str, str], more: str = "--explain lists all groups"
 ) -> list[str]:
     """Describe in one line the largest rejected group, or what dropped the candidates, if there is no object.
 
-    `word` rephrases a hint that names options of the command, or returns "" for a hint that does not apply;
-    `more` says where all groups are listed.
+    `hints` say what to try, by the step that dropped the matches; `more` says where all groups are listed.
     """
     if result.objects or not result.rejected:
-        return [] if result.objects else _hint_at_dropped(result, word)
+        return [] if result.objects else _hint_at_dropped(result, hints)
     best = result.rejected[0]
     x, y = best.centres[0]
     is_measured = best.measure is not None and best.bound is not None
     measured = f" (measured {best.measure:.3g}, bound {best.bound:.3g})" if is_measured else ""
     group = f"a group of {count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f}"
     reason = f"{group} was rejected: {best.text}{measured}"
-    return ["; ".join(filter(None, (reason, word(best.hint), more)))]
+    return ["; ".join(filter(None, (reason, hints.get(best.step), more)))]
 
 
-def _hint_at_dropped(result: MatchResult, word: Callable[[str], str]) -> list[str]:
-    """Describe in one line the stage that dropped the most candidates, if any were dropped."""
-    from matching.grouping.rejections import REASONS
+def _hint_at_dropped(result: MatchResult, hints: Mapping[str, str]) -> list[str]:
+    """Describe in one line the step that dropped the most candidates, if any were dropped."""
+    from matching.core.reasons import REASONS
 
     counts = count_dropped(result)
     if not counts or explain_nothing(result):
         return []
-    stage = max(counts, key=lambda stage: counts[stage])
-    verb = "was" if counts[stage] == 1 else "were"
-    dropped = f"{counts[stage]} of {count(len(result.cluster), 'candidate')} {verb} dropped"
-    return ["; ".join(filter(None, (f"{dropped}: {REASONS[stage].text}", word(REASONS[stage].hint))))]
+    step = max(counts, key=lambda step: counts[step])
+    verb = "was" if counts[step] == 1 else "were"
+    dropped = f"{counts[step]} of {count(len(result.cluster), 'candidate')} {verb} dropped"
+    return ["; ".join(filter(None, (f"{dropped}: {REASONS[step].text}", hints.get(step))))]
 
 
 def explain_rejected(result: MatchResult) -> list[str]:
@@ -289,25 +282,25 @@ def list_rejected(result: MatchResult) -> list[tuple[str, ...]]:
     for k, item in enumerate(result.rejected):
         places = (f"{x:.0f}, {y:.0f}" for x, y in item.centres)
         numbers = (UNKNOWN if value is None else f"{value:.4g}" for value in (item.measure, item.bound))
-        rows.append((str(k), str(item.n_matches), *places, item.stage, *numbers, item.text))
+        rows.append((str(k), str(item.n_matches), *places, item.step, *numbers, item.text))
     return rows
 
 
 def count_dropped(result: MatchResult) -> dict[str, int]:
-    """Count the candidates that each stage dropped, in the order of the stages."""
-    from matching.grouping.rejections import REASONS
+    """Count the candidates that each step dropped, in the order of the steps."""
+    from matching.core.reasons import REASONS
 
     if result.dropped_by is None:
         return {}
-    counts = {stage: int((result.dropped_by == stage).sum()) for stage in REASONS}
-    return {stage: n for stage, n in counts.items() if n}
+    counts = {step: int((result.dropped_by == step).sum()) for step in REASONS}
+    return {step: n for step, n in counts.items() if n}
 
 
 def list_dropped(result: MatchResult) -> list[tuple[str, ...]]:
-    """List how many candidates each stage dropped, and why: the rows under DROPPED_HEADER."""
-    from matching.grouping.rejections import REASONS
+    """List how many candidates each step dropped, and why: the rows under DROPPED_HEADER."""
+    from matching.core.reasons import REASONS
 
-    return [(str(n), stage, REASONS[stage].text) for stage, n in count_dropped(result).items()]
+    return [(str(n), step, REASONS[step].text) for step, n in count_dropped(result).items()]
 
 
 def _explain_dropped(result: MatchResult) -> list[str]:

@@ -35,7 +35,7 @@ class Match:
     names: list[str]  # of the one or two pictures
     settings: dict[str, Any]  # by their names in MatchConfig
     state: str = "waiting"  # "waiting", "running", "done" or "failed"
-    message: dict[str, Any] = field(default_factory=dict)  # the last from its process: stage, result or error
+    message: dict[str, Any] = field(default_factory=dict)  # the last from its process: step, result or error
     task: asyncio.Task[None] | None = None
 
 
@@ -94,14 +94,14 @@ class Matches:
 
     async def _run(self, match: Match) -> None:
         async with self._turn:
-            match.state, match.message = "running", {"stage": "read", "done": 0, "of": 1}
+            match.state, match.message = "running", {"step": "read", "done": 0, "of": 1}
             await asyncio.wait([self._loading])
             try:
                 async with asyncio.timeout(self._max_seconds):
                     await self._run_process(match)
             except TimeoutError:
                 match.message = {"error": f"the match took more than {self._max_seconds:g} s and was stopped"}
-            if "stage" in match.message:  # there was neither a result nor an error
+            if "step" in match.message:  # there was neither a result nor an error
                 match.message = {
                     "error": "the process that matched the pictures died, perhaps for lack of memory"
                 }
@@ -143,7 +143,7 @@ def _receive(receiver: Connection, match: Match) -> None:
 def _match_in_process(
     sender: Connection, folder: Path, names: list[str], settings: dict[str, Any], max_pixels: int
 ) -> None:
-    """Match uploads, and send a message for each stage, then one with the result or an error."""
+    """Match uploads, and send a message for each step, then one with the result or an error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all processes
     end_with(os.getppid())
     from matching.serve.uploaded_pictures import match_uploads  # slow; the server does not need it

@@ -6,7 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from matching.config import MatchConfig
+from matching.core.clock import Clock
+from matching.core.config import MatchConfig
+from matching.core.one_picture import STEPS, find_repeats_in_picture
+from matching.core.pair import list_steps, match_pair
+from matching.core.result import MatchResult
+from matching.core.source import ImageSource
 from matching.errors import InputError, one_line
 from matching.labels.formats import FORMATS as LABEL_FORMATS
 from matching.labels.of_result import encode_labels, label_result
@@ -16,16 +21,18 @@ from matching.output.files import write_results
 from matching.output.folders import write_whole
 from matching.output.html.pair import draw_all_warps, write_pair_report
 from matching.pictures.images import Picture, make_picture
-from matching.pipelines.clock import Clock
-from matching.pipelines.pair import list_stages, match_pictures
-from matching.pipelines.repeats import NAMES, find_repeats_in_picture
-from matching.result import MatchResult
 
 WARPED = 8  # number of objects that the report warps: each takes a second
-# What the page offers instead of options of the command. Hints at other options or Python are left out.
-FIELDS = {
-    "--max-matches 6000": "6000 in “Maximum candidates”",
-    "masking the texture with --mask0 and --mask1": "cropping the texture out",
+# What the page offers to try about matches in no object, by the step that dropped them. For other steps there
+# are only options of the command.
+FURTHER = "try 6000 in “Maximum candidates”"
+LARGER = f"{FURTHER}, or a larger picture"
+HINTS = {
+    **dict.fromkeys(("candidates", "graph", "degree", "size", "smooth map", "largest gap", "planes"), LARGER),
+    "rounds": FURTHER,
+    **dict.fromkeys(("reach", "details"), "nothing to do"),
+    "textures": "try cropping the texture out",
+    **dict.fromkeys(("mirrored", "negative"), "crop both pictures to it"),
 }
 MORE = "the report below lists all groups under “Rejected matches, and why”"
 
@@ -44,7 +51,7 @@ def match_uploads(
     Parameters
     ----------
     send : callable
-        Called with a message at the end of each stage: the next stage, the number of stages that are done,
+        Called with a message at the end of each step: the next step, the number of steps that are done,
         and the number of all.
     folder : Path
         Folder of the uploads and results.
@@ -62,9 +69,9 @@ def match_uploads(
     """
     try:
         config = MatchConfig().with_settings(**settings)
-        stages = (*(list_stages(config) if len(names) > 1 else NAMES), "files")
+        steps = (*(list_steps(config) if len(names) > 1 else STEPS), "files")
         clock = Clock(
-            lambda _, n_done, n: send({"stage": (*stages, "")[n_done], "done": n_done, "of": n}), stages
+            lambda _, n_done, n: send({"step": (*steps, "")[n_done], "done": n_done, "of": n}), steps
         )
         pictures = [_read(folder / f"upload{k}", name, max_pixels) for k, name in enumerate(names)]
         clock.lap("read")
@@ -92,15 +99,8 @@ def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
         lines = words.describe_things(result.objects, name, result.things, single=True)
     else:
         names = [picture.path for picture in pictures]
-        lines = words.explain_nothing(result, names) or words.hint_at_rejected(result, _reword, MORE)
+        lines = words.explain_nothing(result, names) or words.hint_at_rejected(result, HINTS, MORE)
     return [*lines, *words.list_sizes(result, pictures)]
-
-
-def _reword(hint: str) -> str:
-    """Rephrase a hint for the page, or drop it."""
-    for option, there in FIELDS.items():
-        hint = hint.replace(option, there)
-    return "" if "--" in hint or "in Python" in hint else hint
 
 
 def _read(upload: Path, name: str, max_pixels: int) -> Picture:
@@ -120,7 +120,7 @@ def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchCon
     if len(pictures) == 1:
         result = find_repeats_in_picture(first, config, clock=clock)
     else:
-        result = match_pictures(first, last, config, clock=clock)
+        result = match_pair(ImageSource(first, config), ImageSource(last, config), clock=clock)
     pair = first, last
     write_results(folder, pair, result, exports=_choose_exports(pair))
     for name, content in encode_labels(label_result(result, pair)).items():

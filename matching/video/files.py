@@ -9,11 +9,11 @@ import numpy as np
 from PIL import Image
 
 from matching._version import __version__
+from matching.core.result import MatchResult
 from matching.output.files import COORDINATES, encode_manifest, summarise
 from matching.output.folders import MANIFEST, Content, write_files
 from matching.output.provenance import machine, programs
 from matching.pictures.encoding import encode_jpeg
-from matching.result import MatchResult
 from matching.video.search import Appearance, VideoResult
 from matching.video.sheet import draw_contact_sheet
 

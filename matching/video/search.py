@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from matching._common.types import Bytes
-from matching.config import MatchConfig, check_config
+from matching.core.config import MatchConfig, check_config
+from matching.core.methods import MANY
+from matching.core.pair import match_pair
+from matching.core.source import ImageSource
 from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
 from matching.pictures.images import add_mask, make_picture
-from matching.pipelines.description import ImageSource
-from matching.pipelines.pair import match_sources
 from matching.settings import EVERY
 from matching.video.reading import open_video
 
@@ -186,7 +187,7 @@ def find_in_video(
         reader = opened.reader
         length = reader.n_frames / reader.rate if reader.rate else 0.0
         for frame in opened.frames(every):
-            result = match_sources(sought, ImageSource(make_picture(frame.rgb), config))
+            result = match_pair(sought, ImageSource(make_picture(frame.rgb), config), MANY)
             n_looked_at += 1
             n_missed += 1
             if result.objects:

@@ -9,7 +9,7 @@ import skimage.data
 from planting import crops, object_pair
 
 from matching import MatchConfig, find_repeats, group_matches, match
-from matching.grouping.rejections import REASONS
+from matching.core.ledger import REASONS
 from matching.output.words import count_dropped
 from synth import textures
 from synth.composite import composite_pair

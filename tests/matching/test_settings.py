@@ -8,22 +8,22 @@ from functools import cache
 
 import numpy as np
 import pytest
+from matching.core.rounds import Context, Round, run_stages
+from matching.grouping import group
+from matching.stages import end_with
 from planting import bent, geometry, moving, object_pair, similarity, strangers, together
 
 from matching import InputError, MatchConfig
 from matching.cli.arguments import make_config, make_parser
+from matching.core.group import DEFAULT
+from matching.core.ledger import Trace
+from matching.core.planes import find_planes
+from matching.core.source import describe_picture
 from matching.correspondences.candidates import match_with_reserve
 from matching.correspondences.view_candidates import match_views
 from matching.features.extraction import extract_features
-from matching.grouping import group
-from matching.grouping.refinement.planes import find_planes
-from matching.grouping.rejections import Trace
-from matching.grouping.rounds import Context, Round, run_stages
-from matching.grouping.stages import DEFAULT
 from matching.pictures.images import make_picture
-from matching.pipelines.description import describe_picture
 from matching.settings import DECLARED
-from matching.stages import end_with
 
 UNDECLARED = {"features__regions"}  # several words
 IN_SEAMS = {"merging__seam", "merging__decisive"}  # tests/matching/grouping/test_seams.py

@@ -29,11 +29,11 @@ from eval.matching.synthetic.tabletops import make_scene
 from eval.matching.synthetic.trials import read_working_images
 from matching import MatchConfig
 from matching._common.threads import limit_threads
+from matching.core.methods import choose_method
+from matching.core.search import group_candidates
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import FeatureConfig, Features, extract_features
 from matching.pictures.images import read_picture
-from matching.pipelines.details import locate
-from matching.pipelines.pair import find_objects
 from matching.settings import REGIONS
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
@@ -233,11 +233,11 @@ def measure(case: Case, compared: dict[str, Variant]) -> Iterator[dict]:
             if key not in known:
                 known[key] = match_with_reserve(*features.of(config.features), config.candidates)
             start = time.perf_counter()
-            candidates, groups = find_objects(*known[key], config, variant.stages)
+            method = choose_method(config, variant.method)
+            found = group_candidates(*known[key], config, method)
             seconds = time.perf_counter() - start
-            steps = (image.step for image in images)
-            found = locate(candidates, groups, *steps, most=len(known[key][0]))
-            judged = case.judge(found.xy0, found.xy1, found.labels)
+            located = found.locate(*(image.step for image in images))
+            judged = case.judge(located.xy0, located.xy1, located.labels)
             yield {"data": case.kind, "variant": name, "seconds": seconds, **judged}
 
 

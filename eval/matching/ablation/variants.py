@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
-from eval.matching.ablation.clusterings import CLUSTERINGS
+from eval.matching.ablation.clusterings import CLUSTERINGS, as_step
 from matching import MatchConfig
-from matching.grouping import DEFAULT as STAGES
-from matching.grouping import replace_clustering
-from matching.grouping.rounds import Context, Round
+from matching.core.merging import merge_parts
+from matching.core.methods import PAIR, Method
 from matching.settings import DECLARED
-from matching.stages import Stage, Stages, leave_out, replace_stage
 
 DEFAULT = MatchConfig()
 BEHIND_CANDIDATES = ("graph", "clustering", "smooth_map", "merging", "suppression", "objects")
@@ -19,39 +16,30 @@ BEHIND_CANDIDATES = ("graph", "clustering", "smooth_map", "merging", "suppressio
 
 @dataclass(frozen=True)
 class Variant:
-    """Settings, and the stages of grouping if they differ from those that the settings name."""
+    """Settings, and what the grouping does differently."""
 
     config: MatchConfig = DEFAULT
-    stages: Stages | None = None
+    method: Method = PAIR
 
 
 def variants() -> dict[str, Variant]:
     """The default, the paper's text, replaced clusterings, and variants without a stage or a constant."""
-    replaced = {name: Variant(stages=replace_clustering(cluster)) for name, cluster in CLUSTERINGS.items()}
+    replaced = {
+        name: Variant(method=replace(PAIR, cluster=as_step(label))) for name, label in CLUSTERINGS.items()
+    }
     return {
         **{name: Variant(config) for name, config in settings().items() if name in ("default", "paper")},
         **replaced,
-        "no largest gap": Variant(stages=leave_out(STAGES, "largest gap")),
-        "no cut of seams": Variant(stages=leave_out(STAGES, "seams")),
-        "no merging": Variant(stages=_leave_apart(STAGES)),
+        "no largest gap": Variant(method=replace(PAIR, find_above_gap=lambda scores: scores >= 0)),
+        "no cut of seams": Variant(DEFAULT.with_settings(merging__seam=0.0)),
+        "no merging": Variant(method=replace(PAIR, merge=_merge_touching)),
         **{name: Variant(config) for name, config in settings().items()},
     }
 
 
-def _leave_apart(stages: Stages) -> Stages:
-    """The stages, with parts merged only if they touch."""
-
-    def run(stage: Stage) -> Callable:
-        def apart(state: Round, context: Context) -> Round:
-            objects = replace(context.config.objects, gap=0.0)
-            return stage.run(state, replace(context, config=replace(context.config, objects=objects)))
-
-        return apart
-
-    for stage in stages:
-        if stage.name in ("parts", "merging"):
-            stages = replace_stage(stages, stage.name, run(stage))
-    return stages
+def _merge_touching(correspondences, parts, landmarks, config, smooth_map, reach):
+    """Merge parts only if they touch: `matching.core.merging.merge_parts` without reach."""
+    return merge_parts(correspondences, parts, landmarks, config, smooth_map, 0.0)
 
 
 def settings() -> dict[str, MatchConfig]:

@@ -20,11 +20,11 @@ from tqdm import tqdm
 from eval.common.options import add_options
 from eval.matching.photographs.shelves import find_standing, read_scenes, read_uncertain
 from matching import match
-from matching._common.threads import default_threads
+from matching.core.methods import MANY
+from matching.core.pair import match_pair
+from matching.core.source import ImageSource
 from matching.objects.copies import count_copies
 from matching.pictures.images import read_picture
-from matching.pipelines.description import describe_picture
-from matching.pipelines.pair import match_described, match_pictures
 from synth.pages import crop_front, draw_stock
 from synth.photographs import read_folder
 
@@ -59,7 +59,7 @@ def count_covers(args: argparse.Namespace) -> None:
     right = 0
     for query in tqdm(queries, desc="covers", disable=args.quiet):
         cover = folder / "gallery" / f"{query.stem.split('_')[0]}.jpg"
-        objects = match_pictures(read_picture(cover), read_picture(query)).objects
+        objects = match_pair(ImageSource(read_picture(cover)), ImageSource(read_picture(query))).objects
         n = len(count_copies(objects).copies)
         right += n == 1
         if n != 1:
@@ -100,15 +100,11 @@ def measure_shelves(data: Path) -> Iterator[dict]:
     scenes, uncertain = read_scenes(data), read_uncertain(data)
     models = sorted({instance.model for instances in scenes.values() for instance in instances})
     paths = {data / name for name in models} | scenes.keys()
-    pictures = {path: read_picture(path) for path in paths}
-    described = {path: describe_picture(pictures[path], n_threads=default_threads()) for path in paths}
+    sources = {path: ImageSource(read_picture(path)) for path in paths}
     for (scene, instances), model in product(scenes.items(), models):
         if Path(model).stem in uncertain[scene.name]:
             continue
-        both = data / model, scene
-        objects = match_described(
-            *(described[path] for path in both), pictures=tuple(pictures[path] for path in both)
-        ).objects
+        objects = match_pair(sources[data / model], sources[scene], MANY).objects
         own = [instance for instance in instances if instance.model == model]
         frames = [objects[ids[0]].frame1 for ids in count_copies(objects).copies]
         at = [find_standing(frame, own) for frame in frames]

@@ -28,10 +28,11 @@ from eval.common.options import add_options
 from eval.common.tables import format_markdown
 from eval.matching.photographs.shelves import find_owners, read_shelves
 from matching import MatchConfig, group_matches
+from matching.core.methods import MANY
+from matching.core.pair import match_pair
+from matching.core.source import ImageSource
 from matching.objects.confidence import LIKELY_LOG_NFA, SURE_LOG_NFA, WORDS
 from matching.pictures.images import make_picture
-from matching.pipelines.description import describe_picture
-from matching.pipelines.pair import match_described
 from synth.photographs import read_picture
 
 N_SMALL, SMALL, TURN = 400, (30, 90), 40.0  # prints; pixels of the longer side; degrees at most
@@ -163,9 +164,9 @@ def pasted_objects(front, tile, side, turn, place):
     own = cv2.warpAffine(np.asarray(small), warp, around, flags=cv2.INTER_CUBIC)
     mask = cv2.warpAffine(np.full(small.size[::-1], 255, np.uint8), warp, around)
     scene = np.where((mask > 127)[..., None], own, tile)
-    described = [describe_picture(make_picture(p, "picture")) for p in (front, scene)]
+    sources = [ImageSource(make_picture(p, "picture"), ANY) for p in (front, scene)]
     found = []
-    for item in match_described(*described, ANY).objects:
+    for item in match_pair(*sources, MANY).objects:
         expected = ((item.points0 + 0.5) * scaled - 0.5) @ linear.T + shift
         near = np.linalg.norm(expected - item.points1, axis=1) <= WITHIN
         found.append((item.log_nfa, near.mean() >= SHARE))
@@ -186,12 +187,12 @@ def covers(data, described):
             yield "covers", f"{cover.stem} {query.stem}", find
 
 
-def match_once(paths, described):
+def match_once(paths, sources):
     """Objects of two files, each described once."""
     for path in paths:
-        if path not in described:
-            described[path] = describe_picture(make_picture(path, "picture"))
-    return match_described(*(described[path] for path in paths), ANY).objects
+        if path not in sources:
+            sources[path] = ImageSource(make_picture(path, "picture"), ANY)
+    return match_pair(*(sources[path] for path in paths), MANY).objects
 
 
 def judge(objects, pair):

@@ -30,10 +30,10 @@ from tqdm import tqdm
 from eval.common.options import add_options
 from eval.common.tables import format_markdown, write_csv
 from matching import MatchResult
-from matching._common.threads import default_threads
+from matching.core.methods import MANY
+from matching.core.pair import match_pair
+from matching.core.source import ImageSource
 from matching.pictures.images import read_picture
-from matching.pipelines.description import DescribedPicture, describe_picture
-from matching.pipelines.pair import match_described
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
 LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray matches
@@ -182,7 +182,7 @@ def _within(points, quads):
 def measure(pairs: list[ShelfPair]) -> Iterator[dict]:
     """A row for each pair: objects, instances, and how many of these have their own object."""
     for pair in pairs:
-        result = match_described(_describe(pair.model), _describe(pair.scene))
+        result = match_pair(_open(pair.model), _open(pair.scene), MANY)
         own = set(find_owners(pair, result.xy1, result.cluster)) - {-1}
         yield {
             "kind": pair.kind,
@@ -194,8 +194,8 @@ def measure(pairs: list[ShelfPair]) -> Iterator[dict]:
 
 
 @cache
-def _describe(path: Path) -> DescribedPicture:
-    return describe_picture(read_picture(path), n_threads=default_threads())
+def _open(path: Path) -> ImageSource:
+    return ImageSource(read_picture(path))
 
 
 def find_standing(frame: NDArray, instances: list[Instance]) -> int:
@@ -281,9 +281,9 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
 def measure_scenes(scenes: dict[Path, list[Instance]]) -> Iterator[dict]:
     """A row (SCENE_COLUMNS) for each pair of scenes."""
     for a, b in combinations(scenes, 2):
-        both = _describe(a), _describe(b)
+        both = _open(a), _open(b)
         start = time.perf_counter()
-        result = match_described(*both)
+        result = match_pair(*both, MANY)
         seconds = round(time.perf_counter() - start, 2)
         row = compare_scenes(result, (scenes[a], scenes[b]))
         yield {"pair": f"{a.stem} {b.stem}", **row, "seconds": seconds}

@@ -2,15 +2,14 @@
 
 A random picture of the first folder is paired with a random one of the second (all must show different
 things). This prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and
-the lowest number of false alarms of any group (`matching.grouping.significance`), as a decimal logarithm.
+the lowest number of false alarms of any group (`matching.core.significance`), as a decimal logarithm.
 With --view-synthesis, features of simulated views are also matched, and objects must be significant there.
 Pairs without an object are also matched in negative, as by `match`.
 """
 
 import argparse
 from dataclasses import replace
-from functools import cache, partial
-from itertools import chain
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,21 +17,32 @@ from tqdm import tqdm
 
 from eval.common.options import add_options
 from matching import MatchConfig
-from matching._common.threads import default_threads
 from matching.collection.plan import list_pictures
+from matching.core.pair import match_pair
+from matching.core.source import ImageSource
 from matching.objects.confidence import WORDS
 from matching.pictures.images import read_picture
-from matching.pipelines.description import describe_picture, prepare_views
-from matching.pipelines.pair import choose_stages, match_described
 
 VIEWS = MatchConfig(view_synthesis=True)
+
+
+class PathSource(ImageSource):
+    """A picture in a file, whose pixels are read again when they are needed."""
+
+    def __init__(self, path, config):
+        self.path, self.config = path, config
+
+    @property
+    def picture(self):
+        return read_picture(self.path)
+
+
 FREE = replace(MatchConfig(), objects=replace(MatchConfig().objects, max_log_nfa=1000.0))
 
 
-def find_best_object(described, views, config):
-    """Significance, matches and confidence of the best object of two DescribedPictures; None without one."""
-    objects = match_described(*described, config, views=views, stages=choose_stages(config)).objects
-    best = min(objects, key=lambda found: found.log_nfa, default=None)
+def find_best_object(first, second):
+    """Significance, matches and confidence of the best object of two sources; None without one."""
+    best = min(match_pair(first, second).objects, key=lambda found: found.log_nfa, default=None)
     return None if best is None else (best.log_nfa, best.n_matches, best.confidence)
 
 
@@ -50,22 +60,13 @@ def run(options: argparse.Namespace) -> None:
     order = np.random.default_rng(options.seed).permutation(len(possible))[: options.pairs]
     pairs = [possible[i] for i in order]
     config = VIEWS if options.view_synthesis else FREE
-    described = {
-        path: describe_picture(read_picture(path), config, default_threads())
-        for path in tqdm(sorted(set(chain(*pairs))), desc="pictures")
-    }
 
     @cache
-    def views_of(path):
-        """Read a picture again only if its views are used; it keeps their features once they are computed."""
-        return prepare_views(read_picture(path), config)
+    def open_source(path):
+        """Describe a picture once, but let go of its pixels."""
+        return PathSource(path, config)
 
-    best = [
-        find_best_object(
-            [described[path] for path in pair], [partial(views_of, path) for path in pair], config
-        )
-        for pair in tqdm(pairs, desc="pairs")
-    ]
+    best = [find_best_object(*map(open_source, pair)) for pair in tqdm(pairs, desc="pairs")]
     log_nfa = np.array([np.inf if found is None else found[0] for found in best])
     words = []
     for k in np.flatnonzero(log_nfa <= MatchConfig().objects.max_log_nfa):

@@ -14,12 +14,10 @@ from eval.matching.rivals import RIVALS, load_rival
 from eval.matching.rivals.ransac import ORDINARY
 from eval.matching.synthetic.stages import SUFFIX, rival_clustering
 from matching import MatchConfig
+from matching.core.groups import label_groups
+from matching.core.methods import PAIR, Method, choose_method
+from matching.core.search import group_candidates
 from matching.correspondences.candidates import Candidates
-from matching.grouping import Groups, replace_clustering
-from matching.grouping.clustering import cluster_scores
-from matching.grouping.graph import build_graph
-from matching.pipelines.pair import find_objects
-from matching.stages import Stages
 
 SIFT_RANSAC = "sift-ransac"  # finds its own matches
 
@@ -56,13 +54,11 @@ def label_candidates(
     it.
     """
     settings = {name: (config,) for name, config in _gdl_configs().items()}
-    settings |= {name: (MatchConfig(), stages_of_rival(name.removesuffix(SUFFIX))) for name in WITH_STAGES}
+    settings |= {name: (MatchConfig(), method_of_rival(name.removesuffix(SUFFIX))) for name in WITH_STAGES}
     result = {}
     for name in names:
         if name in settings:
-            result[name] = _time(
-                lambda chosen=settings[name]: find_objects(candidates, pool, *chosen)[1].labels
-            )
+            result[name] = _time(lambda chosen=settings[name]: label_objects(candidates, pool, *chosen))
     plain = [name for name in names if name in RIVALS]
     if plain:
         start = time.perf_counter()
@@ -76,25 +72,17 @@ def label_candidates(
     return {name: result[name] for name in names if name in result}
 
 
-def stages_of_rival(rival: str) -> Stages:
-    """The stages with a rival in place of graph degree linkage, as it was tuned for this."""
-    return replace_clustering(rival_clustering(rival))
+def label_objects(
+    candidates: Candidates, pool: Candidates, config: MatchConfig, method: Method = PAIR
+) -> NDArray[np.int64]:
+    """Group candidates -> labels (m + p,) of m candidates and the p of the pool behind them."""
+    found = group_candidates(candidates, pool, config, choose_method(config, method))
+    return label_groups(len(found.candidates), found.objects)
 
 
-def find_rival_clusters(name: str, candidates: Candidates, config: MatchConfig) -> Groups:
-    """A rival in place of the pipeline's grouping, its clusters numbered by descending connectivity score."""
-    m = len(candidates)
-    if m < 2:
-        return Groups(np.full(m, -1, np.int64), np.empty(0))
-    labels = load_rival(name).label(distance_matrix(candidates), candidates)
-    correspondences = candidates.correspondences
-    knn, graph = build_graph(correspondences, config.clustering.n_neighbors, config.graph)
-    clusters = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
-    scores = cluster_scores(graph, clusters, knn.n_neighbors)
-    order = np.argsort(-scores, kind="stable")
-    for new, k in enumerate(order):
-        labels[clusters[k]] = new
-    return Groups(labels, scores[order])
+def method_of_rival(rival: str) -> Method:
+    """The default method with a rival in place of graph degree linkage, as it was tuned for this."""
+    return replace(PAIR, cluster=rival_clustering(rival))
 
 
 def parameters(name: str) -> str:

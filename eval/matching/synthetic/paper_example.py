@@ -17,11 +17,11 @@ from tqdm import tqdm
 from eval.common.options import add_options, at_least, choose_photographs
 from eval.common.tables import format_markdown, write_csv
 from eval.matching.metrics import count_objects, score_matches
+from eval.matching.synthetic.methods import label_objects
 from matching import MatchConfig
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import extract_features
 from matching.pictures.images import make_picture_of_array
-from matching.pipelines.pair import find_objects
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
@@ -82,7 +82,7 @@ def measure(
 
 def _measure_row(pair: CompositePair, config: MatchConfig, outliers: int | None) -> dict:
     candidates, instance = _candidates(pair, config, outliers)
-    labels = find_objects(candidates, candidates[:0], config)[1].labels
+    labels = label_objects(candidates, candidates[:0], config)
     kept, true = labels >= 0, instance >= 0
     objects = count_objects(labels, instance, pair.n_instances)
     points = np.hstack([candidates.xy0, candidates.xy1])[true]

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from eval.matching.distances import distance_matrix
 from eval.matching.rivals import load_rival
-from matching.grouping import Correspondences
+from matching import MatchConfig
+from matching.core.clusters import Clustering, measure_scores
+from matching.core.graph import build_graph
+from matching.core.groups import Group, make_group, sort_groups
+from matching.core.ledger import Ledger
+from matching.correspondences.correspondences import Correspondences
 
 SUFFIX = "+stages"
 
@@ -24,13 +29,29 @@ class RankedPoints:
     score: NDArray[np.float64]
 
 
+def rank_points(correspondences: Correspondences) -> RankedPoints:
+    """Show a rival the places of correspondences, the best first."""
+    rank = np.arange(len(correspondences), dtype=np.float64)
+    return RankedPoints(correspondences.xy0, correspondences.xy1, rank)
+
+
 def rival_clustering(name: str) -> Callable:
-    """A rival in the form of `matching.grouping.clustering.cluster_graph`, for `matching.grouping.group`."""
+    """Make a step `cluster` of `matching.core.methods.Method` of a rival, as it was tuned for this."""
     rival = load_rival(name)
 
-    def cluster(correspondences: Correspondences, knn, graph, initial, config) -> NDArray[np.int64]:
-        rank = np.arange(len(correspondences), dtype=np.float64)
-        points = RankedPoints(correspondences.xy0, correspondences.xy1, rank)
-        return rival.label(distance_matrix(correspondences), points, rival.params_with_stages)
+    def cluster(correspondences: Correspondences, graph, config) -> Clustering:
+        points = rank_points(correspondences)
+        return Clustering(rival.label(distance_matrix(correspondences), points, rival.params_with_stages))
 
     return cluster
+
+
+def group_by_rival(name: str, matches: Correspondences, config: MatchConfig, ledger: Ledger) -> list[Group]:
+    """Take a rival's clusters for objects, scored by connectivity: a step `group` of a `Method`."""
+    ledger.reach("method", np.arange(len(matches)))
+    if len(matches) < 2:
+        return []
+    labels = load_rival(name).label(distance_matrix(matches), rank_points(matches))
+    graph = build_graph(matches, config.clustering.n_neighbors, config.graph)
+    clusters = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
+    return sort_groups(map(make_group, clusters, measure_scores(graph, clusters).tolist()))

@@ -21,9 +21,10 @@ from matching.cli.console import (
 )
 from matching.cli.destination import check_not_over, choose_destination
 from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt, exit_status
-from matching.config import MatchConfig
+from matching.cli.hints import GROUP_HINTS
+from matching.core.config import MatchConfig
+from matching.core.result import MatchResult
 from matching.errors import InputError
-from matching.grouping.rejections import FURTHER, MORE
 from matching.interchange.files import MatchFile, match_file
 from matching.interchange.masks import check_masks_folder, write_masks
 from matching.interchange.orientation import turn_to_displayed
@@ -32,7 +33,6 @@ from matching.interchange.results import summarise_pair, write_pair, write_pairs
 from matching.output.words import format_table, hint_at_rejected
 from matching.pictures.images import Picture
 from matching.pictures.names import make_absolute
-from matching.result import MatchResult
 
 COMMAND = "gdl-match group"
 DESCRIPTION = """\
@@ -158,15 +158,10 @@ def _group_one(job: Job) -> int:
         if job.arguments.explain:
             print(result.explain())
     tell = make_teller(job.arguments)
-    for line in hint_at_rejected(result, reword_hint):
+    for line in hint_at_rejected(result, GROUP_HINTS):
         tell(line)
     tell(f"written to {job.folder}")
     return FOUND if result.objects else NONE_FOUND
-
-
-def reword_hint(hint: str) -> str:
-    """Rephrase hints at pictures and options that the command does not have."""
-    return {MORE: "give more matches", FURTHER: "try max_matches=6000 in Python"}.get(hint, hint)
 
 
 def _group_many(job: Job) -> int:

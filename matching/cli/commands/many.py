@@ -20,6 +20,10 @@ from matching.cli.console import (
 )
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, end_on_interrupt
+from matching.core.methods import PAIR, GroupMatches, Method
+from matching.core.pair import match_pair
+from matching.core.result import MatchResult
+from matching.core.source import ImageSource
 from matching.errors import InputError
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
@@ -31,9 +35,6 @@ from matching.output.json_text import json_text
 from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_place
 from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
-from matching.pipelines.description import ImageSource
-from matching.pipelines.pair import FindClusters, label_by, match_sources
-from matching.result import MatchResult
 
 HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
 COLUMNS = dict(zip(HEADER, (6, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # columns and their widths
@@ -50,7 +51,7 @@ class Outcome:
     shot: Shot | None = None  # its entry in the overview
 
 
-def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> int:
+def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     """Match the first picture with each other one that can be used, and print a line when each is done."""
     with end_on_interrupt("gdl-match"):
         refuse(arguments, ("mask1",), "is only for two pictures, not for many")
@@ -121,7 +122,7 @@ def _read_thing(arguments: argparse.Namespace) -> ImageSource:
 
 
 def _match(
-    arguments: argparse.Namespace, thing: ImageSource, path: Path, base: Path, rival: FindClusters | None
+    arguments: argparse.Namespace, thing: ImageSource, path: Path, base: Path, rival: GroupMatches | None
 ) -> Outcome:
     """Match one picture and write the results."""
     given, options = arguments.images[0], output_options(arguments)
@@ -132,8 +133,8 @@ def _match(
             check_output(folder, arguments, (given, path))
             (picture,) = read_pictures([path])
             with print_short_warnings(), report_compiling(make_teller(arguments), not arguments.quiet):
-                stages = None if rival is None else label_by(rival)
-                result = match_sources(thing, ImageSource(picture, thing.config), stages=stages)
+                method = PAIR if rival is None else Method(group=rival)
+                result = match_pair(thing, ImageSource(picture, thing.config), method)
         if options["exports"]:
             check_formats(options["exports"], (thing.picture, picture))
         write_results(folder, (thing.picture, picture), result, inputs=inputs, **options)

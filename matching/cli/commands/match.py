@@ -20,18 +20,19 @@ from matching.cli.console import (
 )
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
+from matching.cli.hints import PAIR_HINTS
 from matching.errors import InputError
 from matching.output import words
 from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
 if TYPE_CHECKING:
+    from matching.core.methods import GroupMatches
+    from matching.core.result import MatchResult
     from matching.pictures.images import Picture
-    from matching.pipelines.pair import FindClusters
-    from matching.result import MatchResult
 
 
-def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters]) -> int:
+def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
     """Match the pictures that the arguments name, and write the results."""
     with end_on_interrupt("gdl-match"):  # argparse does not end cleanly if it is interrupted
         arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
@@ -60,7 +61,7 @@ class Inputs:
     others: dict[str, bytes] = field(default_factory=dict)  # pictures made by the demo, by name
 
 
-def _match(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> tuple[Inputs, MatchResult]:
+def _match(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> tuple[Inputs, MatchResult]:
     """Do everything but write files."""
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
@@ -73,19 +74,20 @@ def _match(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) ->
     tell = make_teller(arguments)
     for picture in inputs.pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
-    from matching.pipelines.pair import label_by, match_pictures
+    from matching.core.methods import PAIR, Method
+    from matching.core.pair import match_pair
+    from matching.core.source import ImageSource
 
     config = make_config(arguments)
     with print_short_warnings(), report_compiling(tell, not arguments.quiet):
         if _is_single(arguments):
-            from matching.pipelines.repeats import find_repeats_in_picture
+            from matching.core.one_picture import find_repeats_in_picture
 
             result = find_repeats_in_picture(inputs.pictures[0], config)
         else:
-            picture0, picture1 = inputs.pictures
+            first, second = (ImageSource(picture, config) for picture in inputs.pictures)
             rival = rivals.get(arguments.method)
-            stages = None if rival is None else label_by(rival)
-            result = match_pictures(picture0, picture1, config, stages=stages)
+            result = match_pair(first, second, PAIR if rival is None else Method(group=rival))
     kept = int((result.cluster >= 0).sum())
     candidates = words.count(len(result.cluster), "candidate")
     tell(f"{candidates}, {kept} kept, {sum(result.timings.values()):.1f} s")
@@ -110,8 +112,8 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, result: MatchResult) -
             print("\n".join(words.explain_rejected(result)))
     tell = make_teller(arguments)
     names = [picture.path for picture in inputs.pictures]
-    nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result)]
-    for line in [*nothing, *words.hint_at_mirrored(result)]:
+    nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result, PAIR_HINTS)]
+    for line in nothing:
         tell(line)
     tell(f"written to {folder}")
     if not result.of_one and arguments.method in METHODS and words.may_look_harder(result):
@@ -124,7 +126,7 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, result: MatchResult) -
     return FOUND if result.objects else NONE_FOUND
 
 
-def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> None:
+def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> None:
     if arguments.demo:
         if arguments.images:
             raise InputError(f"--demo can't be combined with pictures, got {arguments.images[0]}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matching._version import __version__
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import RESULT_VERSIONS, as_text, differences, machine, programs
 

@@ -21,7 +21,7 @@ from matching._common.types import Floats
 from matching.collection.database.connection import connect, make_tables, transaction
 from matching.collection.database.settings import check_schema, check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.pictures.names import is_file

@@ -14,7 +14,7 @@ from matching.collection.records import IndexedRecord
 from matching.collection.retrieval._codes import encode_indexed
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
 from matching.collection.work import Settings, Source, explain_failure, explain_unreadable, get_described
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.output.folders import compute_digest
 

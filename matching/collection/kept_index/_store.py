@@ -28,7 +28,7 @@ from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.output.folders import compute_digest, remove_abandoned
 from matching.output.provenance import RESULT_VERSIONS

@@ -24,10 +24,10 @@ from matching._common.types import Array, Ints
 from matching.collection.retrieval import _kernels
 from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, EntryLists, classes, encode
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
+from matching.core.source import describe_picture
 from matching.errors import InputError
 from matching.pictures.images import read_picture
-from matching.pipelines.description import describe_picture
 
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
 LOOKED_THROUGH = 3000  # lists that a query looks through, times lists // pictures if there are more lists

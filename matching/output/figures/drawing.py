@@ -8,11 +8,11 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bytes, Floats, Ints
+from matching.core.result import MatchResult
 from matching.objects.description import MatchedObject
 from matching.output.figures.lettering import add_caption, draw_label, label_size, place_labels
 from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
 from matching.pictures.images import Picture
-from matching.result import MatchResult
 
 Colour = tuple[int, int, int]
 
@@ -121,7 +121,7 @@ def outline_rejected(result: MatchResult) -> list[tuple[str, Floats, Floats]]:
     A name has the number of the group in the table of rejected groups, and the stage.
     """
     return [
-        (f"rejected {k}: {item.stage}", opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
+        (f"rejected {k}: {item.step}", opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
         for k, item in enumerate(result.rejected[:MAX_REJECTED])
     ]
 

@@ -15,8 +15,8 @@ from matching.output.words import NOTHING, count
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from matching.core.result import MatchResult
     from matching.pictures.images import NamedImage, Picture
-    from matching.result import MatchResult
 
 Limits = tuple[float, float]
 

@@ -10,12 +10,12 @@ from PIL import Image
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats
+from matching.core.result import MatchResult
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.description import MatchedObject
 from matching.output.figures import drawing
 from matching.output.figures.lettering import draw_label
 from matching.pictures.images import Picture
-from matching.result import MatchResult
 
 MAX_NODES = 100  # exact values of the map along the longer side of an object; a cubic spline fills the gaps
 MARGIN = 0.25  # share of an object's size that is shown around it, so that its surroundings can be compared

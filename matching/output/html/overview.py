@@ -7,12 +7,12 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching._version import __version__
+from matching.core.result import MatchResult
 from matching.objects.confidence import WORDS
 from matching.objects.copies import count_copies
 from matching.output.figures.drawing import colour
 from matching.output.html.page import embed_picture, fill
 from matching.pictures.images import Picture
-from matching.result import MatchResult
 
 MAX_SIDE = 480  # pixels of an embedded picture
 

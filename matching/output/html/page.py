@@ -15,8 +15,8 @@ from PIL import Image
 from matching._common import opencv
 from matching._common.types import Bytes, Floats, Ints
 from matching._version import __version__
+from matching.core.ledger import RejectedGroup
 from matching.errors import InputError
-from matching.grouping.rejections import Rejection
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output import words
@@ -115,11 +115,11 @@ def objects_data(
     return data
 
 
-def rejected_data(rejected: Iterable[Rejection]) -> list[dict[str, Any]]:
+def rejected_data(rejected: Iterable[RejectedGroup]) -> list[dict[str, Any]]:
     """List the data of rejected groups for viewer.js."""
     return [
         {
-            "text": f"{count(item.n_matches, 'match', 'matches')} rejected ({item.stage}): {item.text}",
+            "text": f"{count(item.n_matches, 'match', 'matches')} rejected ({item.step}): {item.text}",
             "outlines": [
                 np.round(opencv.convex_hull(points), 1).tolist() for points in (item.points0, item.points1)
             ],

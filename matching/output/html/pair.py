@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matching._common.types import Bytes
+from matching.core.result import MatchResult
 from matching.output import words
 from matching.output.figures.drawing import MAX_REJECTED, draw_repeats
 from matching.output.folders import write_whole
@@ -16,7 +17,6 @@ from matching.output.html.page import (
     render,
 )
 from matching.pictures.images import Picture
-from matching.result import MatchResult
 
 Warps = Mapping[int, Sequence[str]]
 
@@ -36,8 +36,8 @@ def draw_all_warps(
     pictures: Sequence[Picture], result: MatchResult, max_objects: int
 ) -> dict[int, list[str]]:
     """Draw objects of one picture warped onto the other, for `pair_report`."""
+    from matching.core.result import object_deformation
     from matching.output.figures.warping import draw_warps
-    from matching.result import object_deformation
 
     picture0, picture1 = pictures
     return {

@@ -2,9 +2,11 @@
 const $ = (selector) => document.querySelector(selector);
 const drops = [...document.querySelectorAll(".drop")];
 const inputs = drops.map((drop) => drop.querySelector("input"));
-const stages = {
+const steps = {
   read: "Reading the pictures", features: "Describing local features", candidates: "Matching features",
-  grouping: "Grouping the matches", places: "Finding the places", textures: "Testing for periodic textures", listing: "Choosing the matches", patches: "Looking for small patches", views: "Matching simulated views", details: "Looking for details", negative: "Trying one picture in negative", objects: "Describing the objects", files: "Writing the results",
+  grouping: "Grouping the matches", places: "Finding the places", views: "Matching simulated views",
+  details: "Looking for details", reversals: "Trying one picture mirrored and in negative",
+  objects: "Describing the objects", files: "Writing the results",
 };
 let limits = { upload: Infinity };
 let current = null;  // the match of the pictures that are shown: { id, abort }
@@ -187,7 +189,7 @@ function upload(files, match, asked) {
 async function follow(status, match) {
   for (let wait = 150; match === current; wait = Math.min(wait * 1.2, 1000)) {
     if (status.state === "waiting") progress(`Waiting (${status.before} ahead in the queue)`, 15);
-    if (status.state === "running") progress(stages[status.stage], 15 + 85 * status.done / status.of);
+    if (status.state === "running") progress(steps[status.step], 15 + 85 * status.done / status.of);
     if (status.state === "failed") throw new Error(sentence(status.error));
     if (status.state === "done") return finish(status);
     await new Promise((resolve) => setTimeout(resolve, wait));

@@ -3,8 +3,8 @@
 import numpy as np
 
 from matching.collection.records import ImageRecord
+from matching.core.result import MatchResult
 from matching.objects.description import describe_object
-from matching.result import MatchResult
 
 
 def result():

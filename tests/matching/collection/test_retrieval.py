@@ -21,10 +21,10 @@ from matching.collection.retrieval._codes import (
 )
 from matching.collection.retrieval._geometry import count_alike
 from matching.collection.retrieval._votes import FAR, KEPT, MISSING, Neighbours, merge_neighbours, rank
-from matching.config import MatchConfig
+from matching.core.config import MatchConfig
+from matching.core.source import DescribedPicture, describe_picture
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import make_picture
-from matching.pipelines.description import DescribedPicture, describe_picture
 
 
 def made_up(rng, n, like=None):

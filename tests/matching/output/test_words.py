@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matching import MatchConfig, MatchResult
-from matching.grouping.rejections import REASONS, Rejection
+from matching.core.ledger import REASONS, Rejection
 from matching.objects.description import describe_object
 from matching.objects.things import Thing
 from matching.output.words import (

@@ -33,14 +33,14 @@ uvicorn = pytest.importorskip("uvicorn", reason="the page needs uvicorn")
 from eval.matching.photographs.extreme_views import tilt_picture  # noqa: E402
 from matching import MatchConfig, match  # noqa: E402
 from matching.cli.commands.serve import main  # noqa: E402
-from matching.grouping.rejections import REASONS  # noqa: E402
+from matching.core import one_picture  # noqa: E402
+from matching.core.pair import list_steps  # noqa: E402
+from matching.core.reasons import REASONS  # noqa: E402
 from matching.labels import formats  # noqa: E402
 from matching.output import export_formats  # noqa: E402
-from matching.pipelines import repeats  # noqa: E402
-from matching.pipelines.pair import list_stages  # noqa: E402
 from matching.serve import matches  # noqa: E402
 from matching.serve.app import create_app  # noqa: E402
-from matching.serve.uploaded_pictures import _reword  # noqa: E402
+from matching.serve.uploaded_pictures import HINTS  # noqa: E402
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match.py"
 ALWAYS = {"matches.html", "matches.json", "matches.npz", "matches.png"}
@@ -288,14 +288,12 @@ def test_old_results_are_deleted(client, monkeypatch):
 def test_page_names_all_stages_files_and_fields():
     static = files("matching.serve") / "static"
     script = (static / "page.js").read_text(encoding="utf-8")
-    stages = {*list_stages(MatchConfig(view_synthesis=True)), *repeats.NAMES, "files"}
-    assert all(f" {stage}: " in script for stage in stages)
+    steps = {*list_steps(MatchConfig(view_synthesis=True)), *one_picture.STEPS, "files"}
+    assert all(f" {step}: " in script for step in steps)
     assert all(f'"{name}": ' in script for name in ALWAYS)
-    hints = {stage: _reword(reason.hint) for stage, reason in REASONS.items()}
-    assert hints["graph"] == "try 6000 in “Maximum candidates”, or a larger picture"
-    assert hints["textures"] == "try cropping the texture out"
-    assert not any("--" in hint or "Python" in hint for hint in hints.values())
-    assert "Maximum candidates <input" in (static / "index.html").read_text(encoding="utf-8")
+    assert set(HINTS) <= set(REASONS)
+    assert HINTS["graph"] == "try 6000 in “Maximum candidates”, or a larger picture"
+    assert not any("--" in hint or "in Python" in hint for hint in HINTS.values())
 
 
 @pytest.mark.parametrize(

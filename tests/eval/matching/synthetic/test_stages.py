@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matching.grouping import Correspondences, group, replace_clustering
 from planted import planted
 
 from eval.matching.ablation.clusterings import CLUSTERINGS, components_above
@@ -10,9 +11,8 @@ from eval.matching.rivals import RIVALS
 from eval.matching.synthetic.stages import rival_clustering
 from gdl_core import AffinityGraph, KnnGraph
 from matching import MatchConfig
-from matching.grouping import Correspondences, group, replace_clustering
-from matching.grouping.clustering import ClusteringConfig
-from matching.grouping.graph import build_graph
+from matching.core.clusters import ClusteringConfig
+from matching.core.graph import build_graph
 
 
 def correspondences(seed=0, **numbers):

@@ -16,12 +16,12 @@ from matching import MatchConfig, find_repeats, match
 from matching.collection import FeatureCache, match_collection, plan_folder
 from matching.collection.database.store import open_store
 from matching.collection.reports.html_report import write_collection_report
+from matching.core.pair import match_pictures
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html.page import _json, candidates_data, objects_data
 from matching.output.html.pair import pair_report, write_pair_report
 from matching.output.words import format_repeats
 from matching.pictures.images import make_picture_of_array
-from matching.pipelines.pair import match_pictures
 
 
 @pytest.fixture(scope="module")

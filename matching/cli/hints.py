@@ -1,0 +1,30 @@
+"""What to try about matches in no object, by the step that dropped them, in terms of the command line."""
+
+FURTHER = "try --max-matches 6000"
+MORE = f"{FURTHER}, or a larger picture"
+PAIR_HINTS = {
+    "candidates": MORE,
+    "stray": "check the coordinates",
+    "rounds": FURTHER,
+    "reach": "nothing to do",
+    "evidence": "try evidence=0 in Python",
+    "graph": MORE,
+    "degree": MORE,
+    "size": MORE,
+    "smooth map": MORE,
+    "width": "if it is a long, narrow thing, not a line of text, try min_width=0.05 in Python",
+    "suppression": "try suppression__share=0.5 in Python",
+    "largest gap": MORE,
+    "significance": "to keep it anyway, raise --max-nfa, whose log10 is the bound",
+    "planes": MORE,
+    "textures": "try masking the texture with --mask0 and --mask1",
+    "mirrored": "try --mirrored",
+    "negative": "crop both pictures to it",
+    "places": "mask one of them; for mirrored ones, try --mirrored",
+    "method": "try the default method",
+    "details": "nothing to do",
+}
+GROUP_HINTS = {
+    step: {MORE: "give more matches", FURTHER: "try max_matches=6000 in Python"}.get(hint, hint)
+    for step, hint in PAIR_HINTS.items()
+}

@@ -1,0 +1,1 @@
+"""From matches to objects: one function for each kind of input, and a module for each step."""

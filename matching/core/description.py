@@ -1,0 +1,40 @@
+"""The description of objects, from their matches."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from matching._common.threads import default_threads, map_in_threads
+from matching._common.types import Floats, Ints
+from matching.core.groups import Group
+from matching.core.pixel_matches import PixelMatches, PixelObject
+from matching.objects.description import MatchedObject, describe_object
+
+
+def describe_objects(
+    xy0: Floats,
+    xy1: Floats,
+    labels: Ints,
+    objects: Sequence[Group | PixelObject],
+    tolerances: Floats,
+    boxes: tuple[Floats, Floats],
+) -> list[MatchedObject]:
+    """Describe each object, whose matches have its number in labels (m,).
+
+    xy0, xy1 (m, 2); tolerances (n_objects,) in pixels of image 1; boxes (2, 2) of the pictures.
+    """
+
+    def describe(k: int) -> MatchedObject:
+        rows, found = labels == k, objects[k]
+        tolerance = float(tolerances[k])
+        return describe_object(k, xy0[rows], xy1[rows], found.score, tolerance, *boxes, found.log_nfa)
+
+    return map_in_threads(describe, range(len(objects)), default_threads())
+
+
+def describe_located(
+    matches: PixelMatches, scale: float, boxes: tuple[Floats, Floats]
+) -> list[MatchedObject]:
+    """Describe each object; scale: the tolerance, in pixels of the size at which an object was found."""
+    tolerances = scale * np.array([found.steps[1] for found in matches.objects])
+    return describe_objects(matches.xy0, matches.xy1, matches.labels, matches.objects, tolerances, boxes)

@@ -1,0 +1,277 @@
+"""Matches from anywhere, grouped into objects by the same steps as this program's candidates.
+
+Given points may have any unit, come from pictures of any size, and be few or many. So all lengths are derived
+from the points:
+
+    stray       each picture gets a unit, the spread of its points; stray points leave     points/units.py
+    maps        the map around each match, from its neighbours                             points/maps.py
+    pixel       the working pixel, from the accuracy of the points of significant objects  points/maps.py
+    grouping    as `GIVEN`, with a reach that fits the spacing of an object's matches      group.py
+    planes      on request, the planes of each object                                      points/planes.py
+    objects     their description, in the units of the points
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matching._common.types import Array, Floats, Ints
+from matching.core.clock import Clock
+from matching.core.config import MatchConfig, check_config
+from matching.core.description import describe_objects
+from matching.core.group import group
+from matching.core.groups import FEW_MATCHES, Group, label_groups, need_fewer, number_rows
+from matching.core.ledger import Ledger, name_steps
+from matching.core.methods import GIVEN, Method
+from matching.core.points.checks import Sizes, check_given
+from matching.core.points.maps import (
+    choose_local_maps,
+    measure_points,
+    put_agreeing_first,
+    sort_matches,
+)
+from matching.core.points.planes import split_into_planes
+from matching.core.points.units import Unit, find_unit, hide_shares, take_back
+from matching.core.result import MatchResult
+from matching.correspondences.correspondences import Correspondences
+from matching.errors import InputError
+from matching.objects.description import MatchedObject, add_things
+from matching.objects.things import Thing, find_things_of_pair
+from matching.settings import cut
+
+# Working pixels from a match to its 8th neighbour, and number of matches, in this program's own candidates:
+# given matches are rescaled to them, because the default settings assume them.
+USUAL_SPACING = 28.0
+USUAL_N_MATCHES = 3000
+MAX_DESCRIBED = 3000  # matches from which an object is described: limits the work
+
+
+def group_matches(
+    xy0: ArrayLike,
+    xy1: ArrayLike,
+    *,
+    frames0: ArrayLike | None = None,
+    frames1: ArrayLike | None = None,
+    sizes: ArrayLike | None = None,
+    score: ArrayLike | None = None,
+    mirrored: bool | Literal["auto"] = "auto",
+    planes: bool = False,
+    config: MatchConfig = MatchConfig(),
+) -> MatchResult:
+    """Group the matches of another program into the objects that both pictures show.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) array_like
+        The points of each match in picture 0 and 1, in any unit, with any origin and axes. A keypoint may
+        belong to several matches.
+    frames0, frames1 : (n, 2, 2) array_like, optional
+        Size, direction and shape of the keypoints of each match; give both or neither. A frame maps the
+        normalised coordinates of a keypoint to the picture, so F1 F0^-1 maps the surroundings of the match
+        from picture 0 to picture 1. The frame of a keypoint of size s without direction is [[s, 0], [0, s]].
+    sizes : ((h0, w0), (h1, w1)), optional
+        Sizes of the pictures, in the unit of the points; whole numbers are taken as pixels, with (0, 0) as
+        the centre of the first pixel. If most points of a picture lie outside it, objects have no frames and
+        no shares of the pictures.
+    score : (n,) array_like, optional
+        The score of each match: smaller is better, as in `MatchResult`. If several matches join the same two
+        places, the frames of the best match are used.
+    mirrored : bool or "auto"
+        Which maps are tried around each match. True: only those that mirror, as when y points up in only one
+        picture. False: only those that do not. "auto": both, for all matches together and for each one. The
+        `motion` of an object says whether it is mirrored.
+    planes : bool
+        Whether to split each object into planes; matches that are on none of them become outliers.
+    config : MatchConfig
+        The settings, of which only `graph`, `clustering`, `merging`, `smooth_map`, `suppression`, `objects`,
+        `max_matches` and `duplicate_radius` are used. By default, an object needs 8 matches instead of 12.
+        `max_matches` is the number of matches that are clustered at a time; all others may join objects. The
+        map around each match is found from a random sample of the same number of matches. Lengths are in
+        working pixels; see `matching.core.given`.
+
+    Returns
+    -------
+    MatchResult
+        One row per match, in the order given.
+
+    Raises
+    ------
+    InputError
+        A ValueError: an array has the wrong shape or holds numbers that are not finite, or `mirrored` has
+        another value.
+    """
+    check_config(config)
+    if not (isinstance(mirrored, bool | np.bool) or mirrored == "auto"):
+        raise InputError(f'mirrored must be True, False or "auto", got {mirrored!r}')
+    given = GivenMatches(*check_given(xy0, xy1, frames0, frames1, sizes, score))
+    clock, ledger = Clock(), Ledger(len(given.xy0))
+    groups, pixel = group_given(given, config, mirrored, ledger, clock)
+    if planes:
+        groups = split_into_planes(*given.local, groups, ledger)
+        clock.lap("planes")
+    objects, things = describe_given(given, groups, config.graph.scale, pixel)
+    clock.lap("objects")
+    labels = label_groups(len(given.xy0), groups)
+    dropped_by, rejected = ledger.close(labels, given.xy0, given.xy1)
+    return MatchResult(
+        given.xy0,
+        given.xy1,
+        labels,
+        given.score,
+        objects,
+        clock.seconds,
+        config=config,
+        things=things,
+        rejected=rejected,
+        dropped_by=name_steps(dropped_by),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GivenMatches:
+    """The n given matches."""
+
+    xy0: Floats  # (n, 2), in any unit
+    xy1: Floats
+    maps: Array | None  # (n, 2, 2), the maps that the frames predict
+    sizes: Sizes
+    score: Floats  # (n,)
+
+    @cached_property
+    def units(self) -> tuple[Unit, Unit]:
+        """The units of both pictures."""
+        return find_unit(self.xy0, self.sizes[0]), find_unit(self.xy1, self.sizes[1])
+
+    @property
+    def local(self) -> tuple[Floats, Floats]:
+        """The points (n, 2) relative to their middle, in the units of `points.units`."""
+        return self.units[0].to_local(self.xy0), self.units[1].to_local(self.xy1)
+
+
+def group_given(
+    given: GivenMatches,
+    config: MatchConfig,
+    mirrored: bool | Literal["auto"],
+    ledger: Ledger,
+    clock: Clock | None = None,
+    method: Method = GIVEN,
+) -> tuple[list[Group], float]:
+    """Group given matches into objects; also return the working pixel, in spreads of the points.
+
+    If few matches are very accurate, the pixel is made larger, because the tolerance of the graph grows with
+    the distance, and the matches would otherwise be too far apart to support each other. With many outliers,
+    the smaller pixel works better.
+    """
+    clock = clock or Clock()
+    if not len(given.xy0):
+        return [], 1.0
+    unit0, unit1 = given.units
+    is_near = unit0.near(given.xy0) & unit1.near(given.xy1)
+    ledger.reach("stray", ~is_near)
+    maps = None if given.maps is None else given.maps[is_near] * (unit0.spread / unit1.spread)
+    places = unit0.round_to_single(given.xy0[is_near]), unit1.round_to_single(given.xy1[is_near])
+    matches = sort_matches(*places, maps, given.score[is_near])
+    clock.lap("stray")
+    n = len(matches.xy0)
+    sample = np.sort(np.random.default_rng(0).permutation(n)[: config.candidates.max_matches])
+    if len(sample) < FEW_MATCHES:
+        return [], 1.0
+    slope = config.graph.slope * config.graph.coarseness
+    matches, local = choose_local_maps(matches, sample, slope, mirrored)
+    clock.lap("maps")
+    measured = measure_points(matches, local, sample, config.objects.max_log_nfa)
+    clock.lap("pixel")
+    if measured is None:
+        ledger.reach("significance", is_near)
+        return [], 1.0
+    pixel, spacing = measured
+    if np.mean(local.agreeing) > 0.5:
+        pixel = max(pixel, spacing * config.graph.slope / (config.graph.coarseness * config.graph.scale))
+    correspondences = Correspondences(matches.xy0 / pixel, matches.xy1 / pixel, local.maps)
+    order = put_agreeing_first(local, len(sample))
+    rows, position = np.flatnonzero(is_near), np.argsort(order)[matches.row]
+    adapted = adapt(config, len(sample), spacing / pixel)
+    groups = group(correspondences[order], len(sample), adapted, method, ledger.renumber(rows, position))
+    clock.lap("grouping")
+    return [replace(found, rows=rows[np.isin(position, found.rows)]) for found in groups], pixel
+
+
+def describe_given(
+    given: GivenMatches, groups: Sequence[Group], scale: float, pixel: float
+) -> tuple[tuple[MatchedObject, ...], tuple[Thing, ...]]:
+    """Describe the objects in the units of the points; shares of pictures are known only with valid sizes.
+
+    scale: the tolerance, in working pixels; pixel: a working pixel, in spreads of the points.
+    """
+    if not groups:
+        return (), ()
+    units, sizes, (xy0, xy1) = given.units, given.sizes, given.local
+    if not all(
+        size is not None and _lie_within(xy, size)
+        for xy, size in zip((given.xy0, given.xy1), sizes, strict=True)
+    ):
+        sizes = None, None
+    boxes = _box(xy0, units[0], sizes[0]), _box(xy1, units[1], sizes[1])
+    labels = number_rows(len(xy0), [_sample(xy0, xy1, found.rows) for found in groups])
+    tolerances = np.full(len(groups), scale * (pixel * units[1].spread) / units[1].size)
+    described = []
+    for found, one in zip(groups, describe_objects(xy0, xy1, labels, groups, tolerances, boxes), strict=True):
+        points = given.xy0[found.rows], given.xy1[found.rows]
+        one = take_back(replace(one, n_matches=len(found.rows)), units, points)
+        described.append(hide_shares(one) if sizes[0] is None else one)
+    things = find_things_of_pair([o.outline0 for o in described], [o.outline1 for o in described])
+    return add_things(described, things), things
+
+
+def _sample(xy0: Floats, xy1: Floats, rows: Ints) -> Ints:
+    """At most MAX_DESCRIBED of the rows (n,) of an object, for speed; independent of their order."""
+    if len(rows) <= MAX_DESCRIBED:
+        return rows
+    rows = rows[np.lexsort(np.hstack([xy0[rows], xy1[rows]]).T)]
+    return np.random.default_rng(0).permutation(rows)[:MAX_DESCRIBED]
+
+
+def _lie_within(xy: Floats, size: Array) -> bool:
+    least, greatest = _corners(size)
+    return bool(((xy >= least) & (xy <= greatest)).all(axis=1).mean() > 0.5)
+
+
+def _corners(size: Array) -> Floats:
+    """(2, 2) first and last corner of a picture (h, w); whole pixels count from the centre of the first."""
+    half = 0.5 if (size == np.rint(size)).all() else 0.0
+    return np.array([[0.0, 0.0], size[::-1]]) - half
+
+
+def _box(xy: Floats, unit: Unit, size: Array | None) -> Floats:
+    """(2, 2) least and greatest x and y of a picture (h, w), or of all points if its size is unknown."""
+    if size is not None:
+        return unit.to_local(_corners(size))
+    shown = unit.to_given(xy)
+    xy = xy[unit.near(shown)] if unit.near(shown).any() else xy
+    return np.array([xy.min(axis=0), xy.max(axis=0)])
+
+
+def adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
+    """Adapt the settings that depend on the number of candidates to n given matches.
+
+    spacing: working pixels from a match to its neighbours in an object. If there are few matches, objects are
+    small and merge at larger affinities, by the law given in `ClusteringConfig`; chance agreements of a given
+    size are also rarer.
+    """
+    rise, reach = (USUAL_N_MATCHES / n) ** 1.5, spacing / USUAL_SPACING
+    smooth_map, objects = config.smooth_map, config.objects
+    return replace(
+        config,
+        graph=replace(
+            config.graph, n_candidates=config.graph.n_candidates or 2 * config.clustering.n_neighbors
+        ),
+        clustering=cut(config.clustering, min_affinity=config.clustering.min_affinity * rise),
+        smooth_map=cut(smooth_map, reach=smooth_map.reach * reach),
+        objects=cut(need_fewer(objects), gap=objects.gap * reach),
+    )

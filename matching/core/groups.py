@@ -1,0 +1,134 @@
+"""Groups of correspondences: their record, and the conditions for a group to be an object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from matching._common.types import Ints
+from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.points import measure_spread, measure_width
+from matching.settings import LARGEST, MAX_NFA, check_settings, setting
+
+# Matches of the smallest object where an object has few: details of large pictures, and given matches. Within
+# one band of scales, unrelated pictures had no group of so many.
+FEW_MATCHES = 8
+
+
+@dataclass(frozen=True)
+class ObjectsConfig:
+    """Conditions for an object.
+
+    Parameters
+    ----------
+    min_matches : int
+        Smallest number of matches; the smooth map predicts each match from this many others. Unrelated
+        pictures have groups of 8 to 11 matches that agree. Details of large pictures and given matches need
+        8, unless another number than the default is set.
+    min_width : float
+        Smallest ratio of the standard deviations of the points across and along the direction in which they
+        spread most, because points on a line don't determine a map.
+    rounds : int, optional
+        The largest number of rounds of grouping: the first groups all matches, each later one those that
+        remain. By default, rounds go on until nothing more is found.
+    reach : float
+        Distance in pixels: matches this close to those of an object in both images are not grouped again.
+    gap : float
+        Largest gap between two parts of one object, and longest edge of the graph, in pixels of the image
+        where the object is smaller.
+    max_log_nfa : float
+        Log10 of the largest number of false alarms that an object may have; see
+        `matching.core.significance`. If all objects have more, the pictures have nothing in common.
+    evidence : float
+        Share of `min_degree` that mutual candidates must reach for anything to be clustered (see
+        `matching.core.evidence`); 0: no test. Only plain matches of two pictures are tested, not given
+        matches, simulated views or repeats in one picture.
+    """
+
+    min_matches: int = setting(12, 4, LARGEST)
+    min_width: float = setting(0.15, 0, 1)
+    rounds: int | None = setting(None, 1, LARGEST, kind=int)
+    reach: float = setting(25.0, 0, 1e6)
+    gap: float = setting(300.0, 0, 1e6)
+    max_log_nfa: float = setting(math.log10(MAX_NFA.default), -1000, 1000)
+    evidence: float = setting(0.5, 0, 100)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+def need_fewer(config: ObjectsConfig) -> ObjectsConfig:
+    """The conditions where FEW_MATCHES matches make an object, unless another number is asked for."""
+    is_default = config.min_matches == ObjectsConfig.min_matches
+    return replace(config, min_matches=FEW_MATCHES) if is_default else config
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Correspondences that one smooth map explains."""
+
+    rows: Ints  # (n,), ascending
+    bend: float  # how strongly it bends, see `merging.Roughness`
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Correspondences that may be an object, or are one."""
+
+    rows: Ints  # (n,), of its correspondences, ascending
+    score: float  # in [0, 1], see `clusters.measure_scores`
+    landmarks: Ints  # (k,), rows of some of them, see `merging`; none if nothing is merged
+    log_nfa: float | None = None  # log10 of its number of false alarms; None until it is measured
+
+    def at(self, rows: Ints) -> Group:
+        """The group after a change of numbers: correspondence i becomes number rows[i], rows (m,)."""
+        return replace(self, rows=np.sort(rows[self.rows]), landmarks=rows[self.landmarks])
+
+
+def make_group(rows: Ints, score: float, log_nfa: float | None = None) -> Group:
+    """Make a group without landmarks: rows (n,)."""
+    return Group(rows, score, rows[:0], log_nfa)
+
+
+def sort_groups(groups: Iterable[Group]) -> list[Group]:
+    """Sort groups by descending score; equal ones stay in the order given."""
+    return sorted(groups, key=lambda group: -group.score)
+
+
+def sort_by_size(parts: Iterable[Part]) -> list[Part]:
+    """Sort parts, the largest first; of equal ones, the one with the smallest row."""
+    return sorted(parts, key=lambda part: (-len(part.rows), part.rows[0]))
+
+
+def count_members(groups: Iterable[Group]) -> int:
+    """Count the correspondences of groups."""
+    return sum(len(group.rows) for group in groups)
+
+
+def label_groups(n: int, groups: Sequence[Group]) -> Ints:
+    """(n,) the number of the group of each correspondence; -1 for an outlier."""
+    return number_rows(n, [group.rows for group in groups])
+
+
+def number_rows(n: int, groups: Iterable[Ints]) -> Ints:
+    """(n,) the number of the group that each row is in; -1 for rows in none."""
+    labels = np.full(n, -1, np.int64)
+    for k, rows in enumerate(groups):
+        labels[rows] = k
+    return labels
+
+
+def measure_width_of_matches(correspondences: Correspondences, members: Ints) -> float:
+    """Measure the ratio of width to length of matches (k,), in the picture where it is smaller."""
+    return min(measure_width(xy[members]) for xy in (correspondences.xy0, correspondences.xy1))
+
+
+def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
+    """Test whether matches (k,) are enough, and spread by a pixel in every direction, in both pictures."""
+    spreads = (measure_spread(xy[members]) for xy in (correspondences.xy0, correspondences.xy1))
+    return len(members) >= config.min_matches and all(
+        bool(low >= 1 and low >= config.min_width**2 * high) for low, high in spreads
+    )

@@ -1,0 +1,61 @@
+"""What differs between kinds of matches, and the place where a rival takes part.
+
+`matching.core.group` reads these; a variant is `replace(PAIR, cluster=...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from matching._common.types import Bools, Floats, Ints
+from matching.core.clusters import Clustering, ClusteringConfig, find_above_largest_gap, link
+from matching.core.config import MatchConfig
+from matching.core.graph import MatchGraph
+from matching.core.groups import Group
+from matching.core.ledger import Ledger
+from matching.core.merging import merge_parts
+from matching.core.paper import group_by_paper
+from matching.core.significance import measure_by_maps, measure_by_places, measure_from_the_side
+from matching.core.suppression import suppress_contained, suppress_contained_in_one
+from matching.correspondences.correspondences import Correspondences
+
+Cluster = Callable[[Correspondences, MatchGraph, ClusteringConfig], Clustering]
+GroupMatches = Callable[[Correspondences, MatchConfig, Ledger], list[Group]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """The steps of grouping that some kinds of matches do differently.
+
+    The default of each is what most kinds do.
+    """
+
+    tests_evidence: bool = False  # only the candidates of two pictures: the test is tuned to them
+    cluster: Cluster = link
+    suppress: Callable[..., Ints] = suppress_contained
+    merge: Callable[..., tuple[Ints, list[Ints]]] = merge_parts
+    find_above_gap: Callable[[Floats], Bools] = find_above_largest_gap
+    measure_significance: Callable[[Correspondences, list[Ints], float], list[float]] = measure_by_maps
+    # Takes the place of all steps; its groups are not tested further. For the paper's text, and for rivals.
+    group: GroupMatches | None = None
+    # Whether a cheap test decides if more than the plain features of two pictures is tried.
+    tests_first: bool = False
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether objects are tested for significance and textures, as all further searches need."""
+        return self.group is None
+
+
+PAIR = Method(tests_evidence=True)
+MANY = replace(PAIR, tests_first=True)  # one of very many pairs, most of which share nothing
+VIEWS = Method(measure_significance=measure_from_the_side)
+GIVEN = Method(measure_significance=measure_by_places)
+REPEATS = Method(suppress=suppress_contained_in_one)
+PAPER = Method(group=group_by_paper)
+
+
+def choose_method(config: MatchConfig, method: Method) -> Method:
+    """The method, or the paper's if the settings choose it."""
+    return PAPER if config.is_paper else method

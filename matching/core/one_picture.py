@@ -1,0 +1,268 @@
+"""Repeats: what one picture shows more than once, found by matching its features with each other."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from matching._common import opencv
+from matching._common.threads import default_threads, single_blas_thread
+from matching._common.types import Floats, Ints
+from matching.core.clock import Clock
+from matching.core.clusters import measure_scores
+from matching.core.config import MatchConfig, check_config
+from matching.core.description import describe_located
+from matching.core.details import turn
+from matching.core.graph import build_graph
+from matching.core.group import group
+from matching.core.groups import Group, make_group
+from matching.core.ledger import Ledger, name_steps
+from matching.core.methods import REPEATS, choose_method
+from matching.core.pixel_matches import PixelMatches, locate
+from matching.core.repeats.copies import Seed, find_copies
+from matching.core.repeats.folding import Repeats, direct_both_ways, find_repeats_in_groups
+from matching.core.repeats.places import Placed, place_objects
+from matching.core.result import MatchResult, add_inputs
+from matching.core.source import DescribedPicture, describe_picture
+from matching.core.textures import measure_periodicity
+from matching.correspondences.candidates import Candidates, join_candidates, match_within
+from matching.correspondences.correspondences import Correspondences
+from matching.errors import InputError
+from matching.features.extraction import FeatureConfig, Features, measure_by_kind
+from matching.features.windows import DESCRIBED
+from matching.objects.description import MatchedObject, add_things
+from matching.objects.frames import fit_frame
+from matching.objects.things import Thing, find_things_of_repeats, list_joined_again
+from matching.pictures.decoding import read_content
+from matching.pictures.images import Picture, add_mask, make_picture, to_picture
+
+# Distance of unit descriptors within which features are equal, at least, because light and edges differ.
+# Chosen on made pages.
+MIN_BOUND = 0.3
+MAX_CREASE = 1e9  # standard deviations of points: no bound
+
+
+def find_repeats(
+    image: Any,
+    config: MatchConfig = MatchConfig(),
+    *,
+    mask: Any = None,
+    progress: Callable[[str, int, int], object] | None = None,
+    **settings: Any,
+) -> MatchResult:
+    """Find what a picture shows more than once.
+
+    Each object joins two places, with xy0 in one and xy1 in the other. Each pair of places is joined once,
+    and the place further left comes first (if both have the same x, the upper one). `things` says which
+    places show the same thing: a thing shown three times has three places, joined by two or three objects. A
+    fine periodic texture is a `periodic` thing with one object, which shifts it onto itself.
+
+    Parameters
+    ----------
+    image : path, bytes, binary file, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+        The picture.
+    config : MatchConfig
+        The settings.
+    mask : like `image`, of the same size, optional
+        White where features may lie.
+    progress : callable, optional
+        Called as ``progress(stage, n_done, n_stages)`` after each stage.
+    **settings
+        Settings that differ from `config`, see `MatchConfig.with_settings`: ``mirrored=True``.
+
+    Returns
+    -------
+    MatchResult
+        Each candidate is a pair of features, listed once. `frame1` of an object is the box around its first
+        place, mapped to the second one.
+
+    Raises
+    ------
+    InputError
+        A ValueError: the file or array can't be used, the mask has another size, or `view_synthesis` is on.
+    TypeError
+        `config` is not a MatchConfig, or a keyword is not the name of a setting.
+    """
+    check_config(config)
+    config = config.with_settings(**settings)
+    if config.view_synthesis:
+        raise InputError("view_synthesis must be False for one picture: it simulates the views of two")
+    clock = Clock(progress, STEPS)
+    image, mask = read_content(image, "image"), read_content(mask, "mask")
+    picture = add_mask(make_picture(image), mask, "mask")
+    clock.lap("read")
+    result = find_repeats_in_picture(picture, config, clock=clock)
+    return add_inputs(result, (image, image), (mask, mask), [picture] * 2)
+
+
+def find_repeats_in_picture(
+    picture: Picture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
+) -> MatchResult:
+    """Find repeats in a picture already read."""
+    clock = clock or Clock()
+    clear = config.with_settings(sift_fill=0)  # faint texture, such as grass, looks alike everywhere
+    described = describe_picture(picture, clear)
+    clock.lap("features")
+    return find_repeats_in_described(described, config, clock=clock)
+
+
+@single_blas_thread()
+def find_repeats_in_described(
+    described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
+) -> MatchResult:
+    """Find repeats in a picture already described."""
+    clock = clock or Clock()
+    # copies that lie far from each other may be shifted almost alike, and count as parts of one object then
+    config, given = config.with_settings(merging__crease=MAX_CREASE), config
+    candidates, n_listed = match_within_picture(described.features, config)
+    clock.lap("candidates")
+    ledger = Ledger(len(candidates))
+    correspondences = direct_both_ways(candidates.xy0, candidates.xy1, candidates.maps)
+    groups = group_both_ways(correspondences, n_listed, config, ledger)
+    clock.lap("grouping")
+    placed = find_places(described.features, candidates, correspondences, groups, config, ledger)
+    clock.lap("places")
+    objects = [make_group(one.rows, one.score, one.log_nfa) for one in placed.repeats.objects]
+    directed = turn(candidates, placed.repeats.is_reversed)
+    matches = locate(directed, objects, ledger, described.step, described.step, n_listed)
+    matches, found, things = describe_repeats(described, matches, placed, config)
+    clock.lap("objects")
+    return MatchResult(
+        matches.xy0,
+        matches.xy1,
+        matches.labels,
+        matches.score,
+        found,
+        clock.seconds,
+        config=given,
+        things=things,
+        n_features=(len(described.features),) * 2,
+        matched_at=(described.megapixels,) * 2,
+        of_one=True,
+        rejected=matches.rejected,
+        dropped_by=name_steps(matches.dropped_by),
+    )
+
+
+def match_within_picture(features: Features, config: MatchConfig) -> tuple[Candidates, int]:
+    """Find the candidates, each once, and how many of them are listed: the best, before the next best."""
+    clearance = feature_clearance(features, config.features, config.objects.reach)
+    parts = [
+        match_within(features, clearance, config.candidates, default_threads(), mirrored)
+        for mirrored in ((False, True) if config.mirrored else (False,))
+    ]
+    best, reserve = (join_candidates(part) for part in zip(*parts, strict=True))
+    reserve = reserve[np.argsort(reserve.score, kind="stable")]
+    return join_candidates([best, reserve]), len(best)
+
+
+def group_both_ways(
+    correspondences: Correspondences, n_listed: int, config: MatchConfig, ledger: Ledger
+) -> list[Group]:
+    """Group n matches that are listed in both directions (2n,), of which the first n_listed are the best."""
+    n = len(correspondences) // 2
+    # grouping needs the best first: the best in both directions come before the reserve in both
+    first, last = np.split(np.arange(n), [n_listed])
+    order = np.concatenate([first, first + n, last, last + n])
+    method = choose_method(config, REPEATS)
+    entries = ledger.renumber(order % n, np.arange(2 * n))
+    groups = group(correspondences[order], 2 * n_listed, config, method, entries)
+    return [found.at(order) for found in groups]
+
+
+def find_places(
+    features: Features,
+    candidates: Candidates,
+    correspondences: Correspondences,
+    groups: list[Group],
+    config: MatchConfig,
+    ledger: Ledger,
+) -> Placed:
+    """Find the objects among n candidates, each of which joins two places, and further places of the same.
+
+    correspondences (2n,), groups: in both directions.
+    """
+    n, is_tested = len(candidates), not config.is_paper
+
+    def is_texture(members: Ints) -> bool:
+        directed = turn(candidates[members % n], members >= n)
+        return measure_periodicity(features, features, directed).is_periodic
+
+    def measure_score(members: Ints) -> float:
+        """Measure how well matches agree with each other."""
+        k = config.clustering.n_neighbors
+        graph = build_graph(correspondences[members], k, config.graph, reach=config.objects.gap)
+        return float(measure_scores(graph, [np.arange(len(members))], k)[0])
+
+    repeats = find_repeats_in_groups(
+        correspondences,
+        groups,
+        config.objects,
+        ledger,
+        is_texture,
+        measure_score=measure_score if is_tested else None,  # others score by another graph
+        may_mirror=config.mirrored,
+    )
+    if not is_tested or config.mirrored:
+        return Placed(repeats, [])
+    ends = np.column_stack([candidates.row0, candidates.row1])
+    copies = find_copies(features, _list_seeds(ends, candidates.score, repeats), config.objects)
+    return place_objects(
+        correspondences, ends, repeats, copies, features.xy, config.objects, measure_score, ledger
+    )
+
+
+def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
+    """A seed for each object, without the features of textures."""
+    seeds = []
+    for one in repeats.objects:
+        rows = one.rows[:0] if one.is_periodic else one.rows
+        bound = max(float(np.quantile(score[one.rows], 0.9)), MIN_BOUND)
+        seeds.append(Seed(ends[rows, 0], ends[rows, 1], bound))
+    return seeds
+
+
+def describe_repeats(
+    described: DescribedPicture, matches: PixelMatches, placed: Placed, config: MatchConfig
+) -> tuple[PixelMatches, tuple[MatchedObject, ...], tuple[Thing, ...]]:
+    """Describe the objects, each with the frame of its first place, and list the things that they show.
+
+    The matches are returned without those objects that join places which another object joins already.
+    """
+    repeats, xy = placed.repeats.objects, to_picture(described.features.xy, described.step)
+    objects = [
+        _add_frame(one, matches.xy0[matches.labels == one.id], matches.xy1[matches.labels == one.id])
+        for one in describe_located(matches, config.graph.scale, (described.box, described.box))
+    ]
+    hulls = [[opencv.convex_hull(xy[rows]) for rows in places] for places in placed.things]
+    kept = np.arange(len(objects))
+    while True:  # the outlines of places may be others without an object
+        outlines = [objects[k].outline0 for k in kept], [objects[k].outline1 for k in kept]
+        is_periodic = np.array([repeats[k].is_periodic for k in kept], bool)
+        joins = np.array([repeats[k].joins for k in kept], np.int64).reshape(-1, 2)
+        things = find_things_of_repeats(*outlines, is_periodic, hulls, joins)
+        again = list_joined_again(things)
+        if not again:
+            break
+        kept = np.delete(kept, again)
+    matches = matches.drop("places", np.isin(np.arange(len(objects)), kept), config.objects.reach)
+    objects = [replace(objects[k], id=n) for n, k in enumerate(kept.tolist())]
+    return matches, add_things(objects, things), things
+
+
+STEPS = "read", "features", "candidates", "grouping", "places", "objects"
+
+
+def feature_clearance(features: Features, config: FeatureConfig, least: float) -> Floats:
+    """How far from each feature its matches must be at least -> (n,)."""
+    window = measure_by_kind(config, "window")[features.kind]
+    clearance: Floats = np.maximum(
+        np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least
+    )
+    return clearance
+
+
+def _add_frame(found: MatchedObject, xy0: Floats, xy1: Floats) -> MatchedObject:
+    box = np.array([found.outline0.min(axis=0), found.outline0.max(axis=0)])
+    return replace(found, frame1=fit_frame(xy0, xy1, box, found.transform))

@@ -1,0 +1,252 @@
+"""From two pictures to the objects that both show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from matching._common.threads import default_threads, map_in_threads, single_blas_thread
+from matching.core.clock import Clock
+from matching.core.config import MatchConfig, check_config
+from matching.core.description import describe_located
+from matching.core.details import add_objects, find_details, group_details
+from matching.core.ledger import name_steps
+from matching.core.methods import PAIR, Method, choose_method
+from matching.core.pixel_matches import PixelMatches
+from matching.core.result import MatchResult, add_inputs
+from matching.core.reversals import MIRRORED, NEGATIVE, search_reversed
+from matching.core.search import Search, find_objects, find_pair_candidates
+from matching.core.source import DescribedPicture, ImageSource, is_larger, is_small
+from matching.core.views import find_in_views, has_enough, is_solved
+from matching.objects.copies import add_completeness
+from matching.objects.description import MatchedObject, add_things
+from matching.objects.things import Thing, find_things_of_pair
+from matching.pictures.decoding import read_content
+from matching.pictures.images import add_mask, make_picture
+
+
+def match(
+    image0: Any,
+    image1: Any,
+    config: MatchConfig = MatchConfig(),
+    *,
+    mask0: Any = None,
+    mask1: Any = None,
+    progress: Callable[[str, int, int], object] | None = None,
+    **settings: Any,
+) -> MatchResult:
+    """Find the objects that two pictures both show.
+
+    Parameters
+    ----------
+    image0, image1 : path, bytes, binary file, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+        The pictures; bytes are the content of a file.
+    config : MatchConfig
+        The settings.
+    mask0, mask1 : like `image0` and `image1`, of the same sizes, optional
+        White where features may lie; by default, they may lie everywhere.
+    progress : callable, optional
+        Called as ``progress(stage, n_done, n_stages)`` after each stage.
+    **settings : object
+        Settings that differ from `config`, see `MatchConfig.with_settings`: ``max_matches=5000``.
+
+    Returns
+    -------
+    MatchResult
+        The result is the same for any number of threads; swapped images give the same matches, swapped.
+
+    Raises
+    ------
+    InputError
+        A ValueError: a file or array can't be used, or a mask does not have the size of its image.
+    TypeError
+        `config` is not a MatchConfig, or a keyword is not the name of a setting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> match(np.zeros((60, 80)), np.zeros((60, 80)), max_matches=500)
+    <MatchResult: no common object, 0 of 0 candidates>
+    """
+    check_config(config)
+    config = config.with_settings(**settings)
+    clock = Clock(progress, list_steps(config))
+    images = read_content(image0, "image0"), read_content(image1, "image1")
+    masks = read_content(mask0, "mask0"), read_content(mask1, "mask1")
+    pictures = [
+        add_mask(make_picture(image, f"image{k}"), mask, f"mask{k}")
+        for k, (image, mask) in enumerate(zip(images, masks, strict=True))
+    ]
+    clock.lap("read")
+    first, second = (ImageSource(picture, config) for picture in pictures)
+    return add_inputs(match_pair(first, second, clock=clock), images, masks, pictures)
+
+
+@single_blas_thread()  # many small matrices: several threads would be slower
+def match_pair(
+    first: ImageSource, second: ImageSource, method: Method = PAIR, *, clock: Clock | None = None
+) -> MatchResult:
+    """Find the objects that two pictures both show: the only place where a pair is matched.
+
+    Parameters
+    ----------
+    first, second : ImageSource
+        The pictures, described with the same settings.
+    method : Method
+        `PAIR`, `MANY` for one of very many pairs, or a variant of these. If the settings choose the paper's
+        grouping, it is not used.
+    clock : Clock, optional
+        Measures the seconds of the steps (`list_steps`).
+
+    Returns
+    -------
+    MatchResult
+        The result without its inputs.
+    """
+    clock, config = clock or Clock(), first.config
+    described = map_in_threads(lambda source: source.described, (first, second), default_threads())
+    clock.lap("features")
+    # The pictures are searched in a canonical order, so that swapping them changes nothing.
+    is_swapped = described[0].digest > described[1].digest
+    pair = (second, first) if is_swapped else (first, second)
+    found = search_pair(*pair, choose_method(config, method), clock)
+    if is_swapped:
+        found = found.swapped
+    objects, things = describe_pair(first, second, found)
+    clock.lap("objects")
+    matches = found.matches
+    return MatchResult(
+        matches.xy0,
+        matches.xy1,
+        matches.labels,
+        matches.score,
+        objects,
+        clock.seconds,
+        config=config,
+        things=things,
+        n_features=(len(described[0].features), len(described[1].features)),
+        matched_at=(found.seen[0].megapixels, found.seen[1].megapixels),
+        rejected=matches.rejected,
+        dropped_by=name_steps(matches.dropped_by),
+        negative=any(found.negative),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The matches and objects of two pictures."""
+
+    matches: PixelMatches
+    seen: tuple[DescribedPicture, DescribedPicture]  # the pictures at the sizes at which they were matched
+    negative: tuple[bool, bool] = (False, False)  # whether a picture shows the objects in negative
+
+    @property
+    def swapped(self) -> Found:
+        """The same with the pictures in the other order."""
+        return Found(self.matches.swapped, self.seen[::-1], self.negative[::-1])
+
+
+def search_pair(first: ImageSource, second: ImageSource, method: Method, clock: Clock) -> Found:
+    """Search two pictures for objects, in ways that cost more as long as nothing is found."""
+    config, seen = first.config, (first.described, second.described)
+    candidates = find_pair_candidates(seen[0].features, seen[1].features, config)
+    clock.lap("candidates")
+    plain = find_objects(seen[0].features, seen[1].features, candidates, config, method)
+    found = Found(plain.locate(seen[0].step, seen[1].step), seen)
+    clock.lap("grouping")
+    if not method.is_tested:
+        return found
+    if config.view_synthesis:
+        found = add_views(found, plain, first, second)
+        clock.lap("views")
+    found = look_closer(found, first, second, method)
+    clock.lap("details")
+    found = look_reversed(found, first, second, method)
+    clock.lap("reversals")
+    return found
+
+
+def add_views(found: Found, plain: Search, first: ImageSource, second: ImageSource) -> Found:
+    """Take the objects that simulated views show instead, if they have more matches."""
+    config, known = first.config, found.matches
+    rows = np.concatenate([np.empty(0, np.int64), *(group.rows for group in plain.objects)])
+    if is_solved(known.objects) and has_enough(plain.candidates.correspondences[rows], config):
+        return found
+    features = [seen.features for seen in found.seen]
+    views = find_in_views(features, [first.views, second.views], config)
+    other = views.locate(found.seen[0].step, found.seen[1].step)
+    if other.n_kept > known.n_kept:
+        known, other = other, known
+    return replace(found, matches=known.add_rejected(other.rejected, config.objects.reach))
+
+
+def look_closer(found: Found, first: ImageSource, second: ImageSource, method: Method) -> Found:
+    """Add the details of pictures that are matched at their full size.
+
+    These are the only picture that was reduced, or both pictures if no object is sure or likely. Of very many
+    pairs, the latter would take ten times as long.
+    """
+    config, sources, coarse = first.config, (first, second), found.seen
+    chosen = [k for k in (0, 1) if is_larger(coarse[k], config)]
+    if len(chosen) != 1:
+        may_help = chosen or all(is_small(one, config) for one in coarse)
+        if method.tests_first or is_solved(found.matches.objects) or not may_help:
+            return found
+        chosen = [0, 1]
+    details, seen = list[PixelMatches](), list(coarse)
+    for k in chosen:
+        other, fine = coarse[1 - k], sources[k].details
+        if is_larger(coarse[k], config):
+            bands = find_details(other, fine, coarse[k].step, config, method)
+        else:
+            candidates = find_pair_candidates(other.features, fine.features, config)
+            bands = [group_details(other, fine, candidates, len(chosen), config, method)]
+        details += bands if k == 1 else [band.swapped for band in bands]
+        seen[k] = fine
+    reach, max_rows = config.objects.reach, config.candidates.max_matches
+    return Found(add_objects(found.matches, details, reach, max_rows), (seen[0], seen[1]))
+
+
+def look_reversed(found: Found, first: ImageSource, second: ImageSource, method: Method) -> Found:
+    """Look for objects that are mirrored or in negative, if no object is sure or likely.
+
+    Mirrored ones must be sure or likely to replace other objects, and negatives are tried only without any.
+    """
+    config, objects, pair = first.config, found.matches.objects, (first.described, second.described)
+    if not config.mirrored and not is_solved(objects):
+        matches = search_reversed(*pair, MIRRORED, config, method)
+        if matches is not None and (not objects or is_solved(matches.objects)):
+            return Found(matches, pair)
+    if not objects:
+        matches = search_reversed(*pair, NEGATIVE, config, method)
+        if matches is not None:
+            return Found(matches, pair, negative=(False, True))
+    return found
+
+
+def describe_pair(
+    first: ImageSource, second: ImageSource, found: Found
+) -> tuple[tuple[MatchedObject, ...], tuple[Thing, ...]]:
+    """Describe the objects in pixels of both pictures, and list the things that they show."""
+    boxes = found.seen[0].box, found.seen[1].box
+    described = describe_located(found.matches, first.config.graph.scale, boxes)
+    things = find_things_of_pair([o.outline0 for o in described], [o.outline1 for o in described])
+    objects = add_things(described, things)
+    if not objects:
+        return objects, things
+    picture0, picture1 = (
+        source.picture.negative if is_negative else source.picture
+        for source, is_negative in zip((first, second), found.negative, strict=True)
+    )
+    return add_completeness(objects, picture0, picture1), things
+
+
+def list_steps(config: MatchConfig) -> tuple[str, ...]:
+    """Name the steps of a match in their order, as the clock does."""
+    names = "read", "features", "candidates", "grouping"
+    if config.is_paper:
+        return *names, "objects"
+    return (*names, *(["views"] if config.view_synthesis else []), "details", "reversals", "objects")

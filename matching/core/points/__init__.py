@@ -1,0 +1,1 @@
+"""Matches that another program has found: points in any unit."""

@@ -1,1 +1,0 @@
-"""The steps after clustering: each object is checked, completed, and compared with the others."""

@@ -1,1 +1,0 @@
-"""From pictures, or given matches, to a result: a module for each kind of input."""

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+from matching.grouping import Correspondences
+from planting import candidates, geometry, moving, similarity, strangers, together
+
+from matching.core.evidence import MIN_SUPPORTED, find_mutual, find_supported
+from matching.core.graph import GraphConfig
+
+DEGREE = 0.0575  # as the settings have it
+
+
+def has_evidence(*given, **options):
+    return len(find_supported(*given, **options)) >= MIN_SUPPORTED
+
+
+def evidence(c, **options):
+    return has_evidence(geometry(c), 35, DEGREE, GraphConfig(), **options)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_strangers_are_no_evidence_and_a_small_object_among_them_is(seed):
+    rng = np.random.default_rng(seed)
+    none = strangers(rng, 1500)
+    assert not evidence(none)
+    small = moving(rng, 20, similarity(0.4, 1.3), (100, 50), (300, 200), size=60, noise=1.0)
+    assert evidence(together(none, small)[0])
+    assert evidence(together(none, small)[0], n_threads=3)
+
+
+def test_the_best_correspondence_of_each_point_is_mutual():
+    points = np.array([[0, 0], [0, 9], [9, 0], [9, 9]], float)
+    joined = np.array([[0, 0], [0, 1], [1, 1], [2, 1], [3, 2], [2, 3]])
+    maps = np.tile(np.eye(2), (6, 1, 1))
+    c = Correspondences(points[joined[:, 0]], points[joined[:, 1]], maps)
+    assert find_mutual(c).tolist() == [0, 4]
+    maps[3:] = np.diag([1, -1])
+    c = Correspondences(points[joined[:, 0]], points[joined[:, 1]], maps)
+    assert find_mutual(c).tolist() == [0, 3, 4]
+
+
+def test_points_of_many_correspondences_are_no_evidence():
+    """As with repeated texture: all of them agree, but all lead to one point."""
+    rng = np.random.default_rng(0)
+    c = moving(rng, 200, np.eye(2), size=200.0)
+    one = candidates(c.xy0, np.tile([[50.0, 50.0]], (200, 1)), c.frames0, c.frames1)
+    assert not evidence(one)
+    assert evidence(c)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4, 5])
+def test_too_few_are_no_evidence(n):
+    c = geometry(moving(np.random.default_rng(0), n, np.eye(2)))
+    assert has_evidence(c, 35, DEGREE, GraphConfig()) == (n == 5)
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_four_among_strangers_are_evidence(n):
+    rng = np.random.default_rng(1)
+    few = moving(rng, n, np.eye(2), (200, 200), (300, 300), size=20.0)
+    assert evidence(together(few, strangers(rng, 25))[0]) == (n == 4)
+
+
+def test_neighbours_are_chosen_by_nearness_too():
+    rng = np.random.default_rng(0)
+    c = geometry(together(moving(rng, 30, np.eye(2), size=600.0), strangers(rng, 600))[0])
+    assert has_evidence(c, 10, DEGREE, GraphConfig(nearness=0.0))
+    assert not has_evidence(c, 10, DEGREE, GraphConfig(nearness=1e3))  # strangers are nearer

@@ -1,0 +1,338 @@
+import numpy as np
+import pytest
+from matching.pipelines import given
+from matching.stages import leave_out
+
+import matching.output.words
+from matching import InputError, MatchConfig, group_matches
+from matching.core.given import DEFAULT, GivenContext, run_stages
+from matching.output.files import summarise
+from synth.surfaces import moving_surfaces
+
+
+def scene(seed=0):
+    """Two surfaces of 60 and 40 points that move apart, and 60 strangers: points and labels."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(0, 200, (60, 2)), rng.uniform(250, 400, (40, 2))
+    c, s = np.cos(0.5), np.sin(0.5)
+    turned = (b - 300) @ np.array([[c, s], [-s, c]]) * 1.2 + [150, 300]
+    xy0 = np.vstack([a, b, rng.uniform(0, 450, (60, 2))])
+    moved = np.vstack([np.add(a, [200, 30]), turned, rng.uniform(0, 450, (60, 2))])
+    xy1 = moved + rng.normal(0, 0.7, (160, 2))
+    return xy0, xy1, np.repeat([0, 1, -1], [60, 40, 60])
+
+
+def group_alone(xy0, xy1):
+    """The groups, and a working pixel in the unit of xy1."""
+    context = GivenContext(xy0, xy1)
+    state = run_stages(context, leave_out(DEFAULT, "objects"))
+    return state.groups, state.pixel * context.units[1].spread
+
+
+def share_right(found, truth):
+    """The share of matches that are in the group which has most of their object, outliers in none."""
+    right = (found < 0) & (truth < 0)
+    for k in range(truth.max() + 1):
+        most = np.bincount(found[(truth == k) & (found >= 0)], minlength=1).argmax()
+        right |= (truth == k) & (found == most)
+    return right.mean()
+
+
+def test_points_alone_give_the_objects():
+    xy0, xy1, truth = scene()
+    result = group_matches(xy0, xy1)
+    assert share_right(result.cluster, truth) > 0.95
+    assert len(result.objects) == 2
+    assert np.array_equal(result.xy0, xy0) and np.array_equal(result.xy1, xy1)
+    assert [(found.confidence, found.log_nfa <= -8) for found in result.objects] == [("sure", True)] * 2
+
+
+@pytest.mark.parametrize("factor", [10, 1e-6])
+def test_units_do_not_count(factor):
+    xy0, xy1, _ = scene()
+    sizes = np.full((2, 2), 500)
+    found = group_matches(xy0, xy1, sizes=sizes)
+    scaled = group_matches(xy0 * factor, xy1 * factor, sizes=sizes * factor)
+    expected = found.cluster
+    assert np.array_equal(scaled.cluster, expected)
+    for one, other in zip(found.objects, scaled.objects, strict=True):
+        assert other.motion.share == pytest.approx(one.motion.share, rel=1e-3)
+        assert other.rank == pytest.approx(one.rank, rel=1e-3)
+        assert other.motion.scale == pytest.approx(one.motion.scale, rel=1e-2)
+        np.testing.assert_allclose(other.frame1 / factor, one.frame1, atol=8)  # half a pixel of either
+    expected = group_matches(xy0, xy1).cluster
+    assert np.array_equal(group_matches(xy0 * factor, xy1 * factor).cluster, expected)
+    assert np.array_equal(group_matches(xy0, xy1 * factor).cluster, expected)
+
+
+def test_turns_of_a_picture_do_not_count():
+    xy0, xy1, _ = scene()
+    expected = group_matches(xy0, xy1).cluster
+    c, s = np.cos(np.radians(37)), np.sin(np.radians(37))
+    turn = np.array([[c, s], [-s, c]])
+    assert np.array_equal(group_matches(xy0 @ turn, xy1).cluster, expected)
+    assert np.array_equal(group_matches(xy0 @ turn, xy1 @ turn).cluster, expected)
+
+
+def test_order_and_swapped_pictures_do_not_count():
+    xy0, xy1, _ = scene()
+    expected = group_matches(xy0, xy1).cluster
+    assert np.array_equal(group_matches(xy1, xy0).cluster, expected)
+    order = np.random.default_rng(5).permutation(len(xy0))
+    assert np.array_equal(group_matches(xy0[order], xy1[order]).cluster, expected[order])
+
+
+@pytest.mark.parametrize("bad", [1e39, -1e200, np.nan, 1j])
+def test_numbers_that_cannot_be_computed_with_are_named(bad):
+    xy0, xy1, _ = scene()
+    message = "xy1 must be an array of numbers" if bad == 1j else "xy1 must hold finite numbers.* in row 7"
+    with pytest.raises(InputError, match=message):
+        group_matches(xy0, np.where(np.arange(160)[:, None] == 7, bad, xy1))
+
+
+def test_a_match_more_than_once_and_points_on_a_line():
+    xy0, xy1, _ = scene()
+    twice = group_matches(np.vstack([xy0, xy0]), np.vstack([xy1, xy1])).cluster
+    assert np.array_equal(twice, np.tile(group_matches(xy0, xy1).cluster, 2))
+    line = np.linspace(0, 500, 100)[:, None] * [1, 2]
+    assert (group_matches(line, 1.1 * line + 5).cluster == -1).all()  # fixes no map
+
+
+AXES = {
+    "y up": [[1, 0], [0, -1]],
+    "x to the left": [[-1, 0], [0, 1]],
+    "rows and columns": [[0, 1], [1, 0]],
+}
+
+
+@pytest.mark.parametrize("axes", AXES.values(), ids=list(AXES))
+@pytest.mark.parametrize("strangers", [60, 0])
+def test_axes_of_one_picture_may_point_differently(axes, strangers):
+    xy0, xy1, truth = (a[: 100 + strangers] for a in scene())
+    plain = group_matches(xy0, xy1)
+    assert share_right(plain.cluster, truth) > 0.95
+    for result in (group_matches(xy0, xy1 @ axes + 900), group_matches(xy0 @ axes + 900, xy1)):
+        assert share_right(result.cluster, truth) > 0.95
+        assert len(result.objects) == 2
+        assert all(o.motion.mirrored and o.transform_error < 1.5 for o in result.objects)
+    swapped = group_matches(xy1 @ axes + 900, xy0).cluster
+    assert np.array_equal(swapped, group_matches(xy0, xy1 @ axes + 900).cluster)
+
+
+def test_objects_of_very_many_matches_are_described_by_some_of_them():
+    rng = np.random.default_rng(2)
+    xy0 = rng.uniform(0, 400, (8000, 2))
+    xy1 = xy0 @ [[0.9, 0.1], [-0.1, 0.9]] + 50 + rng.normal(0, 0.5, xy0.shape)
+    result = group_matches(xy0, xy1)
+    [found] = result.objects
+    assert found.n_matches == len(found.points0) == (result.cluster == 0).sum() > 7900
+    least, greatest = found.outline0.min(axis=0), found.outline0.max(axis=0)
+    assert least.max() < 10 and greatest.min() > 390
+    assert found.transform_error < 1 and found.motion.scale == pytest.approx(0.906, abs=0.01)
+    order = rng.permutation(8000)
+    [other] = group_matches(xy0[order], xy1[order]).objects
+    np.testing.assert_allclose(other.outline0, found.outline0, rtol=0, atol=1e-9)
+
+
+def mirrored_scene(seed=0):
+    """`scene` with its second object mirrored."""
+    xy0, xy1, truth = scene(seed)
+    middle = np.array([150, 300])
+    return xy0, np.where((truth == 1)[:, None], (xy1 - middle) * [-1, 1] + middle, xy1), truth
+
+
+@pytest.mark.parametrize("axes", [np.eye(2), *AXES.values()], ids=["alike", *AXES])
+def test_a_mirrored_object_among_others(axes):
+    xy0, xy1, truth = mirrored_scene()
+    found = group_matches(xy0, xy1 @ axes)
+    assert share_right(found.cluster, truth) > 0.95
+    told = {truth[found.cluster == o.id].max(): o.motion.mirrored for o in found.objects}
+    assert told == ({0: False, 1: True} if np.linalg.det(axes) > 0 else {0: True, 1: False})
+    swapped = group_matches(xy1 @ axes, xy0)
+    assert np.array_equal(swapped.cluster, found.cluster)
+
+
+def test_mirrored_maps_are_tried_only_where_asked_for():
+    xy0, xy1, truth = mirrored_scene(1)
+    shares = {m: share_right(group_matches(xy0, xy1, mirrored=m).cluster, truth) for m in (False, True)}
+    assert shares == {False: 0.75, True: 0.625}  # one of the two objects
+    with pytest.raises(InputError, match='mirrored must be True, False or "auto", got 1'):
+        group_matches(xy0, xy1, mirrored=1)
+
+
+def test_shares_of_pictures_that_lie_elsewhere_are_not_known():
+    xy0, xy1, _ = scene()
+    near = group_matches(xy0, xy1, sizes=((500, 500), (500, 500)))
+    assert all(o.frame1 is not None and o.motion.share > 0.05 for o in near.objects)
+    far = group_matches(xy0 + 1e6, xy1 + 1e6, sizes=((500, 500), (500, 500)))
+    assert np.array_equal(far.cluster, near.cluster)
+    assert all(o.frame1 is None and o.motion.share is None for o in far.objects)
+
+
+def test_frames_of_turned_axes_are_turned_too():
+    xy0, xy1, truth = scene()
+    c, s = np.cos(0.5), np.sin(0.5)
+    maps = np.where((truth == 1)[:, None, None], 1.2 * np.array([[c, s], [-s, c]]).T, np.eye(2))
+    flip = np.diag([1.0, -1.0])
+    frames0 = np.tile(np.eye(2), (160, 1, 1))
+    plain = group_matches(xy0, xy1, frames0=frames0, frames1=maps)
+    turned = group_matches(xy0, xy1 @ flip, frames0=frames0, frames1=flip @ maps)
+    assert share_right(plain.cluster, truth) > 0.95
+    assert np.array_equal(turned.cluster, plain.cluster)
+
+
+@pytest.mark.parametrize(
+    ("unit", "origin"),
+    [
+        (1e-3, (5e5, 4649776)),
+        (1, (1.7e9, 1.7e9)),
+        (1e-7, (13.4, 52.5)),
+        (1e6, (0, 0)),
+    ],
+)
+def test_points_far_from_the_origin(unit, origin):
+    xy0, xy1, _ = scene()
+    near, far = group_matches(xy0, xy1), group_matches(xy0 * unit + origin, xy1 * unit + origin)
+    assert np.array_equal(far.cluster, near.cluster)
+    for one, other in zip(near.objects, far.objects, strict=True):
+        assert other.transform_error / unit == pytest.approx(one.transform_error, abs=0.02)
+        np.testing.assert_allclose((other.motion.centre - origin) / unit, one.motion.centre, atol=1)
+        mapped = np.column_stack([other.points0, np.ones(other.n_matches)]) @ other.transform.T
+        off = np.linalg.norm(mapped[:, :2] / mapped[:, 2:] - other.points1, axis=1)
+        assert np.median(off) / unit == pytest.approx(one.transform_error, abs=0.2)
+        assert np.array_equal(other.points0, (xy0 * unit + origin)[far.cluster == other.id])
+
+
+@pytest.mark.parametrize("stray", [1e9, -1e18, 3e38])
+def test_a_stray_coordinate_does_no_harm(stray):
+    xy0, xy1, truth = scene()
+    xy0[155, 1] = stray
+    result = group_matches(xy0, xy1)
+    assert share_right(result.cluster, truth) > 0.95
+    assert result.cluster[155] == -1
+
+
+def test_what_is_seen_is_known_where_sizes_are():
+    xy0, xy1, _ = scene()
+    unknown = group_matches(xy0[:60], xy1[:60])
+    [found] = unknown.objects
+    assert found.motion.share is None and found.motion.share1 is None and found.frame1 is None
+    assert found.rank == found.score
+    assert " - " in matching.output.words.format_table(unknown)
+    [found] = group_matches(xy0[:60], xy1[:60], sizes=[(4000, 4000), (4000, 4000)]).objects
+    assert found.motion.share < 0.01
+    np.testing.assert_allclose(found.frame1[0], [199.5, 29.5], atol=30)
+
+
+def test_no_matches():
+    assert group_matches(np.empty((0, 2)), np.empty((0, 2))).objects == ()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize(("n", "n_outliers"), [(12, 0), (30, 0), (30, 15)])
+def test_few_accurate_matches_are_found(n, n_outliers, noise):
+    """They may lie hundreds of times as far apart as they are accurate."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        xy0, xy1 = rng.uniform(0, 300, (2, n + n_outliers, 2))
+        xy1[:n] = xy0[:n] + 9 + rng.normal(0, noise, (n, 2))
+        (found,) = group_matches(xy0, xy1).objects
+        assert found.n_matches >= 0.8 * n
+
+
+@pytest.mark.parametrize(("least", "n_objects"), [(4, 1), (12, 1), (14, 1), (15, 0), (100, 0)])
+def test_another_least_number_of_matches_is_kept(least, n_objects):
+    xy = np.random.default_rng(0).uniform(0, 300, (14, 2))
+    found = group_matches(xy, xy + 9, config=MatchConfig().with_settings(min_matches=least))
+    assert len(found.objects) == n_objects
+
+
+def grid(n, step, seed=0):
+    """n x n points about a step apart."""
+    at = np.stack(np.meshgrid(*[np.arange(n) * step] * 2), axis=2).reshape(-1, 2)
+    return at + np.random.default_rng(seed).uniform(-0.2, 0.2, at.shape) * step
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_the_unit_is_how_accurate_points_are(scale):
+    """Four deviations of the points, of those that are tried, the largest that is not larger: from the least
+    to the greatest of a grid that spreads over 76.
+    """
+    xy0 = grid(20, 10.0)
+    for noise in (0.08, 0.3, 1.2, 2.4):
+        xy1 = (xy0 + np.random.default_rng(1).normal(0, noise, xy0.shape)) * scale + 70
+        groups, unit1 = group_alone(xy0, xy1)
+        assert (groups.labels == 0).mean() > 0.9
+        assert 0.5 < unit1 / scale / (4 * noise) < 1.01
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_the_spacing_is_the_distance_to_the_8th_neighbour(step):
+    rows = np.arange(22 * 22).reshape(22, 22)[::step, ::step].ravel()
+    xy0 = grid(22, 10.0)[rows]
+    xy1 = xy0 + np.random.default_rng(2).normal(0, 0.5, xy0.shape)
+    context = GivenContext(xy0, xy1)
+    found = run_stages(context, DEFAULT[:3]).spacing * context.units[1].spread
+    apart = np.linalg.norm(xy1[:, None] - xy1, axis=2)
+    assert 0.85 < found / np.median(np.sort(apart, axis=1)[:, 8]) < 1.2
+
+
+@pytest.mark.parametrize("n", [3000, pytest.param(200_000, marks=pytest.mark.slow)])
+def test_random_matches_have_no_accuracy_and_no_object(n):
+    rng = np.random.default_rng(0)
+    result = group_matches(rng.uniform(0, 1000, (n, 2)), rng.uniform(0, 1000, (n, 2)))
+    assert len(result.objects) == 0
+    assert (result.cluster == -1).all()
+
+
+@pytest.mark.slow
+def test_the_best_supported_of_long_lists_are_clustered():
+    """Among ten times as many outliers all objects are found."""
+    truth = moving_surfaces(0, n_objects=3, matches=(150, 300), outliers=0.9)
+    assert len(truth.label) > 2 * MatchConfig().candidates.max_matches
+    found = group_matches(truth.xy0, truth.xy1).cluster
+    assert found.max() == truth.label.max()
+    assert share_right(found, truth.label) > 0.99
+
+
+@pytest.mark.slow
+def test_where_pictures_are_swapped_or_rows_shuffled_the_same_are_clustered():
+    truth = moving_surfaces(1, n_objects=3, matches=(1500, 3000))
+    order = np.random.default_rng(0).permutation(len(truth.label))
+    found = group_matches(truth.xy0, truth.xy1).cluster
+    assert np.array_equal(group_matches(truth.xy0[order], truth.xy1[order]).cluster, found[order])
+    assert np.array_equal(group_matches(truth.xy1, truth.xy0).cluster, found)
+
+
+def test_settings_are_adapted_to_the_number_of_matches_and_their_spacing_and_cut_to_their_bounds():
+    """The affinity of two halves of an object of n matches falls with n^(3/2)."""
+    plain, large = MatchConfig(), MatchConfig().with_settings(min_affinity=0.01, gap=1e6, min_matches=6)
+    adapted, cut = (given._adapt(config, 750, 56.0) for config in (plain, large))
+    assert adapted.clustering.min_affinity == pytest.approx(8 * plain.clustering.min_affinity)
+    assert adapted.smooth_map.reach == pytest.approx(2 * plain.smooth_map.reach)
+    assert (adapted.objects.gap, adapted.objects.min_matches) == (2 * plain.objects.gap, 8)
+    assert (cut.objects.gap, cut.objects.min_matches) == (1e6, 6)
+    assert given._adapt(large, 100, 56.0).clustering.min_affinity == 1.0
+
+
+def test_eight_matches_are_an_object():
+    large, few = grid(10, 12.0), 400 + grid(5, 12.0)
+    for n, expected in ((12, 2), (7, 1)):
+        xy0 = np.vstack([large, few[:n]])
+        xy1 = xy0 + np.where(np.arange(len(xy0)) < 100, 0, 200)[:, None]
+        result = group_matches(xy0, xy1)
+        assert len(result.objects) == expected, n
+        assert len(set(result.cluster[100:])) == 1
+        assert (result.cluster[100:] >= 0).all() == (n == 12)
+
+
+def test_small_units_are_told_with_their_digits():
+    """Degrees of longitude and latitude: 5e-5 of them are an object."""
+    xy0, xy1, _ = scene()
+    result = group_matches(xy0 * 1e-7 + (13.4, 52.5), xy1 * 1e-7 + (13.4, 52.5))
+    told = summarise([], result)["objects"]
+    for found, entry in zip(result.objects, told, strict=True):
+        for name in ("outline0", "outline1"):
+            np.testing.assert_allclose(entry[name], getattr(found, name), rtol=0, atol=1e-8)
+        np.testing.assert_allclose(entry["motion"]["centre"], found.motion.centre, rtol=0, atol=1e-8)
+        assert entry["transform_error"] == pytest.approx(found.transform_error, rel=0.05)

@@ -1,0 +1,153 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import skimage.data
+from matching.grouping import Groups
+from matching.pipelines import pair as pipeline
+
+from eval.matching.photographs import extreme_views
+from matching import InputError, MatchConfig, match
+from matching._common.threads import limit_threads
+from matching.cli.main import main
+from matching.collection.cache import FeatureCache
+from matching.collection.work import Settings, Source, match_files
+from matching.core.pair import find_candidates, match_described
+from matching.core.source import describe_picture
+from matching.core.views import is_solved
+from matching.output.folders import compute_digest
+from matching.pictures.images import make_picture_of_array
+
+VIEWS = MatchConfig(view_synthesis=True)
+COLUMNS = ("xy0", "xy1", "cluster", "score")
+
+
+def same(a, b):
+    return all(getattr(a, name).tobytes() == getattr(b, name).tobytes() for name in COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def tilted():
+    """A picture, the same at tilt 6, and the homography between them."""
+    image = skimage.data.astronaut()[100:400, :320]
+    return image, *extreme_views.tilt_picture(image, 6.0, 0.2, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def found(tilted):
+    return match(*tilted[:2], VIEWS)
+
+
+def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
+    image0, image1, homography = tilted
+    plain = match(image0, image1, max_pixels=max(image[..., 0].size for image in (image0, image1)))
+    assert not plain.objects  # as they are; enlarged, they may show a part
+    assert "views" not in plain.timings
+    kept = found.cluster >= 0
+    assert len(found.objects) == 1
+    assert extreme_views.is_solved(found.xy0[kept], found.xy1[kept], homography)
+    assert len(found.score) <= VIEWS.candidates.max_matches
+    assert found.timings["views"] > 0
+
+
+@pytest.mark.slow
+def test_results_do_not_depend_on_threads_nor_on_the_order_of_the_pictures(tilted, found):
+    with limit_threads(1):
+        assert same(match(*tilted[:2], VIEWS), found)
+    turned = match(tilted[1], tilted[0], VIEWS)
+    assert turned.xy0.tobytes() == found.xy1.tobytes()
+    assert turned.cluster.tobytes() == found.cluster.tobytes()
+
+
+def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
+    image0 = tilted[0]
+    described = [describe_picture(make_picture_of_array(image)) for image in (image0, image0[20:, 30:])]
+
+    def never():
+        raise AssertionError("views of a pair that is solved")
+
+    plain = match_described(*described)
+    assert same(match_described(*described, VIEWS, views=[never, never]), plain)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_views_count_where_they_hold_more_matches(monkeypatch, more):
+    pair = skimage.data.coffee()[100:300, 200:400], skimage.data.coffee()[110:310, 190:390]
+    monkeypatch.setattr(pipeline, "is_solved", lambda groups: False)
+    monkeypatch.setattr(pipeline, "find_in_views", lambda *_: None)
+    plain = match(*pair, VIEWS)
+    n_kept = np.count_nonzero(plain.cluster >= 0)
+    assert n_kept > 50
+
+    def find_in_views(features, pictures, config):
+        candidates, _ = find_candidates(*features, config)
+        labels = np.full(len(candidates), -1)
+        labels[: n_kept + more] = 0
+        return candidates, Groups(labels, np.array([0.25]))
+
+    monkeypatch.setattr(pipeline, "find_in_views", find_in_views)
+    found = match(*pair, VIEWS)
+    if more > 0:
+        assert np.count_nonzero(found.cluster >= 0) == n_kept + more
+        assert found.objects[0].score == 0.25
+    else:
+        assert same(found, plain)
+
+
+def test_a_pair_is_solved_where_its_best_object_is_not_doubtful():
+    labels = np.repeat([0, 1, -1], 30)
+    scores = np.array([0.4, 0.2])
+    assert is_solved(Groups(labels, scores, np.array([-3.0, -5.5])))
+    assert not is_solved(Groups(labels, scores, np.array([-3.0, -3.9])))
+    assert not is_solved(Groups(np.full(9, -1), np.empty(0), np.empty(0)))
+
+
+def test_unrelated_pictures_have_no_object_and_the_plain_candidates():
+    pair = skimage.data.astronaut()[:200, :200], skimage.data.coffee()[100:300, 200:400]
+    plain, found = match(*pair), match(*pair, VIEWS)
+    assert not found.objects
+    assert same(found, plain)
+
+
+@pytest.mark.slow
+def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
+    from PIL import Image
+
+    sources = []
+    for k, image in enumerate(tilted[:2]):
+        path = tmp_path / f"{k}.png"
+        Image.fromarray(image).save(path)
+        sources.append(Source(str(path), compute_digest(path)))
+    (tmp_path / "cache").mkdir()
+    settings = Settings(VIEWS, FeatureCache(tmp_path / "cache", 10**9))
+    record = match_files(1, *sources, settings)
+    assert record.error is None
+    assert len(record.objects) == 1
+    np.testing.assert_array_equal(record.xy0, found.xy0[found.cluster >= 0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"view_synthesis": 1}, "view_synthesis must be True or False, got 1"),
+        (
+            {"view_synthesis": True, "grouping": "paper"},
+            "view_synthesis must be False if grouping is 'paper'",
+        ),
+    ],
+)
+def test_bad_settings(options, message):
+    with pytest.raises(InputError, match=message):
+        replace(MatchConfig.paper(), **options) if "grouping" in options else MatchConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--paper"], "--view-synthesis can't be combined with --paper"),
+        (["--method", "acc"], "--view-synthesis requires agdl, gdl-u or gdl, got --method acc"),
+    ],
+)
+def test_options_that_exclude_views(options, message, capsys):
+    assert main(["missing.png", "missing.png", "--view-synthesis", *options], rivals={"acc": None}) == 2
+    assert message in capsys.readouterr().err  # before pictures are read
