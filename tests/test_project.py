@@ -40,6 +40,7 @@ LAYERS = {  # a folder or module imports from those before it
         "features",
         "correspondences",
         "objects",
+        "agreement",
         "core",
         "output",
         "video",
@@ -66,6 +67,14 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "matching/core/points": ("checks units", "maps planes"),
     "matching/core/repeats": ("motions", "folding copies", "places"),
+    "matching/agreement": (
+        "_kernels registration",
+        "grid light",
+        "windows resemblance",
+        "existence likelihood",
+        "differences extent",
+        "look",
+    ),
     "matching/output": (
         "words provenance json_text",
         "folders",

@@ -8,11 +8,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 
-from matching._common.types import Array, Bools, Floats
+from matching._common.types import Array, Bools, Floats, Ints
 
 VERSION = cv2.__version__
 CPU_FEATURES = cv2.getCPUFeaturesLine()  # the instruction sets for which OpenCV has code
@@ -225,6 +226,68 @@ def fill_polygons(shape: tuple[int, ...], polygons: Iterable[Array]) -> Bools:
 def convex_hull(xy: Array) -> Floats:
     """The convex hull of points: xy (n, 2) -> (k, 2)."""
     return cv2.convexHull(xy.astype(np.float32))[:, 0, :].astype(float)
+
+
+def sample_linear(image: Array, xy: Array) -> Array:
+    """Sample image (h, w[, c]) float32 at xy (h1, w1, 2), bilinear; edge pixels repeat outwards."""
+    x, y = np.moveaxis(xy.astype(np.float32), 2, 0)
+    return cv2.remap(image, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+
+
+def median_blur(image: Array, side: int) -> Array:
+    """The median of the square window around each pixel: image (h, w) float32 -> (h, w)."""
+    return cv2.medianBlur(np.ascontiguousarray(image), side)
+
+
+def box_mean(image: Array, side: int) -> Array:
+    """The mean of the square window around each pixel: image (h, w) float32 -> (h, w); edges are mirrored."""
+    return cv2.boxFilter(image, -1, (side, side), borderType=cv2.BORDER_REFLECT_101)
+
+
+def laplacian(image: Array) -> Array:
+    """The sum of the second derivatives: image (h, w) float32 -> (h, w)."""
+    return cv2.Laplacian(image, cv2.CV_32F)
+
+
+def optical_flow(grey0: Array, grey1: Array) -> Array:
+    """Optical flow by dense inverse search: (h, w) uint8, both sides >= 64 -> (h, w, 2) float32, pixels."""
+    search: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+    return np.asarray(search.calc(grey0, grey1, None))
+
+
+def erode(mask: Bools, side: int) -> Bools:
+    """Where a square window lies wholly in a mask (h, w), which counts as set beyond the edge."""
+    return np.asarray(cv2.erode(mask.astype(np.uint8), np.ones((side, side), np.uint8)) > 0)
+
+
+def dilate(mask: Bools, side: int) -> Bools:
+    """Where a square window touches a mask (h, w)."""
+    return np.asarray(cv2.dilate(mask.astype(np.uint8), np.ones((side, side), np.uint8)) > 0)
+
+
+def label_components(mask: Bools) -> tuple[int, Ints]:
+    """Number the connected components of a mask (h, w), 0 for none -> one more than their number, (h, w)."""
+    n, labels = cv2.connectedComponents(mask.astype(np.uint8))
+    return int(n), np.asarray(labels, np.int64)
+
+
+def trace_outline(mask: Bools) -> Floats:
+    """The outer outline of the largest component of a mask (h, w) -> (k, 2); (0, 2) if it is empty."""
+    outlines = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)[0]
+    if not outlines:
+        return np.empty((0, 2))
+    return np.asarray(max(outlines, key=cv2.contourArea).reshape(-1, 2), np.float64)
+
+
+def correlate_template(image: Array, template: Array) -> Floats:
+    """Correlate a template (h, w) with all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
+    image, template = np.ascontiguousarray(image), np.ascontiguousarray(template)
+    return np.asarray(cv2.matchTemplate(image, template, cv2.TM_CCOEFF_NORMED), np.float64)
+
+
+def polygon_area(polygon: Array) -> float:
+    """The area of a polygon (k, 2)."""
+    return float(cv2.contourArea(polygon.astype(np.float32)))
 
 
 def mix_channels(rgb: Array, mix: Array, offset: float) -> Array:

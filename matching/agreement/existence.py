@@ -1,0 +1,76 @@
+"""Whether a group of matches is an object: whether its windows win against the places around them.
+
+The elements of a false object (letters, modules of a code, icons) agree at its matches, and nothing agrees
+between them. A window is *recognised* if it correlates better in place than anywhere around. With w the share
+of the windows with print that are recognised, N the number of independent windows, and p the share that false
+objects reach by chance,
+
+    S = sign(w - p) N KL(w || p) / ln 10,    KL(w || p) = w ln(w / p) + (1 - w) ln((1 - w) / (1 - p)),
+
+the log10 significance of w (Chernoff's bound of the tail of a binomial distribution).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matching.agreement.grid import Grid
+from matching.agreement.windows import WINDOW_AREA, Windows
+
+# Correlation by which a window must win. Without a margin, flat noise wins as often as it loses.
+MIN_LEAD = 0.02
+# Share of the windows of false objects that are recognised, at most: they have 0.05 to 0.4, and those of true
+# ones 0.5 and more, but for a few under glare or in motion.
+CHANCE_SHARE = 0.35
+# Log10: an object from here on, and none below its negative. Of 42 false objects on made pages, the highest
+# has 0.3, and of 254 true ones in photographs, on made pages and in bent composites, one is below -1.
+MIN_SIGNIFICANCE = 1.0
+MIN_WINDOWS = 0.3  # independent windows: fewer say nothing
+
+
+@dataclass(frozen=True)
+class Existence:
+    """Whether a group of matches is an object.
+
+    Parameters
+    ----------
+    recognised : float
+        The share of the windows with print that are recognised in place; nan if there are too few.
+    n_windows : float
+        The number of independent windows with print in both pictures.
+    significance : float
+        Log10 of the significance of that share; negative if chance gives more; nan if there are too few.
+    """
+
+    recognised: float
+    n_windows: float
+    significance: float
+
+    @property
+    def is_object(self) -> bool | None:
+        """True if it is an object, False if it is none, None if it can't be told."""
+        if not abs(self.significance) >= MIN_SIGNIFICANCE:
+            return None
+        return self.significance > 0
+
+
+def measure_existence(grid: Grid, windows: Windows) -> Existence:
+    """Test whether the windows in the hull of the matches are recognised."""
+    use = windows.both & grid.hull
+    n_windows = float(use.sum()) / WINDOW_AREA
+    leads = windows.lead[use]
+    leads = leads[~np.isnan(leads)]
+    if n_windows < MIN_WINDOWS or not len(leads):
+        return Existence(math.nan, n_windows, math.nan)
+    share = float((leads > MIN_LEAD).mean())
+    return Existence(share, n_windows, measure_significance(share, n_windows))
+
+
+def measure_significance(share: float, n_windows: float) -> float:
+    """Log10 of the significance of a share of recognised windows; negative below the share of chance."""
+    w, p = min(max(share, 1e-6), 1 - 1e-6), CHANCE_SHARE
+    divergence = w * math.log(w / p) + (1 - w) * math.log((1 - w) / (1 - p))
+    return math.copysign(n_windows * divergence / math.log(10), w - p)

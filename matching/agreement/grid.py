@@ -1,0 +1,190 @@
+"""Both pictures on one grid around the matches of an object, registered and equally sharp.
+
+The *base* is the picture in which the object is smaller, so that the answer is the same if the pictures are
+swapped. The grid is regular in the base, and the object's smooth map takes it to the other picture. Pictures
+are registered on a fine grid of the hull, and compared on the *map*, which has every second pixel of it and a
+margin around.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matching._common import opencv
+from matching._common.types import Array, Bools, Float32s, Floats
+from matching.agreement.registration import equalise_sharpness, register
+from matching.objects.deformation import SmoothMap, fit_smooth_map
+from matching.objects.transforms import fit_transform
+
+# Grid pixels along the longer side of the hull, at most. At 320, registration and windows follow chance
+# farther; at 128, optical flow has too much freedom.
+MAX_GRID_SIDE = 256
+# Pixels of the base per grid pixel, at least. Small objects are enlarged, so that they have more windows.
+MIN_PITCH = 0.5
+MARGIN = 0.35  # sizes of the hull by which the grid extends beyond it, for the search of where it ends
+# Grid pixels around the hull that are registered with it: three times what registration moves.
+BORDER = 18
+MIN_GRID_SIDE = 80  # grid pixels, so that windows that are displaced lie on it
+MAP_STEP = 2  # grid pixels per pixel of the map, because registration is good to about one of them
+COARSE = 6  # pixels between those for which a smooth map is evaluated; those between are interpolated
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """One end of the matches of an object.
+
+    Parameters
+    ----------
+    image : (h, w, 3) uint8
+        The picture, RGB.
+    xy : (m, 2) float64
+        The points of the matches, pixels.
+    shown : (h, w) bool or None
+        Where the picture shows anything; None for everywhere.
+    """
+
+    image: Array
+    xy: Floats
+    shown: Bools | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Two pictures on the map of one object.
+
+    Parameters
+    ----------
+    base, other : (h, w, 3) float32
+        Colours of both pictures, registered, as sharp as they are.
+    grey0, grey1 : (h, w) float32
+        Grey values of base and other, equally sharp.
+    seen : (h, w) bool
+        Where both pictures show something.
+    hull : (h, w) bool
+        Inside the convex hull of the matches.
+    points : (m, 2) float64
+        The matches in the base, pixels of the map.
+    xy_base, xy_other : (h, w, 2) float32
+        Where the pixels of the map lie in the base and the other picture, pixels.
+    """
+
+    base: Float32s
+    other: Float32s
+    grey0: Float32s
+    grey1: Float32s
+    seen: Bools
+    hull: Bools
+    points: Floats
+    xy_base: Float32s
+    xy_other: Float32s
+
+
+def choose_base(ends0: Ends, ends1: Ends) -> bool:
+    """Whether picture 1 is the base: its hull is smaller, or it comes first by its bytes."""
+    areas = [opencv.polygon_area(opencv.convex_hull(ends.xy)) for ends in (ends0, ends1)]
+    if areas[0] != areas[1]:
+        return areas[1] < areas[0]
+    return ends1.xy.tobytes() < ends0.xy.tobytes()
+
+
+def measure_ratio(base: Ends, other: Ends) -> float:
+    """Pixels of the other picture per pixel of the base."""
+    areas = [max(opencv.polygon_area(opencv.convex_hull(ends.xy)), 1.0) for ends in (base, other)]
+    return math.sqrt(areas[1] / areas[0])
+
+
+def fit_map(base: Ends, other: Ends, tolerance: float) -> SmoothMap:
+    """The smooth map of an object from the base to the other picture; tolerance in pixels of the other."""
+    transform, _ = fit_transform(base.xy, other.xy, tolerance)
+    return fit_smooth_map(base.xy, other.xy, transform)
+
+
+def lay_grid(base: Ends, other: Ends, smooth_map: SmoothMap) -> Grid:
+    """Take both pictures to one map around the hull of the matches, and register them."""
+    ratio = measure_ratio(base, other)
+    size = float(np.ptp(base.xy, axis=0).max())
+    pitch = max(MIN_PITCH, size / MAX_GRID_SIDE)
+    margin = MAP_STEP * math.ceil(MARGIN * size / pitch / MAP_STEP)
+    low = base.xy.min(axis=0) - (margin + BORDER) * pitch
+    extent = np.ptp(base.xy, axis=0) / pitch + 2 * (margin + BORDER)
+    width, height = (-(-np.maximum(np.rint(extent), MIN_GRID_SIDE).astype(int) // MAP_STEP)).tolist()
+    xy_base = list_places(low, pitch, MAP_STEP, (height, width))
+    xy_other = evaluate_map(smooth_map, xy_base)
+    inner = np.s_[
+        margin // MAP_STEP : height - margin // MAP_STEP, margin // MAP_STEP : width - margin // MAP_STEP
+    ]
+    fine = np.array(xy_base[inner].shape[:2]) * MAP_STEP
+    xy_fine = list_places(low + margin * pitch, pitch, 1, (int(fine[0]), int(fine[1])))
+    zoom = MAP_STEP * pitch
+    colours0 = sample(base.image, xy_base, zoom)
+    colours1 = sample(other.image, xy_other, zoom * ratio)
+    flow = register(to_grey(colours0), to_grey(colours1), MAP_STEP)
+    # What lies outside the hull would lead the flow inside astray.
+    greys = (
+        sample(base.image, xy_fine, pitch),
+        sample(other.image, evaluate_map(smooth_map, xy_fine), pitch * ratio),
+    )
+    flow[inner] = register(to_grey(greys[0]), to_grey(greys[1]))[::MAP_STEP, ::MAP_STEP] / MAP_STEP
+    rows, columns = np.indices((height, width), np.float32)
+    xy_other = opencv.sample_linear(xy_other, np.stack([columns, rows], axis=2) + flow)
+    colours1 = sample(other.image, xy_other, zoom * ratio)
+    points = ((base.xy - low) / pitch - 0.5) / MAP_STEP
+    hull = opencv.fill_polygons((height, width), [opencv.convex_hull(points)])
+    seen = find_seen(base, xy_base) & find_seen(other, xy_other)
+    grey0, grey1 = equalise_sharpness(to_grey(colours0), to_grey(colours1), hull & seen)
+    return Grid(colours0, colours1, grey0, grey1, seen, hull, points, xy_base, xy_other)
+
+
+def list_places(low: Floats, pitch: float, step: int, shape: tuple[int, int]) -> Float32s:
+    """Where every `step`-th pixel of a grid lies in the base (h, w, 2)."""
+    rows, columns = np.indices(shape)
+    places: Float32s = (low + (step * np.stack([columns, rows], axis=2) + 0.5) * pitch).astype(np.float32)
+    return places
+
+
+def evaluate_map(smooth_map: SmoothMap, xy: Float32s) -> Float32s:
+    """The smooth map at the pixels of a grid (h, w, 2), interpolated between every COARSE-th."""
+    height, width = xy.shape[:2]
+    n_rows, n_columns = height // COARSE + 2, width // COARSE + 2
+    (left, top), (right, bottom) = xy[0, 0].tolist(), xy[-1, -1].tolist()
+    x, y = np.linspace(left, right, n_columns), np.linspace(top, bottom, n_rows)
+    coarse = smooth_map(np.stack(np.meshgrid(x, y), axis=2).reshape(-1, 2)).reshape(n_rows, n_columns, 2)
+    at = np.meshgrid(np.linspace(0, n_columns - 1, width), np.linspace(0, n_rows - 1, height))
+    return opencv.sample_linear(coarse.astype(np.float32), np.stack(at, axis=2))
+
+
+def sample(image: Array, xy: Float32s, zoom: float) -> Float32s:
+    """Colours (h, w, 3) of a picture at pixels (h, w, 2) that are about `zoom` apart."""
+    size = np.array(image.shape[1::-1])
+    reach = math.ceil(2 * max(zoom, 1.0))
+    corners = np.array([xy.min(axis=(0, 1)), xy.max(axis=(0, 1))])
+    low = np.clip(np.floor(corners[0]) - reach, 0, size - 1).astype(int)
+    high = np.clip(np.ceil(corners[1]) + reach + 1, low + 1, size).astype(int)
+    part = np.ascontiguousarray(image[low[1] : high[1], low[0] : high[0]])
+    scale = np.ones(2)
+    if zoom > 1:
+        small = np.maximum(np.rint((high - low) / zoom), 1)
+        part = opencv.resize_area(part, *small.astype(int).tolist())
+        scale = small / (high - low)
+    xy = xy * scale.astype(np.float32) + ((0.5 - low) * scale - 0.5).astype(np.float32)
+    return opencv.sample_linear(part.astype(np.float32), xy)
+
+
+def to_grey(colours: Float32s) -> Float32s:
+    """The mean of the channels (h, w)."""
+    grey: Float32s = (colours[..., 0] + colours[..., 1] + colours[..., 2]) / np.float32(3)
+    return grey
+
+
+def find_seen(ends: Ends, xy: Float32s) -> Bools:
+    """Where a picture shows something at pixels (h, w, 2) -> (h, w)."""
+    x, y = np.moveaxis(xy, 2, 0)
+    height, width = ends.image.shape[:2]
+    inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
+    if ends.shown is not None:
+        columns, rows = (np.rint(np.where(inside, v, 0)).astype(int) for v in (x, y))
+        inside &= ends.shown[rows, columns]
+    return np.asarray(inside)

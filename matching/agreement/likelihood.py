@@ -1,0 +1,149 @@
+"""How likely a window shows another print, learned from the pair itself.
+
+z is Fisher's transform of the correlation of a window in place, and c its contrast, in three classes:
+
+    L(z, c) = ln f1(z | c) - ln f0(z | c).
+
+f1, another print: windows of the base against places of the other picture a third of the object away.
+f0, the same print: the windows in place. Most of them show the same print, so only their median and their
+spread below it count, and a small share of them may be anything, as light and bends leave some behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from matching._common import opencv
+from matching._common.types import Array, Floats
+from matching.agreement.grid import Grid
+from matching.agreement.windows import (
+    MIN_VARIANCE_RATIO,
+    NOISE_VARIANCE,
+    STRICT_REACH,
+    WINDOW,
+    WINDOW_AREA,
+    Windows,
+    bound,
+    measure_windows,
+)
+
+N_CLASSES = 3  # of contrast, equally large: faint print correlates less, whether it is the same or not
+STRAY_SHARE = 0.05  # of the windows of the same print that may have any correlation
+STRAY_DENSITY = 1 / 2.5  # per unit of z, which spans about this much
+CHANCE_DENSITY = 1e-6  # per unit of z: no correlation excludes another print
+MIN_SPREAD = 0.08  # of z: prints without noise would make any deviation incredible
+Z_LIMITS = (-0.5, 0.995)  # of correlations, as z is infinite at 1
+MIN_PIXELS, MIN_DISPLACED = 200, 100  # with fewer windows, nothing can be learned
+MIN_CLASS = 30  # windows of a class; with fewer, all windows stand for it
+MIN_EVIDENCE = (
+    11.0  # nats in independent windows: a place with another print. True copies of 82 made prints reach 10.9
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """How likely windows show another print.
+
+    Parameters
+    ----------
+    ratio : (h, w) float64
+        The log likelihood ratio of another print to the same one, in nats; 0 where it was not measured.
+    smallest : float
+        The smallest difference that could be found, as a share of the print in the hull; 1 if none could.
+    """
+
+    ratio: Floats
+    smallest: float
+
+
+def weigh_windows(grid: Grid, windows: Windows) -> Likelihood:
+    """Learn how windows of the same and of another print correlate, and weigh each window."""
+    use = windows.comparable & grid.hull
+    z_other, contrast_other = _correlate_elsewhere(grid, windows)
+    if use.sum() < MIN_PIXELS or len(z_other) < MIN_DISPLACED:
+        return Likelihood(np.zeros(use.shape), 1.0)
+    z, contrast = to_z(windows.strict), np.log(windows.variance + 1)
+    edges = np.quantile(contrast[use], np.linspace(0, 1, N_CLASSES + 1))
+    model = _Model(
+        edges, _measure_spread(z[use], contrast[use], edges), _measure_spread(z_other, contrast_other, edges)
+    )
+    ratio = np.where(windows.comparable, model.ratio(z, contrast), 0)
+    gain = float(np.maximum(model.ratio(z_other, contrast_other), 0).mean())
+    smallest = MIN_EVIDENCE * WINDOW_AREA / max(gain, 1e-6) / float(use.sum())
+    return Likelihood(ratio, min(smallest, 1.0))
+
+
+def to_z(correlation: Array) -> Floats:
+    """Fisher's transform, whose spread does not depend on the correlation."""
+    return np.asarray(np.arctanh(np.clip(correlation, *Z_LIMITS)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """edges (n + 1,) of the classes of contrast; same, other (n, 3): median, spread below and above it."""
+
+    edges: Floats
+    same: Floats
+    other: Floats
+
+    def ratio(self, z: Floats, contrast: Floats) -> Floats:
+        """L(z, c); deviations that speak for neither print don't count."""
+        middles = (self.edges[1:] + self.edges[:-1]) / 2
+        same, below, _ = (np.interp(contrast, middles, column) for column in self.same.T)
+        other, _, above = (np.interp(contrast, middles, column) for column in self.other.T)
+        f0 = (1 - STRAY_SHARE) * _bell(np.minimum(z - same, 0), below) + STRAY_SHARE * STRAY_DENSITY
+        f1 = _bell(np.maximum(z - other, 0), above) + CHANCE_DENSITY
+        return np.asarray(np.log(f1) - np.log(f0))
+
+
+def _bell(deviation: Floats, spread: Floats) -> Floats:
+    return np.asarray(np.exp(-0.5 * (deviation / spread) ** 2) / spread)
+
+
+def _measure_spread(z: Floats, contrast: Floats, edges: Floats) -> Floats:
+    """(n_classes, 3): the median of z, and its spread below and above it, by contrast."""
+    rows = []
+    for low, high in pairwise(edges):
+        own = z[(contrast >= low) & (contrast <= high)]
+        first, median, third = np.quantile(own if len(own) >= MIN_CLASS else z, [0.25, 0.5, 0.75])
+        # 0.674: quartiles of a normal distribution, in standard deviations
+        rows.append(
+            (median, max((median - first) / 0.674, MIN_SPREAD), max((third - median) / 0.674, MIN_SPREAD))
+        )
+    return np.array(rows)
+
+
+def _correlate_elsewhere(grid: Grid, windows: Windows) -> tuple[Floats, Floats]:
+    """z of windows of the base with places a third of the object away (n,), and their contrasts (n,)."""
+    part = bound(grid.hull)
+    a, b = (grey[part] - grey.mean() for grey in (grid.grey0, grid.grey1))
+    use = (windows.comparable & grid.hull)[part]
+    height, width = a.shape
+    down, across = max(height // 3, WINDOW), max(width // 3, WINDOW)
+    (mean0, variance0), (mean1, variance1) = measure_windows(a), measure_windows(b)
+    found, contrasts = [], []
+    for dy, dx in ((down, 0), (0, across), (down, across), (-down, across)):
+        if height - abs(dy) < 2 * WINDOW or width - dx < 2 * WINDOW:
+            continue
+        here, there = _overlap((dy, dx), (height, width)), _overlap((-dy, -dx), (height, width))
+        low, high = (pick(variance0[here], variance1[there]) for pick in (np.minimum, np.maximum))
+        own = use[here] & use[there] & (low > MIN_VARIANCE_RATIO * high)
+        unit = 1 / np.sqrt((variance0[here] + NOISE_VARIANCE) * (variance1[there] + NOISE_VARIANCE))
+        best = np.full(own.shape, -1.0, np.float32)
+        padded = np.pad(b[there], STRICT_REACH, "edge"), np.pad(mean1[there], STRICT_REACH, "edge")
+        for y, x in np.ndindex(2 * STRICT_REACH + 1, 2 * STRICT_REACH + 1):
+            moved, mean = (values[y : y + own.shape[0], x : x + own.shape[1]] for values in padded)
+            product = opencv.box_mean(a[here] * moved, WINDOW) - mean0[here] * mean
+            np.maximum(best, product * unit, out=best)
+        found.append(to_z(best[own]))
+        contrasts.append(np.log(low[own] + 1))
+    return np.concatenate([np.empty(0), *found]), np.concatenate([np.empty(0), *contrasts])
+
+
+def _overlap(shift: tuple[int, int], shape: tuple[int, int]) -> tuple[slice, slice]:
+    """The part of a picture that lies on it after a shift."""
+    rows, columns = (slice(max(d, 0), n + min(d, 0)) for d, n in zip(shift, shape, strict=True))
+    return rows, columns

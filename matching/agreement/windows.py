@@ -1,0 +1,126 @@
+"""Correlation of windows of both pictures in place, and with places around.
+
+A window of the base is correlated with the other picture *in place*, free to move by REACH pixels, and with
+the blocks around, each with the same freedom. What the places around reach is what chance gives with these
+very elements, this blur and this noise: the pair is its own null. Lengths are pixels of the map.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matching._common import opencv
+from matching._common.types import Bools, Float32s, Ints
+from matching.agreement.grid import Grid
+
+WINDOW = 7  # pixels: the side of a window; letters and modules of codes are about as large
+WINDOW_AREA = WINDOW**2  # pixels: windows farther apart are independent
+# Pixels by which a window is free to move, in place and around, because registration is not exact.
+REACH = 2
+STRICT_REACH = 1  # pixels, where prints are told apart: two would fit most print to any other
+BLOCKS = 2  # blocks of 2 REACH + 1 pixels to each side, so 24 places around
+NOISE_VARIANCE = 4.0  # of grey values: that of rounding, compression and a good sensor
+ROW_STEP = 2  # pixels between the rows of windows that are displaced, as those of neighbours are alike
+PRINT_VARIANCE = 12.0  # of grey values: windows with less are flat, and correlate by chance
+# Ratio of variances: below it, one of two windows is washed out by light, or the print is missing.
+MIN_VARIANCE_RATIO = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Correlations of the windows around the pixels of a map.
+
+    Parameters
+    ----------
+    strict : (h, w) float32
+        The best correlation in place, free by STRICT_REACH.
+    lead : (h, w) float32
+        By how much the best correlation in place, free by REACH, exceeds the best one around; nan where that
+        was not measured: outside the hull, and in all but every ROW_STEP-th row.
+    variance : (h, w) float32
+        The smaller of both variances, of grey values.
+    seen : (h, w) bool
+        Where both pictures show something.
+    both, either : (h, w) bool
+        Where both pictures have print, and where any has.
+    comparable : (h, w) bool
+        Where both have print of comparable contrast.
+    """
+
+    strict: Float32s
+    lead: Float32s
+    variance: Float32s
+    seen: Bools
+    both: Bools
+    either: Bools
+    comparable: Bools
+
+
+def correlate_windows(grid: Grid) -> Windows:
+    """Correlate the windows of both pictures in place and around."""
+    a, b = (grey - grey.mean() for grey in (grid.grey0, grid.grey1))
+    (mean0, variance0), (mean1, variance1) = measure_windows(a), measure_windows(b)
+    unit0, unit1 = (1 / np.sqrt(variance + NOISE_VARIANCE) for variance in (variance0, variance1))
+    height, width = a.shape
+    strict = np.full(a.shape, -1, np.float32)
+    padded = [np.pad(values, STRICT_REACH, "edge") for values in (b, mean1, unit1)]
+    for dy, dx in np.ndindex(2 * STRICT_REACH + 1, 2 * STRICT_REACH + 1):
+        moved, mean, unit = (values[dy : dy + height, dx : dx + width] for values in padded)
+        np.maximum(strict, (opencv.box_mean(a * moved, WINDOW) - mean0 * mean) * unit * unit0, out=strict)
+    low, high = np.minimum(variance0, variance1), np.maximum(variance0, variance1)
+    both = grid.seen & (low > PRINT_VARIANCE)
+    return Windows(
+        strict, _find_leads(a, mean0, unit0, b, mean1, unit1, grid.hull), low, grid.seen, both,
+        grid.seen & (high > PRINT_VARIANCE), both & (low > MIN_VARIANCE_RATIO * high),
+    )  # fmt: skip
+
+
+def _find_leads(
+    a: Float32s, mean0: Float32s, unit0: Float32s, b: Float32s, mean1: Float32s, unit1: Float32s, hull: Bools
+) -> Float32s:
+    """By how much windows correlate better in place than around (h, w); nan outside and between rows."""
+    from matching.agreement._kernels import correlate_displaced
+
+    lead = np.full(a.shape, np.nan, np.float32)
+    part = bound(hull)
+    far, half = BLOCKS * (2 * REACH + 1) + REACH, WINDOW // 2
+    wide = [_cut(values, part, margin) for values, margin in ((a, half), (b, half + far))]
+    shape = len(range(part[0].start, part[0].stop, ROW_STEP)), part[1].stop - part[1].start
+    free, around = np.full(shape, -1, np.float32), np.full(shape, -1, np.float32)
+    correlate_displaced(
+        wide[0], _cut(mean0, part, 0), wide[1], _cut(mean1, part, far), _cut(unit1, part, far),
+        half, ROW_STEP, REACH, free, around,
+    )  # fmt: skip
+    rows = slice(part[0].start, part[0].stop, ROW_STEP)
+    lead[rows, part[1]] = (free - around) * unit0[rows, part[1]]
+    lead[~hull] = np.nan
+    return lead
+
+
+def _cut(values: Float32s, part: tuple[slice, slice], margin: int) -> Float32s:
+    """A part of a picture (h, w) and a margin around it; beyond the edge, the picture is mirrored."""
+    rows, columns = (
+        _mirror(np.arange(s.start - margin, s.stop + margin), n)
+        for s, n in zip(part, values.shape, strict=True)
+    )
+    return np.ascontiguousarray(values[np.ix_(rows, columns)])
+
+
+def _mirror(index: Ints, n: int) -> Ints:
+    """Indices in [0, n), mirrored at the ends without repeating them."""
+    index = np.abs(index) % (2 * n - 2)
+    return np.minimum(index, 2 * n - 2 - index)
+
+
+def measure_windows(values: Float32s) -> tuple[Float32s, Float32s]:
+    """The mean and the variance of the window around each pixel: (h, w) -> (h, w), (h, w)."""
+    mean = opencv.box_mean(values, WINDOW)
+    return mean, np.maximum(opencv.box_mean(values * values, WINDOW) - mean * mean, 0)
+
+
+def bound(mask: Bools) -> tuple[slice, slice]:
+    """The rows and columns of the box around a mask (h, w)."""
+    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)

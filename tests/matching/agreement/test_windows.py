@@ -1,0 +1,93 @@
+"""Windows against their definition, window by window, and the significance of the share that wins."""
+
+import math
+
+import numpy as np
+import pytest
+
+from matching._common import opencv
+from matching.agreement.existence import CHANCE_SHARE, Existence, measure_significance
+from matching.agreement.grid import Grid
+from matching.agreement.windows import (
+    BLOCKS,
+    NOISE_VARIANCE,
+    REACH,
+    ROW_STEP,
+    STRICT_REACH,
+    WINDOW,
+    correlate_windows,
+)
+
+SHAPE = 40, 46
+
+
+@pytest.fixture(scope="module")
+def grid():
+    """Two smooth pictures, the second a noisy copy of the first, moved by one pixel."""
+    rng = np.random.default_rng(3)
+    wide = 40 * opencv.gaussian_blur(rng.normal(0, 3, (50, 50)).astype(np.float32), 1.2) + 120
+    grey0 = wide[: SHAPE[0], : SHAPE[1]].copy()
+    grey1 = (wide[1 : SHAPE[0] + 1, : SHAPE[1]] + rng.normal(0, 8, SHAPE)).astype(np.float32)
+    hull = np.zeros(SHAPE, bool)
+    hull[10:31, 12:33] = True
+    places = np.zeros((*SHAPE, 2), np.float32)
+    colours = [np.repeat(grey[..., None], 3, axis=2) for grey in (grey0, grey1)]
+    return Grid(
+        colours[0], colours[1], grey0, grey1, np.ones(SHAPE, bool), hull, np.empty((0, 2)), places, places
+    )
+
+
+def correlate(grid, y, x, dy, dx):
+    """The correlation of two windows as it is defined; beyond the edges, pictures are mirrored."""
+    half = WINDOW // 2
+    margin = half + BLOCKS * (2 * REACH + 1) + REACH
+    a, b = (np.pad(grey.astype(float), margin, "reflect") for grey in (grid.grey0, grid.grey1))
+    y, x = y + margin, x + margin
+    one = a[y - half : y + half + 1, x - half : x + half + 1]
+    two = b[y + dy - half : y + dy + half + 1, x + dx - half : x + dx + half + 1]
+    product = ((one - one.mean()) * (two - two.mean())).mean()
+    return product / math.sqrt((one.var() + NOISE_VARIANCE) * (two.var() + NOISE_VARIANCE))
+
+
+@pytest.mark.parametrize(("y", "x"), [(10, 12), (16, 20), (30, 32), (24, 14)])
+def test_lead_is_that_of_the_best_place_over_the_best_around(grid, y, x):
+    far = BLOCKS * (2 * REACH + 1) + REACH
+    free, around = [], []
+    for dy in range(-far, far + 1):
+        for dx in range(-far, far + 1):
+            inside = max(abs(dy), abs(dx)) <= REACH
+            (free if inside else around).append(correlate(grid, y, x, dy, dx))
+    assert correlate_windows(grid).lead[y, x] == pytest.approx(max(free) - max(around), abs=2e-3)
+
+
+def test_strict_correlation_is_free_by_one_pixel(grid):
+    steps = range(-STRICT_REACH, STRICT_REACH + 1)
+    best = max(correlate(grid, 20, 21, dy, dx) for dy in steps for dx in steps)
+    assert correlate_windows(grid).strict[20, 21] == pytest.approx(best, abs=2e-3)
+
+
+def test_lead_is_measured_in_the_hull_in_every_second_row(grid):
+    measured = ~np.isnan(correlate_windows(grid).lead)
+    expected = np.zeros(SHAPE, bool)
+    expected[10:31:ROW_STEP, 12:33] = True
+    np.testing.assert_array_equal(measured, expected)
+
+
+@pytest.mark.parametrize(("share", "sign"), [(0.9, 1), (CHANCE_SHARE, 0), (0.1, -1)])
+def test_significance_has_the_sign_of_the_deviation_from_chance(share, sign):
+    assert np.sign(measure_significance(share, 30.0)) == sign
+    assert measure_significance(share, 60.0) == pytest.approx(2 * measure_significance(share, 30.0))
+
+
+def test_significance_bounds_the_tail_of_a_binomial_distribution():
+    n, k = 40, 26
+    tail = sum(math.comb(n, j) * CHANCE_SHARE**j * (1 - CHANCE_SHARE) ** (n - j) for j in range(k, n + 1))
+    assert measure_significance(k / n, n) <= -math.log10(tail)
+
+
+@pytest.mark.parametrize(
+    ("significance", "expected"), [(3.0, True), (0.5, None), (-0.5, None), (-2.0, False)]
+)
+def test_object_is_told_where_chance_gives_clearly_less_or_more(significance, expected):
+    assert Existence(0.5, 10.0, significance).is_object is expected
+    assert Existence(math.nan, 0.0, math.nan).is_object is None
