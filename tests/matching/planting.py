@@ -5,9 +5,9 @@ from dataclasses import fields
 
 import numpy as np
 import skimage.data
-from matching.grouping import Correspondences
 
 from matching.correspondences.candidates import Candidates
+from matching.correspondences.correspondences import Correspondences
 
 
 def similarity(angle=0.0, scale=1.0):
