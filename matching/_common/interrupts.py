@@ -1,4 +1,4 @@
-"""Another handler for Ctrl-C, for the time of a block."""
+"""Replaces the handler of Ctrl-C during a block."""
 
 import signal
 import threading

@@ -34,7 +34,7 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
 
 
 def neighbourhood_limits(image: Array) -> tuple[Array, Array]:
-    """The highest and the lowest of the 3 x 3 pixels around each pixel: image (h, w) -> (h, w), (h, w)."""
+    """Find the highest and lowest of the 3 x 3 pixels around each pixel: image (h, w) -> (h, w), (h, w)."""
     square = np.ones((3, 3), np.uint8)
     return cv2.dilate(image, square), cv2.erode(image, square)
 
@@ -42,7 +42,7 @@ def neighbourhood_limits(image: Array) -> tuple[Array, Array]:
 @contextmanager
 def _silence() -> Iterator[None]:
     """Keep OpenCV from reporting damage in several lines on standard error."""
-    log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, or before
+    log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # moved in 4.13
     level = log.getLogLevel()
     log.setLogLevel(0)
     try:
@@ -56,7 +56,8 @@ def read_deep(file: Path | bytes) -> Array | None:
     try:
         with _silence():
             image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
-            if image is None:  # 5.0 fails on TIFFs turned by a quarter; on Windows, names must be ASCII
+            # imread of OpenCV 5.0 fails on TIFFs turned by a quarter, and on Windows names must be ASCII
+            if image is None:
                 content = (
                     np.frombuffer(file, np.uint8) if isinstance(file, bytes) else np.fromfile(file, np.uint8)
                 )
@@ -72,8 +73,8 @@ class VideoReader:
     """A video file, read upright by FFmpeg; `n_frames` and `rate` (per second) come from the header."""
 
     def __init__(self, path: Path) -> None:
-        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet: otherwise it reports damage
-        with _silence():  # absolute, so that FFmpeg takes no name as a protocol
+        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet, because FFmpeg reports damage
+        with _silence():  # the path is absolute, so that FFmpeg takes no name for a protocol
             self._capture = cv2.VideoCapture(str(path.absolute()), cv2.CAP_FFMPEG)
         self.is_open = bool(self._capture.isOpened())
         properties = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_COUNT)
@@ -98,7 +99,7 @@ class VideoReader:
 
 
 def read_storage(path: Path) -> dict[str, Array] | None:
-    """Read the matrices of a file of FileStorage."""
+    """Read the matrices of a file that OpenCV's FileStorage wrote, or return None."""
     try:
         storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_READ)
         root = storage.root() if storage.isOpened() else None
@@ -112,14 +113,14 @@ def read_storage(path: Path) -> dict[str, Array] | None:
 
 
 def luma(rgb: Array) -> Array:
-    """The luma of a colour picture (ITU-R BT.601): rgb (h, w, 3) uint8 -> (h, w) uint8."""
+    """Compute the luma of a colour picture (ITU-R BT.601): rgb (h, w, 3) uint8 -> (h, w) uint8."""
     return cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
 
 
 def histogram(grey: Array, mask: Bools | None = None) -> Floats:
     """Count the pixels of each grey value, within the mask: grey (h, w) uint8 -> (256,) float64."""
-    shown = None if mask is None else mask.astype(np.uint8)
-    return np.asarray(cv2.calcHist([grey], [0], shown, [256], [0, 256]).ravel(), np.float64)
+    weights = None if mask is None else mask.astype(np.uint8)
+    return np.asarray(cv2.calcHist([grey], [0], weights, [256], [0, 256]).ravel(), np.float64)
 
 
 def resize_area(image: Array, width: int, height: int) -> Array:
@@ -161,9 +162,9 @@ def tilt(image: Array, tilt: float, angle: float, antialiasing: float) -> tuple[
         sigma = np.sqrt(variance) / whole
         view = cv2.GaussianBlur(view, (0, 1), sigmaX=sigma, sigmaY=1, borderType=cv2.BORDER_REPLICATE)
     squeeze = np.array([[1 / tilt, 0, 0], [0, 1, 0], [0, 0, 1]])
-    of_means = np.array([[whole, 0, (whole - 1) / 2], [0, 1, 0], [0, 0, 1]])  # to the turned picture
+    from_means = np.array([[whole, 0, (whole - 1) / 2], [0, 1, 0], [0, 0, 1]])  # to the turned picture
     size = int((long - 1) / tilt) + 1, high
-    view = cv2.warpAffine(view, (squeeze @ of_means)[:2], size, borderMode=cv2.BORDER_REPLICATE)
+    view = cv2.warpAffine(view, (squeeze @ from_means)[:2], size, borderMode=cv2.BORDER_REPLICATE)
     return view, (squeeze @ turn)[:2]
 
 
@@ -174,7 +175,7 @@ def warp_mask(mask: Array, matrix: Array, shape: tuple[int, int]) -> Array:
 
 
 def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
-    """Fit a homography by MAGSAC++ with a fixed random state: xy0, xy1 (n, 2) -> (3, 3) or None."""
+    """Fit a homography robustly, by MAGSAC++: xy0, xy1 (n, 2) -> (3, 3) or None; tolerance in pixels."""
     if len(xy0) < 4:
         return None
     unit = _unit(tolerance)
@@ -187,7 +188,7 @@ def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
 
 
 def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
-    """Fit an affine map robustly, by RANSAC: xy0, xy1 (n, 2) -> (2, 3) or None."""
+    """Fit an affine map robustly, by RANSAC: xy0, xy1 (n, 2) -> (2, 3) or None; tolerance in pixels."""
     if len(xy0) < 3:
         return None
     unit = _unit(tolerance)
@@ -196,14 +197,14 @@ def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
 
 
 def _unit(tolerance: float) -> float:
-    """One pixel in the units of OpenCV's fits, which work best near their default threshold of 3."""
+    """Compute the unit, in pixels, in which the tolerance is 3, the default threshold of OpenCV's fits."""
     return tolerance / 3
 
 
 def fit_fundamental(
     xy0: Array, xy1: Array, tolerance: float, trials: int = 2000
 ) -> tuple[Array | None, float]:
-    """Fit a fundamental matrix robustly to xy0, xy1 (n, 2) -> (3, 3) or None, and the share of inliers."""
+    """Fit a fundamental matrix by MAGSAC++ to xy0, xy1 (n, 2) -> ((3, 3) or None, share of inliers)."""
     if len(xy0) < 8:
         return None, 0.0
     try:
@@ -224,7 +225,7 @@ def fill_polygons(shape: tuple[int, ...], polygons: Iterable[Array]) -> Bools:
 
 
 def convex_hull(xy: Array) -> Floats:
-    """The convex hull of points: xy (n, 2) -> (k, 2)."""
+    """Compute the convex hull of points: xy (n, 2) -> (k, 2)."""
     return cv2.convexHull(xy.astype(np.float32))[:, 0, :].astype(float)
 
 
@@ -327,5 +328,6 @@ def encode_png(rgb: Array, *, overwrite: bool = False) -> bytes:
 
 
 def _subpixel(point: Point) -> tuple[int, int]:
+    """Convert a point to sixteenths of a pixel, which OpenCV draws with a shift of 4 bits."""
     x, y = point
     return round(x * 16), round(y * 16)

@@ -1,4 +1,4 @@
-"""Libraries that the base install lacks."""
+"""Imports libraries that the base install lacks."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ from matching.errors import InputError
 
 
 def import_optional(name: str, need: str, extra: str) -> Any:
-    """Import a module of an optional library; `need` says who needs it, and `extra` is its extra."""
+    """Import a module of an optional library; `need` begins the error message, `extra` is to be installed."""
     try:
         return import_module(name)
     except ImportError:

@@ -1,4 +1,4 @@
-"""The number of threads, and compiled loops that release the GIL and run over ranges on several threads."""
+"""The number of threads, and loops over ranges on several threads, for functions that release the GIL."""
 
 import os
 import threading
@@ -13,41 +13,41 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from matching._common import opencv
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
-_most: int | None = None  # threads, as `limit_threads` sets it
+_thread_limit: int | None = None  # set by `limit_threads`
 _blas_lock, _blas_users = threading.Lock(), 0
 _blas_limits: Any = None
 
 
 def default_threads() -> int:
-    """The number of threads that this process may use."""
-    if _most is not None:
-        return _most
+    """Return the number of threads that this process may use."""
+    if _thread_limit is not None:
+        return _thread_limit
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def limit_threads(n: int) -> Iterator[None]:
     """Limit the threads of this process (compiled loops, OpenCV, BLAS), if many processes run at once."""
-    global _most
-    before, _most = _most, n
+    global _thread_limit
+    before, _thread_limit = _thread_limit, n
     opencv_before = opencv.set_threads(n)
     try:
         with threadpool_limits(n):
             yield
     finally:
-        _most = before
+        _thread_limit = before
         opencv.set_threads(opencv_before)
 
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Limit the BLAS of this process to one thread as long as any thread is inside such a block."""
+    """Limit the BLAS of this process to one thread while any thread is inside such a block."""
     global _blas_users, _blas_limits
     with _blas_lock:
         if _blas_users == 0:
-            _blas_limits = _libraries().limit(limits=1, user_api="blas")
+            _blas_limits = _find_thread_pools().limit(limits=1, user_api="blas")
         _blas_users += 1
     try:
         yield
@@ -59,7 +59,7 @@ def single_blas_thread() -> Iterator[None]:
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _find_thread_pools() -> ThreadpoolController:
     """Find the thread pools of the loaded libraries, which takes milliseconds."""
     return ThreadpoolController()
 
@@ -73,7 +73,7 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
             function(start, min(start + block, n))
 
     n_threads = min(n_threads, -(-n // block))
-    helpers = [_helpers().submit(run) for _ in range(n_threads - 1)]  # this thread is one more
+    helpers = [_helper_pool().submit(run) for _ in range(n_threads - 1)]  # this thread is one more
     try:
         run()
     finally:
@@ -82,29 +82,29 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
                 helper.result()
 
 
-def map_in_threads(function: Callable[[Item], Found], items: Sequence[Item], n_threads: int) -> list[Found]:
+def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item], n_threads: int) -> list[Result]:
     """Call a function for each of several items, in several threads."""
-    found: dict[int, Found] = {}
+    results: dict[int, Result] = {}
 
     def call(k: int, _: int) -> None:
-        found[k] = function(items[k])
+        results[k] = function(items[k])
 
     run_in_ranges(call, len(items), n_threads, 1)
-    return [found[k] for k in range(len(items))]
+    return [results[k] for k in range(len(items))]
 
 
 @cache
-def _helpers() -> ThreadPoolExecutor:
-    """Threads kept between calls and shared by callers, because starting one takes as long as many loops."""
+def _helper_pool() -> ThreadPoolExecutor:
+    """Make the threads that all calls share, because starting a thread takes as long as many loops."""
     return ThreadPoolExecutor(os.cpu_count() or 1)
 
 
-def _begin_anew() -> None:
-    """Reset after a fork: the child has only the thread that forked, and a lock might be held forever."""
+def _reset_after_fork() -> None:
+    """Reset the state after a fork: the child has only one thread, and a lock might stay held forever."""
     global _blas_lock, _blas_users
-    _helpers.cache_clear()
+    _helper_pool.cache_clear()
     _blas_lock, _blas_users = threading.Lock(), 0
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)

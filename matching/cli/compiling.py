@@ -64,7 +64,8 @@ def _start(code: str) -> subprocess.Popen[bytes]:
     """Start a Python process that runs this code and ends with this process, even if this one is killed."""
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
-        f"from matching._common.parent_watchdog import end_with; end_with({os.getpid()}, 0.2)\n"
+        "from matching._common.parent_watchdog import exit_with_parent\n"
+        f"exit_with_parent({os.getpid()}, 0.2)\n"
         f"{code}"
     )
     silent = subprocess.DEVNULL

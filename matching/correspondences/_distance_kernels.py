@@ -20,11 +20,11 @@ def acc_nearest(
     nearest: Array,
     distance: Array,
 ) -> None:
-    """Fill rows start..stop of nearest, distance (m, k): the k smallest ACC distances + slope * mean gap.
+    """Fill rows start..stop of nearest, distance (m, k): the k smallest of ACC distance + slope * mean gap.
 
-    They are in the order (distance, index), and initially hold -1 and infinity. members (m,) are the numbers
+    Both are in the order (distance, index), and initially hold -1 and infinity. members (m,) are the numbers
     of all correspondences. table (12, m) float32 has a row per quantity, for vector instructions over j: x0
-    (2), x1 (2), the maps (4) and the inverse maps (4). row (m,) float32 is for the kernel's use.
+    (2), x1 (2), the maps (4) and the inverse maps (4). row (m,) float32 is a buffer.
     """
     for i in range(start, stop):
         _acc_row(table, i, slope, row)
@@ -36,32 +36,32 @@ def acc_nearest(
 @njit
 def acc_nearest_among(
     table: Array,
-    among: Array,
+    candidates: Array,
     slope: Scalar,
     start: Scalar,
     stop: Scalar,
-    own: Array,
+    neighbourhood: Array,
     row: Array,
     nearest: Array,
     distance: Array,
 ) -> None:
-    """`acc_nearest` among the correspondences in each row of among (m, 1 + c), itself and others, ascending.
+    """Do as `acc_nearest`, but search only row i of candidates (m, 1 + c): i itself, then others, ascending.
 
-    own (12, 1 + c) and row (1 + c,) float32 are for the kernel's use.
+    neighbourhood (12, 1 + c) and row (1 + c,) float32 are buffers.
     """
     for i in range(start, stop):
         for q in range(12):
-            for n in range(among.shape[1]):
-                own[q, n] = table[q, among[i, n]]
-        _acc_row(own, 0, slope, row)
+            for n in range(candidates.shape[1]):
+                neighbourhood[q, n] = table[q, candidates[i, n]]
+        _acc_row(neighbourhood, 0, slope, row)
         row[0] = np.inf
         _drop_far(row, nearest.shape[1])
-        enter_smallest(row, among[i], nearest[i], distance[i])
+        enter_smallest(row, candidates[i], nearest[i], distance[i])
 
 
 @inner
 def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
-    """Fill the first m of `row` with the distances of `acc_nearest` between i and the table (12, m)."""
+    """Fill row (m,) with the distances of `acc_nearest` between i and each column of the table (12, m)."""
     quarter, half_slope = np.float32(0.25), np.float32(slope / 2)
     x0, y0, x1, y1 = table[0], table[1], table[2], table[3]
     f00, f01, f10, f11 = table[4], table[5], table[6], table[7]
@@ -83,19 +83,19 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
 def _drop_far(row: Array, k: Scalar) -> None:
     """Replace most values of `row` above the k smallest by infinity.
 
-    The bound is found by halving an interval. The row is divided into about 2 k interleaved subsets, of which
-    at least k have a minimum up to the bound.
+    An interval is halved until at least k of about 2 k interleaved subsets of the row have a minimum within
+    its end. Values above this end are replaced.
     """
     width = (2 * k + 15) // 16 * 16  # so that vectors are full
     if width > len(row):
         return
-    least = row[:width].copy()
+    subset_minima = row[:width].copy()
     for start in range(width, len(row), width):
         run = row[start : start + width]
         for j in range(len(run)):
-            least[j] = run[j] if run[j] < least[j] else least[j]
+            subset_minima[j] = run[j] if run[j] < subset_minima[j] else subset_minima[j]
     low, high, n_finite = np.float32(np.inf), np.float32(-np.inf), np.int32(0)
-    for value in least:
+    for value in subset_minima:
         if value < np.inf:
             low, high, n_finite = min(low, value), max(high, value), n_finite + np.int32(1)
     if n_finite < k:
@@ -103,13 +103,13 @@ def _drop_far(row: Array, k: Scalar) -> None:
     n_within = np.int32(0)
     while n_within != k:
         middle, n_within = low + (high - low) / np.float32(2), np.int32(0)
-        for j in range(width):  # vector instructions
-            n_within += np.int32(least[j] <= middle)
+        for j in range(width):  # by vector instructions
+            n_within += np.int32(subset_minima[j] <= middle)
         if middle in (low, high):  # several values equal the k-th smallest
             break
         if n_within >= k:
             high = middle
         else:
             low = middle
-    for j in range(len(row)):  # vector instructions
+    for j in range(len(row)):  # by vector instructions
         row[j] = row[j] if row[j] <= high else np.float32(np.inf)

@@ -88,17 +88,17 @@ class Candidates:
 def match_features(
     features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
 ) -> Candidates:
-    """Match the features of two images."""
+    """Match the features of two images, without a reserve."""
     return match_with_reserve(features0, features1, replace(config, reserve=0.0), n_threads)[0]
 
 
 def match_with_reserve(
     features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
 ) -> tuple[Candidates, Candidates]:
-    """Match the features of two images, and also keep the next best pairs."""
+    """Match the features of two images -> the best candidates, and a reserve of the next best."""
 
-    def find(kind: int, most: int) -> Candidates:
-        return _find_best(features0, features1, kind, most, config, n_threads)
+    def find(kind: int, n_candidates: int) -> Candidates:
+        return _find_best(features0, features1, kind, n_candidates, config, n_threads)
 
     return _share_out_found(find, list_kinds(features0, features1), config)
 
@@ -110,11 +110,15 @@ def match_within(
     n_threads: int = 1,
     mirrored: bool = False,
 ) -> tuple[Candidates, Candidates]:
-    """Match the features of a picture with each other, each pair once, with a reserve; clearance (n,)."""
+    """Match the features of a picture with each other -> the best candidates, and a reserve.
+
+    Each pair is listed once. Features nearer than the larger of their clearances (n,), in pixels, are not
+    matched. `mirrored` matches the features with those of the mirrored picture.
+    """
     both = features, mirrored_features(features) if mirrored else features
 
-    def find(kind: int, most: int) -> Candidates:
-        return _find_best_within(*both, clearance, kind, most, config, n_threads)
+    def find(kind: int, n_candidates: int) -> Candidates:
+        return _find_best_within(*both, clearance, kind, n_candidates, config, n_threads)
 
     return _share_out_found(find, list_kinds(*both), config)
 
@@ -136,41 +140,47 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
 def _share_out_found(
     find: Callable[[int, int], Candidates], kinds: Sequence[int], config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
-    """Share out the candidates that `find(kind, most)` finds: at most as many as the list can hold."""
+    """Share out the candidates that `find(kind, n_candidates)` finds, no more than can be used."""
     parts: list[Candidates] = []
-    share = config.max_matches // len(kinds)  # of each kind that has enough
+    share = config.max_matches // len(kinds)  # of each kind that has so many candidates
     for kind in kinds:
-        taken = sum(min(len(part), share) for part in parts)
-        parts.append(find(kind, int((config.max_matches - taken) * (1 + config.reserve))))
+        n_used = sum(min(len(part), share) for part in parts)
+        parts.append(find(kind, int((config.max_matches - n_used) * (1 + config.reserve))))
     return share_out(parts, config.max_matches, config.reserve)
 
 
 def _equal_shares(available: Sequence[int], total: int) -> Ints:
-    """How many to take of each kind: equal numbers, but if a kind has fewer, the others get more."""
+    """Divide the total into equal shares; if a kind has fewer available, the others get more."""
     shares = np.zeros(len(available), int)
     while shares.sum() < min(total, sum(available)):
-        open_ = np.flatnonzero(shares < available)
-        step = max((total - shares.sum()) // len(open_), 1)
-        for k in open_[: total - shares.sum()]:
+        open_kinds = np.flatnonzero(shares < available)
+        step = max((total - shares.sum()) // len(open_kinds), 1)
+        for k in open_kinds[: total - shares.sum()]:
             shares[k] += min(step, available[k] - shares[k])
     return shares
 
 
 def _find_best(
-    features0: Features, features1: Features, kind: int, most: int, config: CandidateConfig, n_threads: int
+    features0: Features,
+    features1: Features,
+    kind: int,
+    n_candidates: int,
+    config: CandidateConfig,
+    n_threads: int,
 ) -> Candidates:
-    rows = find_comparable_rows(features0, features1, kind, config.per_polarity)
-    sets = [(features0.descriptors[rows0], features1.descriptors[rows1]) for rows0, rows1 in rows]
-    bound = estimate_bound(sets, config.per_feature, most, n_threads)
+    """Find the candidates of one kind, at most `n_candidates`."""
+    comparable = find_comparable_rows(features0, features1, kind, config.per_polarity)
+    sets = [(features0.descriptors[rows0], features1.descriptors[rows1]) for rows0, rows1 in comparable]
+    bound = estimate_bound(sets, config.per_feature, n_candidates, n_threads)
     while True:
         pairs = [
-            find_near_pairs(*own, *near, config, n_threads, bound=bound)
-            for own, near in zip(rows, sets, strict=True)
+            find_near_pairs(*rows, *descriptors, config, n_threads, bound=bound)
+            for rows, descriptors in zip(comparable, sets, strict=True)
         ]
         i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-        chosen = choose_best(features0, features1, i, j, squared, most, config)
-        if len(chosen) == most or np.isinf(bound):
-            return chosen
+        candidates = choose_best(features0, features1, i, j, squared, n_candidates, config)
+        if len(candidates) == n_candidates or np.isinf(bound):
+            return candidates
         bound = np.inf  # too many pairs were near duplicates
 
 
@@ -179,25 +189,27 @@ def _find_best_within(
     others: Features,
     clearance: Floats,
     kind: int,
-    most: int,
+    n_candidates: int,
     config: CandidateConfig,
     n_threads: int,
 ) -> Candidates:
-    """The candidates of one kind; `others` are the features themselves, or mirrored."""
+    """Find the candidates of one kind; `others` are the features themselves, or the mirrored ones."""
 
-    def pairs_of(rows0: Ints, rows1: Ints) -> tuple[Ints, Ints, Array]:
+    def find_pairs(rows0: Ints, rows1: Ints) -> tuple[Ints, Ints, Array]:
         apart = (features.xy[rows0], clearance[rows0]), (others.xy[rows1], clearance[rows1])
-        near = features.descriptors[rows0], others.descriptors[rows1]
-        return find_near_pairs(rows0, rows1, *near, config, n_threads, apart=apart)
+        descriptors = features.descriptors[rows0], others.descriptors[rows1]
+        return find_near_pairs(rows0, rows1, *descriptors, config, n_threads, apart=apart)
 
-    pairs = [pairs_of(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
+    pairs = [find_pairs(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    # the left feature comes first, so that a pair equals its reverse, and near duplicates lead the same way
-    place = np.empty(len(features), np.int64)
-    place[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
-    i, j = np.where(place[i] < place[j], i, j), np.where(place[i] < place[j], j, i)
-    once = np.unique(i * len(features) + j, return_index=True)[1]
-    return choose_best(features, others, i[once], j[once], squared[once], most, config)
+    # The left feature comes first, so that a pair equals its reverse, and near duplicates point the same way.
+    rank = np.empty(len(features), np.int64)
+    rank[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
+    i, j = np.where(rank[i] < rank[j], i, j), np.where(rank[i] < rank[j], j, i)
+    first_rows = np.unique(i * len(features) + j, return_index=True)[1]
+    return choose_best(
+        features, others, i[first_rows], j[first_rows], squared[first_rows], n_candidates, config
+    )
 
 
 def choose_best(
@@ -206,7 +218,7 @@ def choose_best(
     i: Ints,
     j: Ints,
     squared: Array,
-    most: int,
+    n_candidates: int,
     config: CandidateConfig,
 ) -> Candidates:
     """Choose the best pairs of features, without near duplicates: i, j (p,); squared (p,)."""
@@ -214,8 +226,8 @@ def choose_best(
     if config.duplicate_radius:
         places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
         sizes = np.zeros(len(order)), np.zeros(len(order))  # sizes of 0: only places count
-        order = order[find_distinct(*places, *sizes, config.duplicate_radius, 0.0, 0.0, most)]
-    best = order[:most]
+        order = order[find_distinct(*places, *sizes, config.duplicate_radius, 0.0, 0.0, n_candidates)]
+    best = order[:n_candidates]
     return make_candidates(features0, features1, i[best], j[best], squared[best])
 
 
@@ -226,19 +238,20 @@ def find_distinct(
     size1: Floats,
     radius: float,
     reach: float,
-    farthest: float,
-    most: int,
+    max_reach: float,
+    max_pairs: int,
 ) -> Bools:
-    """Mask of the pairs (n,), in order of preference, that don't repeat a kept one; it keeps at most `most`.
+    """Make a mask of at most `max_pairs` pairs (n,), in order of preference, that don't repeat a kept pair.
 
-    A pair repeats another one if both of its ends are within `radius` of the other's ends, or, if the sizes
-    are alike, within `reach` times the size of the other's regions, but at most `farthest`.
+    A pair repeats another one if both of its ends are within `radius` of the other's ends. If their sizes are
+    similar, it also does within `reach` times the size of the other's regions, but at most `max_reach`.
     """
-    squares = np.floor(xy0 / max(radius, farthest)).astype(np.int64)
-    head, after, keep = np.full(65536, -1), np.empty(len(xy0), np.int64), np.zeros(len(xy0), bool)
-    given = xy0, xy1, size0, size1, float(radius), float(reach), float(farthest), most
-    _candidate_kernels.keep_distinct(*given, squares, head, after, keep)
-    return keep
+    cells = np.floor(xy0 / max(radius, max_reach)).astype(np.int64)
+    head, next_pair, is_kept = np.full(65536, -1), np.empty(len(xy0), np.int64), np.zeros(len(xy0), bool)
+    ends = xy0, xy1, size0, size1
+    radii = float(radius), float(reach), float(max_reach)
+    _candidate_kernels.keep_distinct(*ends, *radii, max_pairs, cells, head, next_pair, is_kept)
+    return is_kept
 
 
 def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, squared: Array) -> Candidates:
@@ -254,13 +267,13 @@ def find_comparable_rows(
     features0: Features, features1: Features, kind: int, per_polarity: bool
 ) -> list[tuple[Ints, Ints]]:
     """List the rows of both images' features that are compared with each other -> list of (rows0, rows1)."""
-    own = [f.kind == kind for f in (features0, features1)]
+    is0, is1 = features0.kind == kind, features1.kind == kind
     if not per_polarity:
-        return [(np.flatnonzero(own[0]), np.flatnonzero(own[1]))]
+        return [(np.flatnonzero(is0), np.flatnonzero(is1))]
     return [
         (
-            np.flatnonzero(own[0] & (features0.bright == bright)),
-            np.flatnonzero(own[1] & (features1.bright == bright)),
+            np.flatnonzero(is0 & (features0.bright == bright)),
+            np.flatnonzero(is1 & (features1.bright == bright)),
         )
         for bright in (False, True)
     ]
@@ -275,11 +288,11 @@ def find_near_pairs(
     n_threads: int,
     **limits: Any,
 ) -> tuple[Ints, Ints, Array]:
-    """Find pairs of rows (p,) with near descriptors; limits as in `nearest_descriptors`.
+    """Find pairs of rows with near descriptors -> rows0, rows1, squared distances (p,).
 
-    The result: rows0 and rows1 of the pairs, and their squared distances.
+    limits: `apart` or `bound` of `nearest_descriptors`.
     """
     found, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, n_threads, **limits)
-    ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
-    row, rank = np.nonzero(ok)
+    is_near = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
+    row, rank = np.nonzero(is_near)
     return rows0[row], rows1[found[row, rank]], squared[row, rank]

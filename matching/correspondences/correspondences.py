@@ -1,4 +1,4 @@
-"""The geometry of correspondences, which is all that the grouping uses."""
+"""The geometry of correspondences: the points that they join, and the map around each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Correspondences:
         return select_rows(self, index)
 
     def reverse(self) -> Correspondences:
-        """The correspondences from image 1 to image 0."""
+        """Return the correspondences from image 1 to image 0."""
         return Correspondences(self.xy1, self.xy0, self.inverse_maps)
 
     @cached_property
@@ -56,7 +56,7 @@ class Correspondences:
 
 
 def magnification(correspondences: Correspondences, members: Array) -> tuple[float, float]:
-    """How many times as large an object, rows (n,), is in each image as in the one where it is smaller."""
+    """Compute how much larger an object, rows (n,), is in each image than in the one where it is smaller."""
     if len(members) == 0:
         return 1.0, 1.0
     growth = float(np.median(correspondences.growth[members]))

@@ -17,18 +17,18 @@ from matching._common.threads import run_in_ranges, single_blas_thread
 from matching._common.types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
 
-Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of both sets of features
+Points = tuple[Floats, Floats]  # (n, 2) points of features, and their clearances (n,), both in pixels
 
-COMPONENTS = 48  # of 128
-STEP = 32  # a sample contains every 32nd descriptor
-SURPLUS = 3  # a bound admits three times as many pairs as wanted, because some are near duplicates
-WORTH = 0.002  # share of all pairs: if this many are within the bound, the bound saves too little
-PER_CELL = 256  # descriptors per cell, on average
-PROBES = 8  # cells that a descriptor is compared with
-LEAST_CELLS = 24  # fewer cells save little time
-SAMPLE = 64  # descriptors per cell from which the centres are found
-ROUNDS = 6  # iterations of k-means
-BLOCK = 4096  # descriptors searched at a time
+N_COMPONENTS = 48  # principal components that are compared first, of 128
+SAMPLE_STEP = 32  # a sample contains every 32nd descriptor
+SURPLUS_FACTOR = 3  # a bound admits three times as many pairs as wanted, because some are near duplicates
+MAX_BOUNDED_SHARE = 0.002  # a bound that admits this share of all pairs or more saves too little time
+CELL_SIZE = 256  # mean number of descriptors in a cell
+N_PROBES = 8  # cells that a descriptor is compared with
+MIN_CELLS = 24  # fewer cells save little time
+SAMPLES_PER_CELL = 64  # descriptors per cell from which the centres are computed
+KMEANS_STEPS = 6  # iterations of k-means
+BLOCK_ROWS = 4096  # descriptors searched at a time
 
 
 def nearest_descriptors(
@@ -37,24 +37,25 @@ def nearest_descriptors(
     width: int,
     n_threads: int = 1,
     block: int = 512,
-    apart: Apart | None = None,
+    apart: tuple[Points, Points] | None = None,
     bound: float = np.inf,
 ) -> tuple[Ints, Float32s]:
     """Find the nearest rows of one set of descriptors for each row of another.
 
     descriptors0 (n0, d), descriptors1 (n1, d) float32 -> indices (n0, width), squared (n0, width) float32.
-    Descriptors are whole numbers of norm about 2048, so that float32 holds every product below 2^24 exactly
-    and the result doesn't depend on the BLAS or its threads.
+    `apart` leaves out pairs of points that are nearer than the larger of their clearances, and `bound` pairs
+    with a larger squared distance. Descriptors are whole numbers of norm about 2048, so that float32 holds
+    every product below 2^24 exactly and the result doesn't depend on the BLAS or its threads.
     """
     n0, n1 = len(descriptors0), len(descriptors1)
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
-    found = np.full((n0, width), -1, np.int64)
+    nearest = np.full((n0, width), -1, np.int64)
     score = np.repeat((bound - norm0)[:, None].astype(np.float32), width, axis=1)
     norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
     if np.isfinite(bound):
         with single_blas_thread():
-            _search_within(descriptors0, descriptors1, norm1, bound, n_threads, block, found, score)
-        return found, score + norm0[:, None]
+            _search_within(descriptors0, descriptors1, norm1, bound, n_threads, block, nearest, score)
+        return nearest, score + norm0[:, None]
     numbers = np.arange(max(n0, n1))
 
     def search(start: int, stop: int) -> None:
@@ -64,15 +65,15 @@ def nearest_descriptors(
             similarity = descriptors0[rows] @ descriptors1[columns].T
             if apart is not None:
                 (xy0, clearance0), (xy1, clearance1) = apart
-                near = xy0[rows], clearance0[rows], xy1[columns], clearance1[columns]
-                _candidate_kernels.pass_over_near(similarity, *near)
-            names = numbers[rows], numbers[:n1][columns]
+                places = xy0[rows], clearance0[rows], xy1[columns], clearance1[columns]
+                _candidate_kernels.exclude_near(similarity, *places)
+            lists = numbers[rows], numbers[:n1][columns]
             distance = np.empty(similarity.shape[1], np.float32)
-            _candidate_kernels.enter_nearest(similarity, norm1[columns], *names, distance, found, score)
+            _candidate_kernels.enter_nearest(similarity, norm1[columns], *lists, distance, nearest, score)
 
     with single_blas_thread():
         run_in_ranges(search, n0, n_threads, max(min(block, -(-n0 // n_threads)), 1))
-    return found, score + norm0[:, None]
+    return nearest, score + norm0[:, None]
 
 
 def _search_within(
@@ -82,17 +83,18 @@ def _search_within(
     bound: float,
     n_threads: int,
     block: int,
-    found: Ints,
+    nearest: Ints,
     score: Float32s,
 ) -> None:
-    """Enter rows within the bound, plus the rounding of float32, into found and score (n0, width)."""
-    sample = np.concatenate([descriptors0[::STEP], descriptors1[::STEP]])
+    """Enter descriptors within the bound, and the rounding of float32, into nearest and score (n0, width)."""
+    sample = np.concatenate([descriptors0[::SAMPLE_STEP], descriptors1[::SAMPLE_STEP]])
     _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
-    basis = axes[:, -COMPONENTS:]  # the directions in which most of the descriptors' length lies
-    projected = [np.asarray(own @ basis, np.float32) for own in (descriptors0, descriptors1)]
-    half0, half1 = (np.einsum("ij,ij->i", own, own) / 2 for own in projected)
+    basis = axes[:, -N_COMPONENTS:]  # the directions in which most of the descriptors' length lies
+    projected = [np.asarray(rows @ basis, np.float32) for rows in (descriptors0, descriptors1)]
+    half0, half1 = (np.einsum("ij,ij->i", rows, rows) / 2 for rows in projected)
     rounding = basis.shape[0] * np.finfo(np.float32).eps * norm1.max(initial=bound)
-    least = half0 - np.float32((bound + rounding) / 2)  # least product minus the other descriptor's half
+    # of the product and half1, for pairs within the bound
+    min_difference = half0 - np.float32((bound + rounding) / 2)
     whole = descriptors0.astype(np.int16), descriptors1.astype(np.int16)
 
     def search(start: int, stop: int) -> None:
@@ -100,15 +102,15 @@ def _search_within(
         for first in range(0, len(descriptors1), block):
             columns = slice(first, first + block)
             products = projected[0][rows] @ projected[1][columns].T
-            _candidate_kernels.enter_within(
+            _candidate_kernels.enter_within_bound(
                 products,
-                least[rows],
+                min_difference[rows],
                 half1[columns],
                 whole[0][rows],
                 whole[1][columns],
                 norm1[columns],
                 first,
-                found[rows],
+                nearest[rows],
                 score[rows],
             )
 
@@ -116,14 +118,14 @@ def _search_within(
 
 
 def estimate_bound(
-    parts: Sequence[tuple[Array, Array]], width: int, wanted: int, n_threads: int = 1
+    parts: Sequence[tuple[Array, Array]], width: int, n_wanted: int, n_threads: int = 1
 ) -> float:
-    """Estimate, from a sample, a squared distance below which there are more pairs than wanted."""
-    within = SURPLUS * wanted
-    if within >= WORTH * sum(len(a) * len(b) for a, b in parts):
+    """Estimate, from a sample, a squared distance below which there are more than `n_wanted` pairs."""
+    n_within = SURPLUS_FACTOR * n_wanted
+    if n_within >= MAX_BOUNDED_SHARE * sum(len(a) * len(b) for a, b in parts):
         return np.inf
-    squared = [nearest_descriptors(a[::STEP], b, width, n_threads)[1].ravel() for a, b in parts]
-    sample, place = np.concatenate(squared), within // STEP
+    squared = [nearest_descriptors(a[::SAMPLE_STEP], b, width, n_threads)[1].ravel() for a, b in parts]
+    sample, place = np.concatenate(squared), n_within // SAMPLE_STEP
     return float(np.partition(sample, place)[place]) + 0.5 if place < len(sample) else np.inf
 
 
@@ -131,8 +133,8 @@ def search_by_cells(
     descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
 ) -> tuple[Ints, Float32s]:
     """Find roughly the `width` of descriptors1 (n1, 128) nearest to each of descriptors0 (n0, 128)."""
-    n_cells = len(descriptors1) // PER_CELL
-    if n_cells < LEAST_CELLS:
+    n_cells = len(descriptors1) // CELL_SIZE
+    if n_cells < MIN_CELLS:
         return nearest_descriptors(descriptors0, descriptors1, width, n_threads)
     centres = find_centres(descriptors1, n_cells, n_threads)
     cell = nearest_descriptors(descriptors1, centres, 1, n_threads)[0][:, 0]
@@ -140,33 +142,33 @@ def search_by_cells(
     starts = np.searchsorted(cell[order], np.arange(n_cells + 1))
     members = descriptors1[order]
     norms = np.einsum("ij,ij->i", members, members)
-    probes = nearest_descriptors(descriptors0, centres, PROBES, n_threads)[0]
-    found = np.full((len(descriptors0), width), -1, np.int64)
-    squared = np.full(found.shape, np.inf, np.float32)
+    probes = nearest_descriptors(descriptors0, centres, N_PROBES, n_threads)[0]
+    nearest = np.full((len(descriptors0), width), -1, np.int64)
+    squared = np.full(nearest.shape, np.inf, np.float32)
 
     def search(start: int, stop: int) -> None:
-        asked = np.argsort(probes[start:stop].ravel(), kind="stable")
-        bounds = np.searchsorted(probes[start:stop].ravel()[asked], np.arange(n_cells + 1))
+        by_cell = np.argsort(probes[start:stop].ravel(), kind="stable")
+        bounds = np.searchsorted(probes[start:stop].ravel()[by_cell], np.arange(n_cells + 1))
         for k in range(n_cells):
-            rows = start + asked[bounds[k] : bounds[k + 1]] // PROBES
-            own = slice(starts[k], starts[k + 1])
-            similarity = descriptors0[rows] @ members[own].T
+            rows = start + by_cell[bounds[k] : bounds[k + 1]] // N_PROBES
+            cell_rows = slice(starts[k], starts[k + 1])
+            similarity = descriptors0[rows] @ members[cell_rows].T
             distance = np.empty(similarity.shape[1], np.float32)
             _candidate_kernels.enter_nearest(
-                similarity, norms[own], rows, order[own], distance, found, squared
+                similarity, norms[cell_rows], rows, order[cell_rows], distance, nearest, squared
             )
 
     with single_blas_thread():
-        run_in_ranges(search, len(descriptors0), n_threads, BLOCK)
-    return found, squared + np.einsum("ij,ij->i", descriptors0, descriptors0)[:, None]
+        run_in_ranges(search, len(descriptors0), n_threads, BLOCK_ROWS)
+    return nearest, squared + np.einsum("ij,ij->i", descriptors0, descriptors0)[:, None]
 
 
 def find_centres(descriptors: Array, n: int, n_threads: int = 1) -> Array:
-    """Find n centres of cells, by k-means on an even sample of descriptors (m, 128) float32."""
-    step = max(len(descriptors) // (n * SAMPLE), 1)
+    """Find n centres of cells by k-means on an even sample of descriptors (m, 128) float32 -> (n, 128)."""
+    step = max(len(descriptors) // (n * SAMPLES_PER_CELL), 1)
     sample = descriptors[::step]
     centres: Array = sample[np.linspace(0, len(sample) - 1, n).astype(int)]
-    for _ in range(ROUNDS):
+    for _ in range(KMEANS_STEPS):
         cell = nearest_descriptors(sample, centres, 1, n_threads)[0][:, 0]
         order = np.argsort(cell, kind="stable")
         used, starts, sizes = np.unique(cell[order], return_index=True, return_counts=True)

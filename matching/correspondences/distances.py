@@ -23,7 +23,10 @@ def acc_neighbors(
     nearness: float = 0.0,
     among: Array | None = None,
 ) -> KnnGraph:
-    """Find the nearest correspondences by ACC distance, among (m, c); ties go to the smaller index."""
+    """Find the nearest correspondences by ACC distance plus `nearness` times the mean gap in pixels.
+
+    Ties go to the smaller index. With `among` (m, c), each is compared only with the c in its row.
+    """
     m = len(correspondences)
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
     table = np.concatenate([correspondences.xy0, correspondences.xy1, *maps], axis=1).astype(np.float32)
@@ -38,9 +41,9 @@ def acc_neighbors(
             row = np.empty(m, np.float32)
             _kernels.acc_nearest(table, np.arange(m), float(nearness), start, stop, row, nearest, distance)
         else:
-            own = np.empty((12, among.shape[1]), np.float32)
-            given = table, among, float(nearness), start, stop
-            _kernels.acc_nearest_among(*given, own, own[0].copy(), nearest, distance)
+            buffer = np.empty((12, among.shape[1]), np.float32)
+            arguments = table, among, float(nearness), start, stop
+            _kernels.acc_nearest_among(*arguments, buffer, buffer[0].copy(), nearest, distance)
 
     run_in_ranges(find, m, n_threads, 256)
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
@@ -51,58 +54,60 @@ def find_agreeing_shares(
 ) -> Floats:
     """Find the share (q,) of the neighbours near (q, k) with which each of `rows` (q,) agrees.
 
-    Two of them agree if d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, in pixels of the image in
-    which the object is smaller; gap_ij is the larger of their separations in both images.
+    Two correspondences agree if d_ij < sigma_ij, with sigma_ij^2 = scale^2 + (slope gap_ij)^2, in pixels of
+    the image in which the object is smaller. gap_ij is the larger of their separations in the two images.
     """
     c, out = correspondences, np.empty(len(rows))
 
     def measure(start: int, stop: int) -> None:
         j = near[start:stop]
-        is_near, i = j >= 0, rows[start:stop, None]
+        is_neighbour, i = j >= 0, rows[start:stop, None]
         unit = np.sqrt(c.growth[i] * c.growth[j])
         unit = np.maximum(unit, 1.0 / unit)
         u, v = (np.moveaxis(x[j] - x[i], -1, 0) for x in (c.xy0, c.xy1))  # (2, q, k)
         total: Array = np.zeros(j.shape)
         for t in (i, j):
-            total = total + (_off(v, c.maps[t], u) + _off(u, c.inverse_maps[t], v))
+            total = total + (_measure_errors(v, c.maps[t], u) + _measure_errors(u, c.inverse_maps[t], v))
         distance = total / 4 / ((1.0 + unit) / 2)
         gap = np.sqrt(np.maximum(u[0] * u[0] + u[1] * u[1], v[0] * v[0] + v[1] * v[1]))
         deviation = slope * (gap / unit)
         agrees = distance * distance < scale * scale + deviation * deviation
-        out[start:stop] = (agrees & is_near).sum(axis=1) / is_near.sum(axis=1)
+        out[start:stop] = (agrees & is_neighbour).sum(axis=1) / is_neighbour.sum(axis=1)
 
     with np.errstate(all="ignore"):  # maps may be singular
         run_in_ranges(measure, len(rows), n_threads, 1024)
     return out
 
 
-def _off(v: Floats, maps: Floats, u: Floats) -> Floats:
-    """The lengths (q, k) of v - M u: u, v (2, q, k); maps (q, k, 2, 2)."""
+def _measure_errors(v: Floats, maps: Floats, u: Floats) -> Floats:
+    """Compute the lengths of v - M u: u, v (2, q, k); maps M (q, k, 2, 2) -> (q, k)."""
     (a, b), (c, d) = np.moveaxis(maps, (-2, -1), (0, 1))
     x, y = v[0] - (a * u[0] + b * u[1]), v[1] - (c * u[0] + d * u[1])
     return np.asarray(np.sqrt(x * x + y * y))
 
 
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
-    """Find the nearest by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k)."""
+    """Find the k nearest correspondences by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k), or all if m <= k."""
     places = np.hstack([correspondences.xy0, correspondences.xy1])
-    order = scipy.spatial.cKDTree(places).indices  # with neighbours close in memory: half of the time
-    places, own, width = places[order], np.arange(len(places)), min(k, len(places) - 1)
+    order = scipy.spatial.cKDTree(
+        places
+    ).indices  # neighbours are close in memory then, which halves the time
+    places, rows, width = places[order], np.arange(len(places)), min(k, len(places) - 1)
     nearest = scipy.spatial.cKDTree(places).query(places, width + 1, workers=n_threads)[1]
     near = np.empty((len(places), width), np.int64)
-    near[order] = order[nearest[find_others(nearest, own)].reshape(near.shape)]
+    near[order] = order[nearest[exclude_self(nearest, rows)].reshape(near.shape)]
     return near
 
 
 def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:
-    """Find the nearest other points of each point among some of them: x (n, d); rows (r,) -> (n, k)."""
+    """Find the k nearest other points of each point among some of them: x (n, d), rows (r,) -> (n, k)."""
     near = rows[scipy.spatial.cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
-    nearest: Ints = near[find_others(near, np.arange(len(x)))].reshape(len(x), k)
+    nearest: Ints = near[exclude_self(near, np.arange(len(x)))].reshape(len(x), k)
     return nearest
 
 
-def find_others(near: Ints, own: Ints) -> Bools:
-    """Mask of near (n, k + 1) that excludes the point itself, own (n,), or else the last one."""
-    others: Bools = near != own[:, None]
-    others[others.all(axis=1), -1] = False
-    return others
+def exclude_self(near: Ints, rows: Ints) -> Bools:
+    """Make a mask of near (n, k + 1) that excludes the row itself (n,), or the last one if it is missing."""
+    is_other: Bools = near != rows[:, None]
+    is_other[is_other.all(axis=1), -1] = False
+    return is_other

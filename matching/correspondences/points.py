@@ -1,4 +1,4 @@
-"""Nearest points in the plane, by a grid in compiled code.
+"""Nearest points in the plane, found by a grid in compiled code.
 
 Ten thousand queries of a few hundred points take less time here than building a tree, and SciPy need not be
 loaded.
@@ -13,27 +13,36 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _point_kernels
 
-RADIUS_RANK = 8  # a point covers its surroundings up to its neighbour of this rank; no record of a choice
+RADIUS_RANK = 8  # a point covers its surroundings up to its neighbour of this rank; not tuned
 
 
 def nearest_points(
-    points: Array, at: Array, k: int, reach: float = np.inf, own: Array | None = None, n_threads: int = 1
+    points: Array,
+    places: Array,
+    k: int,
+    reach: float = np.inf,
+    excluded: Array | None = None,
+    n_threads: int = 1,
 ) -> tuple[Ints, Floats]:
-    """Find the k points (n, 2) nearest to `at` (q, 2), without own (q,) -> index, distance (q, k)."""
-    index, square = np.full((len(at), k), -1, np.int64), np.full((len(at), k), float(reach) ** 2)
-    own = np.full(len(at), -1) if own is None else own
-    _enter(points, np.arange(len(points)), at, own, index, square, n_threads)
+    """Find the k points (n, 2) nearest to each of `places` (q, 2) -> index, distance (q, k).
+
+    Points farther away than `reach`, and for each place the point excluded (q,), do not count. Results are
+    padded with -1 and infinity.
+    """
+    index, square = np.full((len(places), k), -1, np.int64), np.full((len(places), k), float(reach) ** 2)
+    excluded = np.full(len(places), -1) if excluded is None else excluded
+    _enter(points, np.arange(len(points)), places, excluded, index, square, n_threads)
     return index, np.where(index >= 0, np.sqrt(square), np.inf)
 
 
 def _enter(
-    points: Array, numbers: Ints, at: Array, own: Array, index: Ints, square: Floats, n_threads: int
+    points: Array, numbers: Ints, places: Array, excluded: Array, index: Ints, square: Floats, n_threads: int
 ) -> None:
-    """Enter points (n, 2) into the lists (q, k) of the nearest to `at` (q, 2), without own (q,).
+    """Enter points (n, 2) into lists (q, k) of the nearest to places (q, 2), except the points excluded (q,).
 
-    The lists are in the order (squared distance, number), and hold -1 and bounds at first, or other points.
+    The lists are in the order (squared distance, number). Initially they hold -1 and bounds, or other points.
     """
-    if not len(points) or not len(at):
+    if not len(points) or not len(places):
         return
     low, size = points.min(axis=0), np.ptp(points, axis=0)
     # two points per cell on average
@@ -43,23 +52,24 @@ def _enter(
     cell = y * columns + x
     order = np.argsort(cell, kind="stable")
     start = np.append(0, np.cumsum(np.bincount(cell, minlength=columns * rows)))
-    sorted_ = np.ascontiguousarray(points[order], np.float64)
-    grid = sorted_, numbers[order], start, np.array([*low, *size, side], np.float64), int(columns), int(rows)
-    at, own = np.ascontiguousarray(at, np.float64), np.ascontiguousarray(own, np.int64)
+    by_cell = np.ascontiguousarray(points[order], np.float64)
+    grid = by_cell, numbers[order], start, np.array([*low, *size, side], np.float64), int(columns), int(rows)
+    places, excluded = np.ascontiguousarray(places, np.float64), np.ascontiguousarray(excluded, np.int64)
 
     def search(start: int, stop: int) -> None:
         part = slice(start, stop)
-        _point_kernels.search(*grid, at[part], own[part], index[part], square[part])
+        _point_kernels.search_nearest(*grid, places[part], excluded[part], index[part], square[part])
 
-    run_in_ranges(search, len(at), n_threads, 1024)
+    run_in_ranges(search, len(places), n_threads, 1024)
 
 
 @dataclass(eq=False)
 class NearestMembers:
     """The k members nearest to each of `points` (m, 2), updated as members join and leave.
 
-    `index` (m, k) int64 holds them, nearest first, without the point itself and padded with -1, for the
-    points of the last query; `square` (m, k) float64 holds the squared distances, padded with infinity.
+    For the points of the last query, `index` (m, k) int64 holds their nearest members, nearest first, without
+    the point itself and padded with -1. `square` (m, k) float64 holds the squared distances, padded with
+    infinity.
     """
 
     points: Floats
@@ -68,32 +78,37 @@ class NearestMembers:
     def __post_init__(self) -> None:
         m = len(self.points)
         self.index, self.square = np.full((m, self.k), -1, np.int64), np.full((m, self.k), np.inf)
-        self._members, self._known = np.empty(0, np.int64), np.zeros(m, bool)
+        self._members = np.empty(0, np.int64)
+        self._is_complete = np.zeros(m, bool)  # whether a row holds k members, so that it can be updated
 
     def renew(self, members: Ints, rows: Ints, n_threads: int = 1) -> Bools:
-        """Find the members (n,) nearest to points `rows` (q,); forget all others -> changed (q,) bool."""
-        gone, come, known = np.zeros((3, len(self.points)), bool)
-        gone[self._members] = come[members] = True
-        gone[members] = come[self._members] = False
+        """Find the members (n,) nearest to the points `rows` (q,), and forget all other points.
+
+        Returns (q,) bool: whether the members of a point may have changed since the last query.
+        """
+        has_left, has_joined, is_complete = np.zeros((3, len(self.points)), bool)
+        has_left[self._members] = has_joined[members] = True
+        has_left[members] = has_joined[self._members] = False
         # a row whose members have all stayed can change only through members that have joined
-        stays = self._known[rows] & ~gone[self.index[rows]].any(axis=1)
-        new, others = rows[~stays], rows[stays]
+        is_kept = self._is_complete[rows] & ~has_left[self.index[rows]].any(axis=1)
+        new, others = rows[~is_kept], rows[is_kept]
         self.index[new], self.square[new] = -1, np.inf
         before = self.index[rows]
         self._enter(members, new, n_threads)
-        self._enter(np.flatnonzero(come), others, n_threads)
-        known[others], known[new] = True, self.index[new, -1] >= 0  # rows of fewer than k members are unknown
-        self._members, self._known = members, known
-        return np.asarray(~stays | (self.index[rows] != before).any(axis=1))
+        self._enter(np.flatnonzero(has_joined), others, n_threads)
+        is_complete[others], is_complete[new] = True, self.index[new, -1] >= 0
+        self._members, self._is_complete = members, is_complete
+        return np.asarray(~is_kept | (self.index[rows] != before).any(axis=1))
 
     def _enter(self, members: Ints, rows: Ints, n_threads: int) -> None:
+        """Enter members into the lists of the points `rows`."""
         index, square = self.index[rows], self.square[rows]
         _enter(self.points[members], members, self.points[rows], rows, index, square, n_threads)
         self.index[rows], self.square[rows] = index, square
 
 
 def as_numbers(points: Array) -> Array:
-    """Points (n, 2) as complex numbers (n,), which can be sorted and searched."""
+    """View points (n, 2) as complex numbers (n,), which can be sorted and searched."""
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
 
 

@@ -1,4 +1,4 @@
-"""Candidate correspondences by relative scale, for objects large in one picture and small in the other.
+"""Candidate correspondences by relative scale, for objects that are much larger in one of two pictures.
 
 If an object is much smaller in picture 1, its matches join coarse octaves of picture 0 with fine ones of
 picture 1, at one relative scale, whereas chance matches have all relative scales. So features are compared
@@ -25,8 +25,7 @@ from matching.correspondences.candidates import (
 )
 from matching.features.extraction import Features, list_kinds
 
-# Octaves: half the width of a band, and the step to the next one. With it, prints in mosaics of up to 108
-# megapixels are found.
+# octaves, half the width of a band and the step to the next one; finds prints in mosaics of 108 megapixels
 HALF_BAND = 0.5
 
 
@@ -37,18 +36,22 @@ def match_by_scale(
     config: CandidateConfig = CandidateConfig(),
     n_threads: int = 1,
 ) -> Iterator[tuple[Candidates, Candidates]]:
-    """Match the features of two pictures within bands of relative scale."""
+    """Match the features of two pictures within bands of relative scale, from scales[0] to scales[1] octaves.
+
+    Yields the best candidates of each band, and a reserve.
+    """
     low, high = scales
     pairs = [
         _find_pairs(features0, features1, kind, (low - HALF_BAND, high + HALF_BAND), config, n_threads)
         for kind in list_kinds(features0, features1)
     ]
-    most = int(config.max_matches * (1 + config.reserve))
+    n_candidates = int(config.max_matches * (1 + config.reserve))
     for n in range(int(np.floor(low / HALF_BAND)), int(np.ceil(high / HALF_BAND)) + 1):
         parts = []
         for row0, row1, squared, scale in pairs:
-            at = np.flatnonzero(np.abs(scale - n * HALF_BAND) <= HALF_BAND)
-            parts.append(choose_best(features0, features1, row0[at], row1[at], squared[at], most, config))
+            rows = np.flatnonzero(np.abs(scale - n * HALF_BAND) <= HALF_BAND)
+            pairs_of_band = row0[rows], row1[rows], squared[rows]
+            parts.append(choose_best(features0, features1, *pairs_of_band, n_candidates, config))
         yield share_out(parts, config.max_matches, config.reserve)
 
 
@@ -60,23 +63,22 @@ def _find_pairs(
     config: CandidateConfig,
     n_threads: int,
 ) -> tuple[Ints, Ints, Array, Floats]:
-    """Pairs of features with near descriptors: rows (p,), (p,); squared distances; relative scales."""
+    """Find pairs of features with near descriptors -> rows (p,), (p,), squared distances, relative scales."""
     sizes = [np.log2(features.radius) for features in (features0, features1)]
-    none = np.empty(0, np.int64)
-    found: list[tuple[Ints, Ints, Array]] = [(none, none, np.empty(0, np.float32))]
+    no_rows = np.empty(0, np.int64)
+    pairs: list[tuple[Ints, Ints, Array]] = [(no_rows, no_rows, np.empty(0, np.float32))]
     config = replace(config, per_feature=(config.per_feature + 1) // 2)  # a band overlaps two octaves
     for rows in find_comparable_rows(features0, features1, kind, config.per_polarity):
-        octaves = [_split_octaves(sizes[k], own) for k, own in enumerate(rows)]
+        octaves = [_split_octaves(*pair) for pair in zip(sizes, rows, strict=True)]
         for (octave0, rows0), (octave1, rows1) in product(*octaves):
-            apart = octave1 - octave0
-            if scales[0] - 1 <= apart <= scales[1] + 1:
-                near = features0.descriptors[rows0], features1.descriptors[rows1]
-                found.append(find_near_pairs(rows0, rows1, *near, config, n_threads))
-    row0, row1, squared = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+            if scales[0] - 1 <= octave1 - octave0 <= scales[1] + 1:
+                descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
+                pairs.append(find_near_pairs(rows0, rows1, *descriptors, config, n_threads))
+    row0, row1, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     return row0, row1, squared, sizes[1][row1] - sizes[0][row0]
 
 
 def _split_octaves(sizes: Floats, rows: Ints) -> Sequence[tuple[int, Ints]]:
-    """The octaves of the sizes of some rows, and the rows in each."""
+    """Split rows (r,) by the octave of their size -> pairs (octave, rows)."""
     octave = np.floor(sizes[rows]).astype(int)
     return [(int(o), rows[octave == o]) for o in np.unique(octave)]

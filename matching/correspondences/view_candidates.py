@@ -25,8 +25,9 @@ from matching.correspondences.descriptor_search import search_by_cells
 from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, Features, list_kinds, measure_by_kind
 from matching.settings import check_settings, setting
 
-FARTHEST = 12.0  # pixels: the greatest error of a centre, however large its region
-LONGEST = 40  # times the candidates wanted: the most that are checked for duplicates, to bound the time
+MAX_CENTRE_ERROR = 12.0  # pixels, largest error of a centre, however large its region
+# pairs that are checked for duplicates, per candidate wanted; bounds the time
+MAX_CHECKED_FACTOR = 40
 
 
 @dataclass(frozen=True)
@@ -56,44 +57,46 @@ def match_views(
     views: ViewCandidatesConfig = ViewCandidatesConfig(),
     n_threads: int = 1,
 ) -> tuple[Candidates, int]:
-    """Match the views of two pictures."""
-    most = int(config.max_matches * (1 + views.pool))
+    """Match the views of two pictures -> candidates, of which the first n are to be clustered, and n."""
+    n_candidates = int(config.max_matches * (1 + views.pool))
     kinds = list_kinds(features0, features1)
-    parts = [_find_best(features0, features1, k, most, config, views, n_threads) for k in kinds]
-    listed, pool = share_out(parts, config.max_matches, views.pool)
-    return join_candidates([listed, pool]), len(listed)
+    parts = [_find_best(features0, features1, k, n_candidates, config, views, n_threads) for k in kinds]
+    best, pool = share_out(parts, config.max_matches, views.pool)
+    return join_candidates([best, pool]), len(best)
 
 
 def _find_best(
     features0: Features,
     features1: Features,
     kind: int,
-    most: int,
+    n_candidates: int,
     config: CandidateConfig,
     views: ViewCandidatesConfig,
     n_threads: int,
 ) -> Candidates:
-    """Candidates of one kind, one for each pair of places, by ascending ratio."""
+    """Find the candidates of one kind, one for each pair of places, by ascending ratio."""
     pairs = [
         _nearest_pairs(features0, features1, *rows, config, views, n_threads)
         for rows in find_comparable_rows(features0, features1, kind, config.per_polarity)
     ]
     i, j, squared, ratio = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    order = np.argsort(ratio, kind="stable")[: LONGEST * most]
+    order = np.argsort(ratio, kind="stable")[: MAX_CHECKED_FACTOR * n_candidates]
     i, j = i[order], j[order]
     places = features0.xy[i], features1.xy[j]
     if config.duplicate_radius:
-        kept = find_distinct(
+        is_distinct = find_distinct(
             *places,
             features0.radius[i],
             features1.radius[j],
             config.duplicate_radius,
             measure_by_kind(FeatureConfig(), "localisation")[kind],
-            FARTHEST,
-            most,
+            MAX_CENTRE_ERROR,
+            n_candidates,
         )
-        order, i, j = order[kept], i[kept], j[kept]
-    return make_candidates(features0, features1, i[:most], j[:most], squared[order[:most]])
+        order, i, j = order[is_distinct], i[is_distinct], j[is_distinct]
+    return make_candidates(
+        features0, features1, i[:n_candidates], j[:n_candidates], squared[order[:n_candidates]]
+    )
 
 
 def _nearest_pairs(
@@ -105,11 +108,11 @@ def _nearest_pairs(
     views: ViewCandidatesConfig,
     n_threads: int,
 ) -> tuple[Ints, Ints, Float32s, Float32s]:
-    """Pairs of rows (p,) with descriptors nearer than those of other places; squared distances; ratios."""
+    """Find pairs with descriptors nearer than those of other places -> rows (p,), (p,), squares, ratios."""
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
     found, squared = search_by_cells(*descriptors, config.per_feature, n_threads)
     ratios = np.empty(found.shape, np.float32)
     _candidate_kernels.ratios_to_other_places(found, squared, features1.xy[rows1], views.same_place, ratios)
-    ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)
-    row, rank = np.nonzero(ok)
+    is_near = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)
+    row, rank = np.nonzero(is_near)
     return rows0[row], rows1[found[row, rank]], squared[row, rank], ratios[row, rank]

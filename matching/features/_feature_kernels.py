@@ -1,7 +1,7 @@
 """The compiled loop over windows, documented where it is called.
 
-A window is sampled at SIDE x SIDE points, kept in one row, for vector instructions; their differences are its
-PATCH x PATCH gradients. Directions are in eighths of a turn.
+A window is sampled at SIDE x SIDE points, which are stored in one row, for vector instructions. Their
+differences are its PATCH x PATCH gradients. Directions are in eighths of a turn.
 """
 
 import math
@@ -11,9 +11,10 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-PATCH = 20
-SIDE = PATCH + 2
-BINS = 36  # of the histogram of directions
+PATCH = 20  # gradients along a side of a window
+SIDE = PATCH + 2  # samples along a side
+BINS = 36  # bins of the histogram of directions
+# coefficients of an odd polynomial of degree 11, fitted to 4 / pi atan on [0, 1]
 ATAN = tuple(
     np.float32(c) for c in (1.273210539, -0.423508528, 0.246423205, -0.148238672, 0.067032558, -0.014921218)
 )
@@ -36,13 +37,13 @@ def window_histograms(
 ) -> None:
     """Fill out (n, bins), initially 0, with histograms of the gradients in windows (n, 2, 2) at xy (n, 2).
 
-    The bins are those of directions only, (2, BINS + 2) from -4 on, or those of (6, 4, 8) rows, columns and
+    There are (2, BINS + 2) bins of directions, which begin at -4, or (6, 4, 8) bins of rows, columns and
     directions.
     """
-    patch, part, magnitude, direction, row = buffer[0], buffer[1:3], buffer[3], buffer[4], buffer[5]
+    patch, fraction, magnitude, direction, row = buffer[0], buffer[1:3], buffer[3], buffer[4], buffer[5]
     for f in range(len(out)):
         bins = out[f]
-        _sample_patch(pixels, levels[level[f]], xy[f], windows[f], grid, patch, index, part)
+        _sample_patch(pixels, levels[level[f]], xy[f], windows[f], grid, patch, index, fraction)
         _gradients(patch, weight, magnitude, direction)
         if out.shape[1] == 2 * (BINS + 2):
             for t in range(PATCH * SIDE):
@@ -81,7 +82,7 @@ def _sample_patch(
     grid: Array,
     patch: Array,
     index: Array,
-    part: Array,
+    fraction: Array,
 ) -> None:
     """Fill `patch` (SIDE * SIDE,) with bilinear samples of a pyramid level on A u + centre, u in [-1, 1]^2.
 
@@ -94,25 +95,26 @@ def _sample_patch(
     a, b, x0 = np.float32(window[0, 0] / step), np.float32(window[0, 1] / step), np.float32(xy[0] / step)
     c, d, y0 = np.float32(window[1, 0] / step), np.float32(window[1, 1] / step), np.float32(xy[1] / step)
     right, low = np.float32(width - 1.001), np.float32(height - 1.001)
-    for t in range(SIDE * SIDE):  # a loop of its own, for vector instructions: the next loop gathers
+    # two loops, because the second one gathers pixels and could not use vector instructions for the rest
+    for t in range(SIDE * SIDE):
         x = min(max(x0 + a * grid[0, t] + b * grid[1, t], zero), right)
         y = min(max(y0 + c * grid[0, t] + d * grid[1, t], zero), low)
         column, row = np.int32(x), np.int32(y)
         index[t] = offset + row * width + column
-        part[0, t], part[1, t] = x - np.float32(column), y - np.float32(row)
+        fraction[0, t], fraction[1, t] = x - np.float32(column), y - np.float32(row)
     for t in range(SIDE * SIDE):
         k = index[t]
-        top = pixels[k] + part[0, t] * (pixels[k + 1] - pixels[k])
-        bottom = pixels[k + width] + part[0, t] * (pixels[k + width + 1] - pixels[k + width])
-        patch[t] = top + part[1, t] * (bottom - top)
+        top = pixels[k] + fraction[0, t] * (pixels[k + 1] - pixels[k])
+        bottom = pixels[k + width] + fraction[0, t] * (pixels[k + width + 1] - pixels[k + width])
+        patch[t] = top + fraction[1, t] * (bottom - top)
 
 
 @inner
 def _gradients(patch: Array, weight: Array, magnitude: Array, direction: Array) -> None:
     """Fill the gradients (PATCH * SIDE,) of a patch: weighted magnitudes; directions in eighths of a turn.
 
-    Directions are in [-4, 4], accurate to 3e-6. The last two gradients, which extend over the end of a row,
-    are left out.
+    Directions are in [-4, 4], accurate to 3e-6. The last two gradients are left out, because they would
+    extend beyond the end of a row.
     """
     for t in range(PATCH * SIDE - 2):
         x = patch[t + SIDE + 2] - patch[t + SIDE]
@@ -120,7 +122,6 @@ def _gradients(patch: Array, weight: Array, magnitude: Array, direction: Array) 
         low, high = min(abs(x), abs(y)), max(abs(x), abs(y))
         a = low / (high + np.float32(1e-30))
         q = a * a
-        # odd polynomial of degree 11, fitted to 4 / pi atan on [0, 1]
         p = ATAN[4] + q * ATAN[5]
         p = a * (ATAN[0] + q * (ATAN[1] + q * (ATAN[2] + q * (ATAN[3] + q * p))))
         p = np.float32(2) - p if abs(y) > abs(x) else p

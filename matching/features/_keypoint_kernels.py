@@ -8,26 +8,28 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's formula, midway
-MARGIN = 4  # pixels at the border without key points: the reach of a key point's taps
-STEPS = 8  # the most steps from the extremum among pixels to the one among half pixels
-MIDDLE = 13  # of the 27 half pixels of a cube
+TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's formula at the middle
+MARGIN = 4  # pixels at the border without key points, because taps reach so far
+MAX_STEPS = 8  # largest number of steps from the extremum among pixels to the one among half pixels
+MIDDLE_INDEX = 13  # index of the middle of a cube of 27 half pixels
 
 
 @njit
-def climb(dog: Array, layer: Scalar, at: Array, column: Array, places: Array, cubes: Array) -> None:
-    """Climb from pixels at (n, 2) of a layer to extrema among half pixels.
+def climb_to_extrema(
+    dog: Array, layer: Scalar, pixels: Array, column: Array, places: Array, cubes: Array
+) -> None:
+    """Climb from pixels (n, 2) of a layer to extrema among half pixels.
 
-    Fills places (n, 3) with their layers and half pixels y, x, or -1 if there is none within STEPS steps, and
-    cubes (n, 27) with the values around them, by layer, row and column, negative if the extremum is a
-    minimum. column (7,) float32 is for the kernel's use.
+    Fills places (n, 3) with the layers and half pixels y, x of the extrema, or -1 if there is none within
+    MAX_STEPS steps. Fills cubes (n, 27) with the values around them, by layer, row and column, with the
+    opposite sign if the extremum is a minimum. column (7,) float32 is a buffer.
     """
     height, width = dog.shape[1:]
-    for r in range(len(at)):
-        s, y, x = layer, 2 * at[r, 0], 2 * at[r, 1]
-        sign = np.float32(1) if dog[layer, at[r, 0], at[r, 1]] > 0 else np.float32(-1)
+    for r in range(len(pixels)):
+        s, y, x = layer, 2 * pixels[r, 0], 2 * pixels[r, 1]
+        sign = np.float32(1) if dog[layer, pixels[r, 0], pixels[r, 1]] > 0 else np.float32(-1)
         places[r, 0] = -1
-        for _ in range(STEPS):
+        for _ in range(MAX_STEPS):
             if not (
                 0 < s < len(dog) - 1
                 and 2 * MARGIN <= x < 2 * (width - MARGIN)
@@ -45,7 +47,7 @@ def climb(dog: Array, layer: Scalar, at: Array, column: Array, places: Array, cu
             for k in range(27):
                 if cubes[r, k] > cubes[r, highest]:
                     highest = k
-            if cubes[r, highest] == cubes[r, MIDDLE]:
+            if cubes[r, highest] == cubes[r, MIDDLE_INDEX]:
                 places[r, 0], places[r, 1], places[r, 2] = s, y, x
                 break
             s, y, x = s + highest // 9 - 1, y + highest // 3 % 3 - 1, x + highest % 3 - 1
@@ -53,7 +55,7 @@ def climb(dog: Array, layer: Scalar, at: Array, column: Array, places: Array, cu
 
 @inner
 def _half_way(values: Array, x: Scalar) -> Scalar:
-    """The value at x / 2 of a row or column."""
+    """Compute the value at x / 2 of a row or column."""
     j = x >> 1
     if x & 1 == 0:
         return values[j]

@@ -5,9 +5,9 @@ import numpy as np
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-# Pixels and levels are unsigned, because the compiler would test signed indices for being negative.
+# Pixels and levels are unsigned, because the compiler would test whether signed indices are negative.
 ONE, BYTE = np.uint32(1), np.uint32(8)
-SEEN, ALL_ASKED = np.uint32(1 << 8), np.uint32(5 << 8)  # flags in a pixel's state, in bits above the level
+SEEN, ALL_VISITED = np.uint32(1 << 8), np.uint32(5 << 8)  # flags in a pixel's state, in bits above the level
 END = np.uint32(256)  # above all levels
 
 
@@ -24,20 +24,25 @@ def flood(
     largest: Array,
     first: Array,
     sums: Array,
-    ended: Array,
+    order: Array,
 ) -> int:
-    """Fill the tree of regions, parts first, and count the regions.
+    """Fill the tree of regions, parts first, and return the number of regions.
 
-    level, parent, largest part, first pixel and sums (n, 6), initially 0, have a row a region; `ended` has
-    their rows in the order in which they are complete. state holds the level of each pixel and, in higher
-    bits, one plus the number of neighbours visited, or 0 if the pixel has not been seen. step (5,) is the way
-    to the neighbours, from index 1 on. shore gets the pixels that are seen but not yet under water, a stack
-    for each level, from `bottom` to `top` (257,).
+    level, parent, largest part, first pixel and sums (n, 6), initially 0, have a row per region. `order`
+    lists the regions in the order in which they are complete. state holds the level of each pixel and, in
+    higher bits, one plus the number of neighbours visited, or 0 if the pixel has not been seen. step (5,)
+    holds the offsets of the neighbours, from index 1 on. shore receives the pixels that are seen but not yet
+    under water: a stack for each level, from `bottom` to `top` (257,).
     """
-    filling, depth, n, n_ended = np.empty(256, np.int64), -1, 0, 0  # incomplete regions, by descending level
+    filling, depth, n, n_complete = (
+        np.empty(256, np.int64),
+        -1,
+        0,
+        0,
+    )  # incomplete regions, by descending level
     pixel = np.uint32(step[2] + ONE)
-    here, asked, is_new = np.uint32(state[pixel]), ONE, True
-    state[pixel] = ALL_ASKED | here
+    here, n_visited, is_new = np.uint32(state[pixel]), ONE, True
+    state[pixel] = ALL_VISITED | here
     while True:
         if is_new:
             depth += 1
@@ -45,17 +50,17 @@ def flood(
             level[n], parent[n], largest[n] = here, -1, -1
             n += 1
             is_new = False
-        while asked < 5:
-            other = np.uint32(pixel + step[asked])
-            asked = np.uint32(asked + ONE)
+        while n_visited < 5:
+            other = np.uint32(pixel + step[n_visited])
+            n_visited = np.uint32(n_visited + ONE)
             there = np.uint32(state[other])
             if there >= SEEN:
                 continue
             if there < here:  # the water runs down
-                state[pixel], state[other] = asked << BYTE | here, ALL_ASKED | there
+                state[pixel], state[other] = n_visited << BYTE | here, ALL_VISITED | there
                 shore[top[here]] = pixel
                 top[here] += ONE
-                pixel, here, asked, is_new = other, there, ONE, True
+                pixel, here, n_visited, is_new = other, there, ONE, True
                 break
             state[other] = SEEN | there
             shore[top[there]] = other
@@ -68,8 +73,8 @@ def flood(
             lowest = np.uint32(lowest + ONE)
         while level[filling[depth]] < lowest:
             region = filling[depth]
-            ended[n_ended] = region
-            n_ended += 1
+            order[n_complete] = region
+            n_complete += 1
             if depth > 0 and level[filling[depth - 1]] <= lowest:
                 depth -= 1
             elif lowest < END:
@@ -82,11 +87,12 @@ def flood(
         here = lowest
         top[here] = np.uint32(top[here] - ONE)
         pixel = shore[top[here]]
-        asked = np.uint32(state[pixel]) >> BYTE
+        n_visited = np.uint32(state[pixel]) >> BYTE
 
 
 @inner
 def _add_pixel(pixel: Scalar, shift: Scalar, region: Scalar, first: Array, sums: Array) -> None:
+    """Add a pixel to the sums of a region."""
     x, y = np.int64(pixel & ((ONE << shift) - ONE)), np.int64(pixel >> shift)
     if sums[region, 0] == 0:
         first[region] = pixel

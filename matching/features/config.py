@@ -67,8 +67,8 @@ class FeatureConfig:
     def __post_init__(self) -> None:
         is_list = isinstance(self.regions, Iterable) and not isinstance(self.regions, str)
         regions = tuple(self.regions) if is_list else ()
-        known = list_detectors()
-        if not regions or any(kind not in known for kind in regions) or len(set(regions)) < len(regions):
-            raise InputError(f"regions must be some of {known}, got {self.regions!r}")
+        names = list_detectors()
+        if not regions or any(kind not in names for kind in regions) or len(set(regions)) < len(regions):
+            raise InputError(f"regions must be some of {names}, got {self.regions!r}")
         object.__setattr__(self, "regions", regions)  # as a tuple, which can be hashed
         check_settings(self)

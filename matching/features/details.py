@@ -15,16 +15,16 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats
 from matching.features.detectors import list_detectors
 from matching.features.extraction import FeatureConfig, Features, extract_features, get_detector
-from matching.features.thinning import BLOCK
+from matching.features.thinning import SQUARE_SIDE
 from matching.features.views import join_features
 from matching.settings import LARGEST
 
-GRID = int(BLOCK)  # pixels: tiles begin at multiples of it, so that the pixels of their octaves, and the
-# squares in which features are chosen, are those of the whole picture
-TILE = 2048  # pixels: the longest side of a tile
-# Contrast of a key point of a tile, at least. (Of 18 prints of 45 and 60 px at two fifths or one fifth of
-# their contrast, all are found, so fainter key points would find no more; without key points below 0.04, two
-# are missed.)
+# Pixels. Tiles begin at multiples of it, so that the pixels of their octaves, and the squares in which
+# features are chosen, are those of the whole picture.
+GRID_STEP = int(SQUARE_SIDE)
+TILE_SIZE = 2048  # pixels, the longest side of a tile
+# Smallest contrast of a key point of a tile. With it, all of 18 prints of 45 and 60 px at two fifths or one
+# fifth of their contrast are found; with 0.04, two are missed.
 MIN_CONTRAST = 0.02
 
 
@@ -36,36 +36,40 @@ def extract_details(
     config: FeatureConfig = FeatureConfig(),
     n_threads: int = 1,
 ) -> Features:
-    """Extract the features of all octaves of a large picture (h, w) uint8; mask (h, w) bool; step (2,)."""
+    """Extract the features of all octaves of a large picture: grey (h, w) uint8, mask (h, w) bool, step (2,).
+
+    coarse: the features of the picture at its working size.
+    """
     kinds = ("sift",) if "sift" in config.regions else config.regions
+    # one direction is enough, because key points of the other picture have two
     config = replace(
         config, regions=kinds, sift_contrast=max(config.sift_contrast, MIN_CONTRAST), sift_orientations=1
-    )  # one direction is enough, because key points of the other picture have two
+    )
     detectors = [get_detector(kind, config) for kind in kinds]
-    least = {detector.name: detector.coarsest * float(step.max()) for detector in detectors}
-    reach = GRID * int(np.ceil(max(detector.reach for detector in detectors) * step.max() / GRID))
+    max_radius = {detector.name: detector.coarsest * float(step.max()) for detector in detectors}
+    reach = GRID_STEP * int(np.ceil(max(detector.reach for detector in detectors) * step.max() / GRID_STEP))
     parts = []
-    for top, bottom in _cut(grey.shape[0]):
-        for left, right in _cut(grey.shape[1]):
+    for top, bottom in _split_side(grey.shape[0]):
+        for left, right in _split_side(grey.shape[1]):
             y, x = max(top - reach, 0), max(left - reach, 0)
-            around = slice(y, bottom + reach), slice(x, right + reach)
-            tile = np.ascontiguousarray(grey[around])
-            own = np.zeros(tile.shape, bool)
-            own[top - y : bottom - y, left - x : right - x] = True
+            window = slice(y, bottom + reach), slice(x, right + reach)
+            tile = np.ascontiguousarray(grey[window])
+            tile_mask = np.zeros(tile.shape, bool)
+            tile_mask[top - y : bottom - y, left - x : right - x] = True
             if mask is not None:
-                own &= mask[around]
+                tile_mask &= mask[window]
             share = (bottom - top) * (right - left) * step.prod() / grey.size  # of the working pixels
-            most = min(max(int(config.max_features * share), 1), LARGEST)
-            how = replace(config, max_features=most)
-            found = extract_features(tile, how, own, n_threads, below=least)
-            parts.append(replace(found, xy=found.xy + np.array([x, y])))
+            max_features = min(max(int(config.max_features * share), 1), LARGEST)
+            tile_config = replace(config, max_features=max_features)
+            features = extract_features(tile, tile_config, tile_mask, n_threads, max_radius=max_radius)
+            parts.append(replace(features, xy=features.xy + np.array([x, y])))
     scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
-    bounds = np.array([least.get(kind, 0.0) for kind in list_detectors()])[scaled.kind]
-    return join_features([*parts, scaled[scaled.radius >= bounds]])  # and those seen at the working size
+    bounds = np.array([max_radius.get(kind, 0.0) for kind in list_detectors()])[scaled.kind]
+    return join_features([*parts, scaled[scaled.radius >= bounds]])  # and those found at the working size
 
 
-def _cut(size: int) -> list[tuple[int, int]]:
-    """Start and end of each of several nearly equal parts of a side, of at most about TILE pixels."""
-    edges = np.linspace(0, size, -(-size // TILE) + 1)
-    edges[1:-1] = GRID * np.round(edges[1:-1] / GRID)
+def _split_side(size: int) -> list[tuple[int, int]]:
+    """Split a side into nearly equal parts of at most about TILE_SIZE pixels -> their starts and ends."""
+    edges = np.linspace(0, size, -(-size // TILE_SIZE) + 1)
+    edges[1:-1] = GRID_STEP * np.round(edges[1:-1] / GRID_STEP)
     return list(pairwise(edges.astype(int).tolist()))

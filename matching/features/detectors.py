@@ -90,7 +90,7 @@ class Detector:
 
     @property
     def reach(self) -> float:
-        """The extent of the window of the largest feature at full size, pixels."""
+        """How far the window of the largest feature at full size extends from its centre, in pixels."""
         return math.ceil(self.coarsest * self.window * ROOT_2)
 
     def run(self, grey: Array) -> Detection:
@@ -111,26 +111,28 @@ class Detector:
         InputError
             The value that `detect` returns has the wrong type or shape, or holds numbers that can't be used.
         """
-        found = self.detect(grey)
-        if not isinstance(found, Detection):
-            raise InputError(f"detector {self.name!r} must return a Detection, got {type(found).__name__}")
-        n, shapes = len(found.xy), {"xy": (2,), "frames": (2, 2), "strength": (), "bright": ()}
+        detection = self.detect(grey)
+        if not isinstance(detection, Detection):
+            raise InputError(
+                f"detector {self.name!r} must return a Detection, got {type(detection).__name__}"
+            )
+        n, shapes = len(detection.xy), {"xy": (2,), "frames": (2, 2), "strength": (), "bright": ()}
         for field, shape in shapes.items():
-            array = np.asarray(getattr(found, field))
+            array = np.asarray(getattr(detection, field))
             if array.shape != (n, *shape):
                 wanted = str(("n", *shape)).replace("'", "")
                 raise InputError(
                     f"detector {self.name!r}: {field} must have shape {wanted}, got {array.shape}"
                 )
-        columns = (np.asarray(column, np.float64) for column in (found.xy, found.frames, found.strength))
-        xy, frames, strength = columns
-        sound = np.isfinite(xy).all(axis=1) & np.isfinite(frames).all(axis=(1, 2))
-        if not sound.all() or not (np.abs(np.linalg.det(frames)) > 0).all():
+        columns = detection.xy, detection.frames, detection.strength
+        xy, frames, strength = (np.asarray(column, np.float64) for column in columns)
+        is_finite = np.isfinite(xy).all(axis=1) & np.isfinite(frames).all(axis=(1, 2))
+        if not is_finite.all() or not (np.abs(np.linalg.det(frames)) > 0).all():
             raise InputError(f"detector {self.name!r} must return finite points and invertible frames")
-        return Detection(xy, frames, strength, np.asarray(found.bright, bool))
+        return Detection(xy, frames, strength, np.asarray(detection.bright, bool))
 
 
-_REGISTERED: dict[str, Detector] = {}
+_REGISTRY: dict[str, Detector] = {}
 
 
 def register_detector(detector: Detector) -> None:
@@ -148,14 +150,14 @@ def register_detector(detector: Detector) -> None:
     """
     if detector.name in BUILT_IN:
         raise InputError(f"name must not be {detector.name!r}, which is a built-in detector")
-    _REGISTERED[detector.name] = detector
+    _REGISTRY[detector.name] = detector
 
 
 def list_detectors() -> tuple[str, ...]:
     """List the names of all detectors; a feature's kind is an index into these."""
-    return (*BUILT_IN, *_REGISTERED)
+    return (*BUILT_IN, *_REGISTRY)
 
 
 def list_registered() -> tuple[Detector, ...]:
     """List the detectors that users have registered, in the order of registration."""
-    return tuple(_REGISTERED.values())
+    return tuple(_REGISTRY.values())

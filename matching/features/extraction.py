@@ -1,4 +1,4 @@
-"""Local features: MSER regions and SIFT key points, one record for both.
+"""Local features of any kind, such as MSER regions and SIFT key points, in one record.
 
 Notation: a feature has a centre x (2,) and a frame A (2, 2); A takes the unit circle to the feature's region,
 and its first column points along the dominant orientation. Coordinates are pixels, x to the right, y down,
@@ -48,7 +48,7 @@ class Features:
 
 
 def rotation(angle: Array) -> Floats:
-    """The rotations from the x axis towards the y axis: angle (n,) -> (n, 2, 2)."""
+    """Make rotations from the x axis towards the y axis: angle (n,), radians -> (n, 2, 2)."""
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c, -s, s, c], axis=-1).reshape(*np.shape(angle), 2, 2)
 
@@ -58,37 +58,42 @@ def extract_features(
     config: FeatureConfig = FeatureConfig(),
     mask: Bools | None = None,
     n_threads: int = 1,
-    below: Mapping[str, float] | None = None,
+    max_radius: Mapping[str, float] | None = None,
 ) -> Features:
-    """Extract at most `max_features` of each kind, spread over the picture: grey, mask (h, w)."""
+    """Extract at most `max_features` of each kind, spread over the picture: grey, mask (h, w).
+
+    max_radius: for each kind, the radius in pixels that its features must not reach.
+    """
     pyramid = build_pyramid(grey)
 
-    def of_kind(kind: str) -> tuple[Array, ...]:
+    def extract_kind(kind: str) -> tuple[Array, ...]:
         detector = get_detector(kind, config, n_threads)
-        found = detector.run(grey)
-        on = np.ones(len(found.xy), bool) if mask is None else _on(mask, found.xy)
-        if below is not None:
-            on &= np.abs(np.linalg.det(found.frames)) < below[kind] ** 2
-        found = _orient(detector, select_rows(found, on), pyramid, n_threads)
-        found = select_rows(found, choose_strongest(found.xy, found.strength, config.max_features))
-        xy, frames, bright = found.xy, found.frames, found.bright
+        detection = detector.run(grey)
+        is_visible = np.ones(len(detection.xy), bool) if mask is None else _is_in_mask(mask, detection.xy)
+        if max_radius is not None:
+            is_visible &= np.abs(np.linalg.det(detection.frames)) < max_radius[kind] ** 2
+        detection = _orient(detector, select_rows(detection, is_visible), pyramid, n_threads)
+        strongest = choose_strongest(detection.xy, detection.strength, config.max_features)
+        detection = select_rows(detection, strongest)
+        xy, frames, bright = detection.xy, detection.frames, detection.bright
         descriptors = describe(pyramid, xy, frames * detector.window, n_threads, config.descriptor)
         return xy, frames, descriptors, np.full(len(xy), list_detectors().index(kind), np.int8), bright
 
-    parts = map_in_threads(of_kind, config.regions, n_threads)
+    parts = map_in_threads(extract_kind, config.regions, n_threads)
     columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     return Features(*columns)
 
 
-def _orient(detector: Detector, found: Detection, pyramid: Pyramid, n_threads: int) -> Detection:
+def _orient(detector: Detector, detection: Detection, pyramid: Pyramid, n_threads: int) -> Detection:
     """Make one feature for each dominant orientation, unless the detector sets directions."""
     if not detector.n_orientations:
-        return found
+        return detection
     half = detector.window if detector.orientation_window is None else detector.orientation_window
-    angles = find_orientations(pyramid, found.xy, found.frames * half, detector.n_orientations, n_threads)
-    which, turn = np.nonzero(~np.isnan(angles))
-    turned = found.frames[which] @ rotation(angles[which, turn])
-    return Detection(found.xy[which], turned, found.strength[which], found.bright[which])
+    windows = detection.frames * half
+    angles = find_orientations(pyramid, detection.xy, windows, detector.n_orientations, n_threads)
+    which, peak = np.nonzero(~np.isnan(angles))
+    turned = detection.frames[which] @ rotation(angles[which, peak])
+    return Detection(detection.xy[which], turned, detection.strength[which], detection.bright[which])
 
 
 def get_detector(name: str, config: FeatureConfig, n_threads: int = 1) -> Detector:
@@ -100,31 +105,31 @@ def get_detector(name: str, config: FeatureConfig, n_threads: int = 1) -> Detect
 
 
 def measure_by_kind(config: FeatureConfig, field: str) -> Floats:
-    """(n_detectors,) float64: a number for each detector, indexed by the kind of a feature."""
+    """List a field of all detectors, to be indexed by the kind of a feature -> (n_detectors,) float64."""
     return np.array([getattr(get_detector(name, config), field) for name in list_detectors()], np.float64)
 
 
 def list_kinds(features0: Features, features1: Features) -> list[int]:
-    """The kinds of the features of two pictures; only the first kind if there are no features."""
+    """List the kinds of the features of two pictures, or only the first kind if there are no features."""
     return np.union1d(features0.kind, features1.kind).tolist() or [0]
 
 
 def mirrored_features(features: Features) -> Features:
-    """The features of the mirrored picture: frames of negative determinant, reversed bins and directions."""
+    """Make the features of the mirrored picture: frames with negative determinants, bins in reverse order."""
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, :, -np.arange(8) % 8].reshape(len(features), 128)
     return replace(features, frames=features.frames @ np.diag([1.0, -1.0]), descriptors=descriptors)
 
 
 def negative_features(features: Features) -> Features:
-    """The features of the negative: frames turned by half a turn, and spatial bins in reverse order."""
+    """Make the features of the negative: frames turned by half a turn, spatial bins in reverse order."""
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, ::-1].reshape(len(features), 128)
     return replace(features, frames=-features.frames, descriptors=descriptors, bright=~features.bright)
 
 
-def _on(mask: Bools, xy: Floats) -> Bools:
-    """(n,) bool: whether the pixel below a point is in the mask."""
+def _is_in_mask(mask: Bools, xy: Floats) -> Bools:
+    """Test which points (n, 2) lie on a pixel of the mask (h, w) -> (n,) bool."""
     x, y = np.rint(xy).astype(int).T
-    on: Bools = mask[np.clip(y, 0, mask.shape[0] - 1), np.clip(x, 0, mask.shape[1] - 1)]
-    return on
+    is_inside: Bools = mask[np.clip(y, 0, mask.shape[0] - 1), np.clip(x, 0, mask.shape[1] - 1)]
+    return is_inside

@@ -1,4 +1,4 @@
-"""Maximally stable regions of a grey image (Matas, Chum, Urban and Pajdla, BMVC 2002).
+"""Maximally stable extremal regions of a grey image (Matas, Chum, Urban and Pajdla, BMVC 2002).
 
 A region is a connected set of pixels (4 neighbours) up to a level, surrounded by brighter pixels. Regions
 form a tree, built in one pass like flooding (Nister and Stewenius, Linear time MSER, ECCV 2008).
@@ -21,7 +21,7 @@ class RegionTree:
     largest: Array  # (n,), the largest of the parts, -1 if there are none
     first: Array  # (n, 2), x and y of the first pixel
     sums: Array  # (n, 6), sums over a region: pixels, x, y, x x, x y, y y
-    ended: Array  # (n,), the regions in the order in which they are complete
+    order: Array  # (n,), the regions in the order in which they are complete
 
 
 def find_stable_regions(
@@ -36,29 +36,30 @@ def find_stable_regions(
     if min(grey.shape) < 3:  # every pixel is at the edge
         return np.empty((0, 5))
     tree = build_tree(255 - grey if bright else grey)
-    area, rows = tree.sums[:, 0], tree.ended[tree.sums[tree.ended, 0] >= min_area]
+    area, rows = tree.sums[:, 0], tree.order[tree.sums[tree.order, 0] >= min_area]
     inside, outside = rows.copy(), rows.copy()
-    for way, next_, sign in ((inside, tree.largest, -1), (outside, tree.parent, 1)):
-        walking = np.arange(len(rows))
-        while len(walking):  # at most delta times, because each step changes the level
-            ahead = next_[way[walking]]
-            change = sign * (tree.level[ahead].astype(int) - tree.level[rows[walking]])
-            goes_on = (ahead >= 0) & (change <= delta)
-            walking, ahead = walking[goes_on], ahead[goes_on]
-            way[walking] = ahead
-    own = (area[outside] - area[inside]).astype(np.float32) / area[rows].astype(np.float32)
+    for places, links, sign in ((inside, tree.largest, -1), (outside, tree.parent, 1)):
+        active = np.arange(len(rows))
+        while len(active):  # at most delta times, because each step changes the level
+            ahead = links[places[active]]
+            change = sign * (tree.level[ahead].astype(int) - tree.level[rows[active]])
+            is_active = (ahead >= 0) & (change <= delta)
+            active, ahead = active[is_active], ahead[is_active]
+            places[active] = ahead
+    growth = (area[outside] - area[inside]).astype(np.float32) / area[rows].astype(np.float32)
     variation = np.full(len(area), np.inf, np.float32)
-    variation[rows] = own
-    least, parent = np.full(len(area), np.inf, np.float32), tree.parent[rows]  # least: of the parts
+    variation[rows] = growth
+    smallest_of_parts, parent = np.full(len(area), np.inf, np.float32), tree.parent[rows]
     has_parent = parent >= 0
-    np.minimum.at(least, parent[has_parent], own[has_parent])
-    is_stable = (area[rows] <= max_area) & (own.astype(np.float64) <= max_variation) & (own <= least[rows])
-    is_stable &= ~((own > 0) & has_parent & (own >= variation[parent]))
+    np.minimum.at(smallest_of_parts, parent[has_parent], growth[has_parent])
+    is_stable = (area[rows] <= max_area) & (growth.astype(np.float64) <= max_variation)
+    is_stable &= growth <= smallest_of_parts[rows]
+    is_stable &= ~((growth > 0) & has_parent & (growth >= variation[parent]))
     return _find_moments(tree, rows[is_stable])
 
 
 def _find_moments(tree: RegionTree, rows: Ints) -> Floats:
-    """The means and the central second moments of regions (k,), from sums relative to a pixel of each."""
+    """Compute means and central second moments of regions (k,), from sums relative to a pixel of each."""
     (n, x, y, xx, xy, yy), (x0, y0) = tree.sums[rows].T, tree.first[rows].T
     sx, sy = x - n * x0, y - n * y0
     mx, my = sx / n, sy / n
@@ -76,16 +77,17 @@ def _find_moments(tree: RegionTree, rows: Ints) -> Floats:
 def build_tree(grey: Array) -> RegionTree:
     """Build the tree of the dark regions of an image (h, w) uint8, without the pixels at its edges."""
     height, width = grey.shape
-    shift = (width - 1).bit_length()  # rows are numbered as if their length were a power of two
-    state = np.full((height, 1 << shift), _region_kernels.ALL_ASKED, np.uint16)  # the edges are never seen
+    shift = (width - 1).bit_length()  # pixels are numbered as if rows had a power of two as length
+    # pixels at the edges count as visited, so that no region contains them
+    state = np.full((height, 1 << shift), _region_kernels.ALL_VISITED, np.uint16)
     state[1:-1, 1 : width - 1] = grey[1:-1, 1:-1]
     bottom = np.zeros(257, np.uint32)
     bottom[1:] = np.cumsum(np.bincount(grey[1:-1, 1:-1].ravel(), minlength=256))
     step = np.array([0, 1, 1 << shift, -1, -1 << shift]).astype(np.uint32)  # right, down, left, up
     size = grey.size
     shore, pixels = np.empty((2, size), np.uint32)
-    parent, largest, ended = np.empty((3, size), np.int32)
-    tree = np.empty(size, np.uint8), parent, largest, pixels, np.zeros((size, 6), np.int64), ended
+    parent, largest, order = np.empty((3, size), np.int32)
+    tree = np.empty(size, np.uint8), parent, largest, pixels, np.zeros((size, 6), np.int64), order
     n = _region_kernels.flood(state.ravel(), step, np.uint32(shift), bottom, bottom.copy(), shore, *tree)
     columns: list[Array] = [array[:n] for array in tree]
     first = columns[3].astype(np.int64)

@@ -20,7 +20,8 @@ from matching.features.extraction import FeatureConfig, Features, extract_featur
 from matching.settings import REGIONS
 
 ANTIALIASING = 0.8  # pixels of blur before squeezing, per unit of sqrt(tilt^2 - 1), as in ASIFT
-SHARE = 0.25  # share of max_features per unit of area: up to 60,000 in all views, which take seconds to match
+# share of max_features per unit of area; all views have up to 60,000 features, which take seconds to match
+FEATURE_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,14 @@ def view_levels(kinds: tuple[str, ...] = REGIONS) -> tuple[tuple[View, ...], ...
     which accounts for half of the cost. So if both kinds are wanted, dense angles are used only for key
     points.
     """
-    few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
+    few = tuple(_make_views(2, 2, kinds) + _make_views(4, 2, kinds))
     dense = ("sift",) if "sift" in kinds else kinds
-    many = [view for tilt in (2, 4, 8) for view in _around(tilt, 4, dense)]
-    known = {replace(view, kinds=dense) for view in few}
-    return few, tuple(replace(view, kinds=kinds) if view in known else view for view in many)
+    many = [view for tilt in (2, 4, 8) for view in _make_views(tilt, 4, dense)]
+    few_dense = {replace(view, kinds=dense) for view in few}
+    return few, tuple(replace(view, kinds=kinds) if view in few_dense else view for view in many)
 
 
-def _around(tilt: float, density: int, kinds: tuple[str, ...]) -> list[View]:
+def _make_views(tilt: float, density: int, kinds: tuple[str, ...]) -> list[View]:
     """Make the views of a tilt, at `density` * tilt angles over half a turn."""
     n = int(density * tilt)
     return [View(float(tilt), np.pi * (k / n), kinds) for k in range(n)]
@@ -59,16 +60,16 @@ class ViewedPicture:
 
     def __init__(self, grey: Array, mask: Bools | None, config: FeatureConfig) -> None:
         self._grey, self._mask, self._config = grey, mask, config
-        self._known: dict[View, Features] = {}
+        self._features: dict[View, Features] = {}
 
     def features(self, views: tuple[View, ...], n_threads: int = 1) -> Features:
         """Extract the features of some views."""
-        new = [view for view in views if view not in self._known]
-        found = map_in_threads(
+        new = [view for view in views if view not in self._features]
+        features = map_in_threads(
             lambda view: extract_from_view(self._grey, view, self._config, self._mask), new, n_threads
         )
-        self._known.update(zip(new, found, strict=True))
-        return join_features([self._known[view] for view in views])
+        self._features.update(zip(new, features, strict=True))
+        return join_features([self._features[view] for view in views])
 
 
 def extract_from_view(
@@ -76,10 +77,10 @@ def extract_from_view(
 ) -> Features:
     """Extract features inside a view, mapped back to grey (h, w) uint8; mask (h, w) bool."""
     image, matrix = opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
-    most = max(int(SHARE * config.max_features / view.tilt), 1)
+    max_features = max(int(FEATURE_SHARE * config.max_features / view.tilt), 1)
     inside = opencv.warp_mask(np.ones(grey.shape, bool) if mask is None else mask, matrix, image.shape)
-    own = replace(config, regions=view.kinds, max_features=most)
-    return _keep_within(map_back(extract_features(image, own, inside), matrix), grey.shape)
+    view_config = replace(config, regions=view.kinds, max_features=max_features)
+    return _keep_within(map_back(extract_features(image, view_config, inside), matrix), grey.shape)
 
 
 def map_back(features: Features, matrix: Array) -> Features:

@@ -16,16 +16,17 @@ from matching._common.types import Array, Float32s, Floats, Ints
 from matching.features import _feature_kernels
 from matching.features._feature_kernels import BINS, PATCH, SIDE
 
-DESCRIBED = 0.8  # share of a window that is described
-PEAK = 0.8  # least height of a further orientation, as a share of the highest peak
+DESCRIBED = 0.8  # share of a window's side that is described
+MIN_PEAK_SHARE = 0.8  # smallest height of a further orientation, as a share of the highest peak
 DESCRIPTOR_NORM = 2048  # descriptors are whole numbers, so that all products are exact in float32
-# A window is sampled one sample beyond each of its sides: places (2, SIDE * SIDE), in units of its half side.
+# Places (2, SIDE * SIDE) of the samples, in units of half the side of a window. They extend one sample beyond
+# each side.
 GRID = (np.stack(np.meshgrid(*2 * [2 * np.arange(SIDE) - 1])).reshape(2, -1) / PATCH - 1).astype(np.float32)
 # The shares of a sample in the 4 x 4 spatial bins are constant. Along each axis, it lies in two adjacent bins
 # of six, of which the outer ones are outside the window.
-_PLACE = (np.arange(PATCH) + 0.5) * 5 / PATCH
-PLACES = np.floor(_PLACE).astype(np.int64)  # (PATCH,), the first of both
-SHARES = np.stack([1 - (_PLACE - PLACES), _PLACE - PLACES]).astype(np.float32)
+_POSITION = (np.arange(PATCH) + 0.5) * 5 / PATCH
+PLACES = np.floor(_POSITION).astype(np.int64)  # (PATCH,), the first of the two bins
+SHARES = np.stack([1 - (_POSITION - PLACES), _POSITION - PLACES]).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,27 +57,29 @@ def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5
     return Pyramid(np.concatenate(images), np.array(levels, float), np.array(blur))
 
 
-def find_orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
+def find_orientations(
+    pyramid: Pyramid, xy: Floats, windows: Floats, n_peaks: int, n_threads: int = 1
+) -> Floats:
     """Find the highest peaks of each window's histogram of gradient directions: xy, windows -> (n, most).
 
-    NaN stands for peaks below PEAK times the highest one.
+    NaN stands for peaks below MIN_PEAK_SHARE times the highest one.
     """
-    angles = np.empty((len(xy), most))
+    angles = np.empty((len(xy), n_peaks))
     weights = make_weights(0.5)
 
     def find(start: int, stop: int) -> None:
         rows = slice(start, stop)
-        both = _make_histograms(pyramid, xy[rows], windows[rows], weights, 2 * (BINS + 2)).reshape(
-            -1, 2, BINS + 2
-        )
-        both[:, :, :2] += both[:, :, BINS:]  # a turn later
-        angles[rows] = _find_peaks(np.roll(both[:, 0, :BINS] + both[:, 1, :BINS], BINS // 2, axis=1), most)
+        histograms = _make_histograms(pyramid, xy[rows], windows[rows], weights, 2 * (BINS + 2))
+        halves = histograms.reshape(-1, 2, BINS + 2)
+        halves[:, :, :2] += halves[:, :, BINS:]  # these bins are one turn later than the first two
+        total = halves[:, 0, :BINS] + halves[:, 1, :BINS]
+        angles[rows] = _find_peaks(np.roll(total, BINS // 2, axis=1), n_peaks)
 
     run_in_ranges(find, len(xy), n_threads, 512)
     return angles
 
 
-def _find_peaks(histograms: Array, most: int) -> Floats:
+def _find_peaks(histograms: Array, n_peaks: int) -> Floats:
     """The angles of the highest peaks of smoothed circular histograms (n, BINS) -> (n, most)."""
     smooth = histograms.astype(np.float64)
     for _ in range(3):
@@ -84,22 +87,22 @@ def _find_peaks(histograms: Array, most: int) -> Floats:
         smooth = 0.25 * left + 0.5 * smooth + 0.25 * right
     left, right = _neighbours(smooth)
     peaks = np.where((smooth > left) & (smooth >= right), smooth, 0.0)
-    least, rows = PEAK * smooth.max(axis=1, initial=0.0), np.arange(len(smooth))
-    angles = np.full((len(smooth), most), np.nan)
-    for k in range(most):
-        at = peaks[rows].argmax(axis=1)
-        high = peaks[rows, at]
-        is_peak = (high > 0) & (high >= least[rows])
-        rows, at, high = rows[is_peak], at[is_peak], high[is_peak]
-        before, after = left[rows, at], right[rows, at]
-        places = at + 0.5 * (before - after) / (before - 2 * high + after)
+    min_height, rows = MIN_PEAK_SHARE * smooth.max(axis=1, initial=0.0), np.arange(len(smooth))
+    angles = np.full((len(smooth), n_peaks), np.nan)
+    for k in range(n_peaks):
+        bins = peaks[rows].argmax(axis=1)
+        high = peaks[rows, bins]
+        is_peak = (high > 0) & (high >= min_height[rows])
+        rows, bins, high = rows[is_peak], bins[is_peak], high[is_peak]
+        before, after = left[rows, bins], right[rows, bins]
+        places = bins + 0.5 * (before - after) / (before - 2 * high + after)
         angles[rows, k] = places * 2 * math.pi / BINS
-        peaks[rows, at] = 0.0
+        peaks[rows, bins] = 0.0
     return angles
 
 
 def _neighbours(circular: Floats) -> tuple[Floats, Floats]:
-    """The bins before and after each bin of circular histograms (n, BINS)."""
+    """Return the bins before and after each bin of circular histograms (n, BINS)."""
     padded = np.concatenate([circular[:, -1:], circular, circular[:, :1]], axis=1)
     return padded[:, :-2], padded[:, 2:]
 
@@ -140,24 +143,24 @@ def _normalise(histograms: Floats, root: bool) -> Floats:
 def _make_histograms(
     pyramid: Pyramid, xy: Floats, windows: Floats, weights: Float32s, n_bins: int
 ) -> Float32s:
-    """Histograms (n, n_bins) of the gradients in windows (n, 2, 2), weighted by `make_weights`."""
+    """Make histograms (n, n_bins) of the gradients in windows (n, 2, 2), weighted by `make_weights`."""
     histograms = np.zeros((len(xy), n_bins), np.float32)
     xy, windows = np.ascontiguousarray(xy), np.ascontiguousarray(windows)
-    given = pyramid.pixels, pyramid.levels, xy, windows, _level(pyramid, windows)
+    inputs = pyramid.pixels, pyramid.levels, xy, windows, _choose_levels(pyramid, windows)
     buffers = np.empty(SIDE * SIDE, np.int32), np.zeros((6, SIDE * SIDE), np.float32)
-    _feature_kernels.window_histograms(*given, GRID, weights, SHARES, PLACES, *buffers, histograms)
+    _feature_kernels.window_histograms(*inputs, GRID, weights, SHARES, PLACES, *buffers, histograms)
     return histograms
 
 
 def make_weights(sigma: float) -> Float32s:
-    """Gaussian weights of the gradients (PATCH * SIDE,) in the window [-1, 1]^2; 0 beyond its right side."""
+    """Make Gaussian weights of gradients in [-1, 1]^2, which are 0 to the right of it -> (PATCH * SIDE,)."""
     u = (2 * np.arange(PATCH) + 1) / PATCH - 1
     weights = np.zeros((PATCH, SIDE), np.float32)
     weights[:, :PATCH] = np.exp(-(u**2 + u[:, None] ** 2) / (2 * sigma * sigma))
     return weights.ravel()
 
 
-def _level(pyramid: Pyramid, windows: Floats) -> Ints:
-    """(n,) int64: the pyramid level whose blur is nearest to 1/24 of the window's side."""
-    wanted = 2 * np.sqrt(np.abs(np.linalg.det(windows))) / 24
-    return np.asarray(np.abs(np.log(wanted)[:, None] - np.log(pyramid.blur)).argmin(axis=1))
+def _choose_levels(pyramid: Pyramid, windows: Floats) -> Ints:
+    """Choose the pyramid level whose blur is nearest to 1/24 of each window's side -> (n,) int64."""
+    blur = 2 * np.sqrt(np.abs(np.linalg.det(windows))) / 24
+    return np.asarray(np.abs(np.log(blur)[:, None] - np.log(pyramid.blur)).argmin(axis=1))

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from matching._common.parent_watchdog import end_with
+from matching._common.parent_watchdog import exit_with_parent
 
 N_KEPT = 20  # results that are kept until the server stops; older ones are deleted
 # Loading the matching code takes a second, so processes are forked from one that has loaded it, if possible.
@@ -145,7 +145,7 @@ def _match_in_process(
 ) -> None:
     """Match uploads, and send a message for each step, then one with the result or an error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all processes
-    end_with(os.getppid())
+    exit_with_parent(os.getppid())
     from matching.serve.uploaded_pictures import match_uploads  # slow; the server does not need it
 
     try:

@@ -40,12 +40,12 @@ def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Flo
     scale = 2 / np.sqrt(xx + yy + 2 * root)
     frames = np.stack([(xx + root) * scale, xy * scale, xy * scale, (yy + root) * scale], axis=1)
     xy, frames = np.stack([mean_x, mean_y], axis=1), frames.reshape(-1, 2, 2)
-    first = _distinct(xy, frames, config.mser_cell) if config.mser_cell else slice(None)
-    return xy[first], frames[first]
+    rows = _choose_distinct(xy, frames, config.mser_cell) if config.mser_cell else slice(None)
+    return xy[rows], frames[rows]
 
 
-def _distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
-    """Rows of the first region in each cell of size and relative position: nested regions count once."""
+def _choose_distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
+    """Choose the first region in each cell of size and relative position: nested regions count once."""
     if len(xy) == 0:
         return np.empty(0, np.int64)
     half_octave = np.floor(2 * np.log2(np.sqrt(np.linalg.det(frames))))

@@ -29,7 +29,7 @@ def features(xy, descriptors, size=3.0, kind=1):
 
 
 def test_cells_find_nearly_all_nearest_and_their_exact_distances(monkeypatch):
-    monkeypatch.setattr(descriptor_search, "PER_CELL", 64)
+    monkeypatch.setattr(descriptor_search, "CELL_SIZE", 64)
     kinds = words(40, 0)  # of texture, each with its variants
     rng = np.random.default_rng(1)
     there = noisy(kinds[rng.integers(0, 40, 3000)], 0.3, 2)
@@ -45,8 +45,8 @@ def test_cells_find_nearly_all_nearest_and_their_exact_distances(monkeypatch):
 
 
 def test_cells_do_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(descriptor_search, "PER_CELL", 64)
-    monkeypatch.setattr(descriptor_search, "BLOCK", 100)
+    monkeypatch.setattr(descriptor_search, "CELL_SIZE", 64)
+    monkeypatch.setattr(descriptor_search, "BLOCK_ROWS", 100)
     there, asked = words(2000, 0), words(450, 1)
     one, three = (search_by_cells(asked, there, 4, n) for n in (1, 3))
     for a, b in zip(one, three, strict=True):
@@ -56,7 +56,7 @@ def test_cells_do_not_depend_on_threads(monkeypatch):
 def test_centres_are_means_of_a_sample_in_whole_numbers():
     rng = np.random.default_rng(1)
     there = np.repeat(words(5, 0), 300, axis=0) + rng.integers(-20, 21, (1500, 128)).astype(np.float32)
-    sample = there[:: 1500 // (5 * descriptor_search.SAMPLE)].reshape(5, 75, 128)
+    sample = there[:: 1500 // (5 * descriptor_search.SAMPLES_PER_CELL)].reshape(5, 75, 128)
     np.testing.assert_array_equal(find_centres(there, 5), np.rint(sample.mean(axis=1, dtype=np.float64)))
 
 

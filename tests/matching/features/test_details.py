@@ -53,7 +53,7 @@ def test_small_features_are_those_of_the_picture_and_others_of_the_working_size(
 def test_tiles_do_not_show(picture, coarse, monkeypatch):
     config = FeatureConfig(max_features=10**6)  # no tile has more than it may have
     whole = describe(picture, coarse, config=config)
-    monkeypatch.setattr(details, "TILE", 200)
+    monkeypatch.setattr(details, "TILE_SIZE", 200)
     cut = describe(picture, coarse, config=config)
     assert len(cut) == pytest.approx(len(whole), rel=0.02)
     # MSERs depend on what is around them: a few differ
@@ -71,5 +71,5 @@ def test_mask_and_number_of_features(picture, coarse, monkeypatch):
     assert few.xy[:, 0].max() < 300
     most = FeatureConfig(max_features=50)  # of the working picture, which is half as wide and high
     assert len(describe(picture, coarse[:0], config=most)) == 4 * 50
-    monkeypatch.setattr(details, "TILE", SIZE // 2)
+    monkeypatch.setattr(details, "TILE_SIZE", SIZE // 2)
     assert len(describe(picture, coarse[:0], config=most)) == 4 * 50

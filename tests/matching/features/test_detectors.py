@@ -34,7 +34,7 @@ def example():
 @pytest.fixture
 def orb(example, monkeypatch):
     """The detector of the page, alone in the registry."""
-    monkeypatch.setattr(detectors, "_REGISTERED", {})
+    monkeypatch.setattr(detectors, "_REGISTRY", {})
     exec(compile(example, "orb.py", "exec"), {"__name__": "orb_of_the_page"})
     return detectors.list_registered()[0]
 
@@ -66,7 +66,7 @@ def test_its_features_come_after_the_others_and_leave_them_as_they_are(orb):
 
 def test_a_registered_detector_that_is_not_named_changes_nothing(orb):
     result = match(*object_pair())
-    detectors._REGISTERED.clear()
+    detectors._REGISTRY.clear()
     assert np.array_equal(match(*object_pair()).xy0, result.xy0)
 
 
@@ -127,7 +127,7 @@ def test_the_cache_tells_its_versions_apart(orb):
 
 def test_command(orb, example, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    detectors._REGISTERED.clear()
+    detectors._REGISTRY.clear()
     Path("orb.py").write_text(example, encoding="utf-8")
     for k, image in enumerate(object_pair()):
         Image.fromarray(image).save(f"{k}.png")

@@ -7,8 +7,8 @@ from skimage.data import camera
 
 from matching.features.extraction import rotation
 from matching.features.keypoints import (
-    EDGE,
-    LAYERS,
+    MAX_EDGE_RATIO,
+    N_LAYERS,
     _differences,
     dog_keypoints,
     find_extrema,
@@ -79,12 +79,12 @@ def extrema_by_definition(dog, least):
     xx = fine[s, y, x + 1] + fine[s, y, x - 1] - 2 * fine[s, y, x]
     yy = fine[s, y + 1, x] + fine[s, y - 1, x] - 2 * fine[s, y, x]
     xy = (fine[s, y + 1, x + 1] - fine[s, y + 1, x - 1] - fine[s, y - 1, x + 1] + fine[s, y - 1, x - 1]) / 4
-    round_ = (xx + yy) ** 2 * EDGE < (EDGE + 1) ** 2 * (xx * yy - xy**2)
+    round_ = (xx + yy) ** 2 * MAX_EDGE_RATIO < (MAX_EDGE_RATIO + 1) ** 2 * (xx * yy - xy**2)
     return at[inner][round_]
 
 
 def test_extrema_are_those_of_the_doubled_image():
-    least = np.float32(0.04 * 255 / LAYERS)
+    least = np.float32(0.04 * 255 / N_LAYERS)
     image = cv2.GaussianBlur(camera()[100:300, 150:400].astype(np.float32), (0, 0), 0.62)
     dog, _ = _differences(image)
     found = octave_extrema(dog, least)
@@ -103,8 +103,8 @@ def test_the_octave_ends_at_twice_its_first_blur():
     impulse[30, 30] = 1.0
     image = cv2.GaussianBlur(impulse, (0, 0), 0.8)
     dog, doubled = _differences(image)
-    assert dog.shape == (LAYERS + 2, 61, 61)
-    assert np.allclose(image + dog[:LAYERS].sum(axis=0), doubled, atol=1e-7)
+    assert dog.shape == (N_LAYERS + 2, 61, 61)
+    assert np.allclose(image + dog[:N_LAYERS].sum(axis=0), doubled, atol=1e-7)
     x = np.arange(61) - 30
     assert (doubled.sum(axis=0) * x**2).sum() == pytest.approx(1.6**2, rel=0.02)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from matching.features.extraction import FeatureConfig, extract_features
-from matching.features.thinning import BLOCK, choose_clear, choose_strongest
+from matching.features.thinning import SQUARE_SIDE, choose_clear, choose_strongest
 from synth.textures import Screen, texture
 
 RNG = np.random.default_rng(0)
@@ -19,13 +19,13 @@ def test_few_points_all_stay():
 
 @pytest.mark.parametrize("most", [1, 7, 60, 299])
 def test_squares_have_equal_shares_of_their_strongest(most):
-    xy = RNG.uniform(-1, 5 * BLOCK, (300, 2)) * RNG.choice([0.3, 1], (300, 1))  # dense at the top left
+    xy = RNG.uniform(-1, 5 * SQUARE_SIDE, (300, 2)) * RNG.choice([0.3, 1], (300, 1))  # dense at the top left
     strength = RNG.integers(0, 20, 300).astype(float)  # with ties
     chosen = choose_strongest(xy, strength, most)
     assert len(chosen) == most and (np.diff(chosen) > 0).all()
     squares = {}
     for i in sorted(range(300), key=lambda i: (-strength[i], i)):
-        squares.setdefault(tuple(np.floor(xy[i] / BLOCK)), []).append(i)
+        squares.setdefault(tuple(np.floor(xy[i] / SQUARE_SIDE)), []).append(i)
     counts = [len(set(own) & set(chosen.tolist())) for own in squares.values()]
     most_of_one = max(counts)
     for own, count in zip(squares.values(), counts, strict=True):
@@ -34,11 +34,11 @@ def test_squares_have_equal_shares_of_their_strongest(most):
 
 
 def test_faint_points_fill_squares_that_have_few():
-    xy = RNG.uniform(0, 4 * BLOCK, (400, 2)) * RNG.choice([0.3, 1], (400, 1))
+    xy = RNG.uniform(0, 4 * SQUARE_SIDE, (400, 2)) * RNG.choice([0.3, 1], (400, 1))
     clearness = RNG.choice([0.3, 0.5, 0.7, 1.0, 2.0], 400)
     chosen = choose_clear(xy, clearness, 9)
     assert chosen[clearness >= 1].all() and not chosen.all()
-    squares = np.floor(xy / BLOCK)
+    squares = np.floor(xy / SQUARE_SIDE)
     for square in np.unique(squares, axis=0):
         own = np.flatnonzero((squares == square).all(axis=1))
         n_clear = np.count_nonzero(clearness[own] >= 1)
