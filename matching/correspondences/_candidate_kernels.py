@@ -23,23 +23,17 @@ def exclude_near(similarity: Array, xy0: Array, clearance0: Array, xy1: Array, c
 
 @njit
 def enter_nearest(
-    similarity: Array,
-    norms: Array,
-    rows: Array,
-    members: Array,
-    distance: Array,
-    nearest: Array,
-    score: Array,
+    similarity: Array, norms: Array, rows: Array, members: Array, buffer: Array, nearest: Array, score: Array
 ) -> None:
     """Enter the columns of similarity (b, c) into lists of the nearest, ordered by norm - 2 similarity.
 
     The columns are the `members` (c,). The lists are the `rows` (b,) of nearest and score (n, width).
-    distance (c,) float32 is a buffer.
+    buffer (c,) float32 is for distances.
     """
     for b in range(similarity.shape[0]):
-        for j in range(len(distance)):
-            distance[j] = norms[j] - np.float32(2) * similarity[b, j]
-        enter_smallest(distance, members, nearest[rows[b]], score[rows[b]])
+        for j in range(len(buffer)):
+            buffer[j] = norms[j] - np.float32(2) * similarity[b, j]
+        enter_smallest(buffer, members, nearest[rows[b]], score[rows[b]])
 
 
 @inner

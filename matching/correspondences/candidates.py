@@ -97,8 +97,8 @@ def match_with_reserve(
 ) -> tuple[Candidates, Candidates]:
     """Match the features of two images -> the best candidates, and a reserve of the next best."""
 
-    def find(kind: int, n_candidates: int) -> Candidates:
-        return _find_best(features0, features1, kind, n_candidates, config, n_threads)
+    def find(kind: int, limit: int) -> Candidates:
+        return _find_best(features0, features1, kind, limit, config, n_threads)
 
     return _share_out_found(find, list_kinds(features0, features1), config)
 
@@ -117,8 +117,8 @@ def match_within(
     """
     both = features, mirrored_features(features) if mirrored else features
 
-    def find(kind: int, n_candidates: int) -> Candidates:
-        return _find_best_within(*both, clearance, kind, n_candidates, config, n_threads)
+    def find(kind: int, limit: int) -> Candidates:
+        return _find_best_within(*both, clearance, kind, limit, config, n_threads)
 
     return _share_out_found(find, list_kinds(*both), config)
 
@@ -140,7 +140,7 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
 def _share_out_found(
     find: Callable[[int, int], Candidates], kinds: Sequence[int], config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
-    """Share out the candidates that `find(kind, n_candidates)` finds, no more than can be used."""
+    """Share out the candidates that `find(kind, limit)` finds, no more than can be used."""
     parts: list[Candidates] = []
     share = config.max_matches // len(kinds)  # of each kind that has so many candidates
     for kind in kinds:
@@ -161,25 +161,20 @@ def _equal_shares(available: Sequence[int], total: int) -> Ints:
 
 
 def _find_best(
-    features0: Features,
-    features1: Features,
-    kind: int,
-    n_candidates: int,
-    config: CandidateConfig,
-    n_threads: int,
+    features0: Features, features1: Features, kind: int, limit: int, config: CandidateConfig, n_threads: int
 ) -> Candidates:
-    """Find the candidates of one kind, at most `n_candidates`."""
+    """Find the candidates of one kind, at most `limit`."""
     comparable = find_comparable_rows(features0, features1, kind, config.per_polarity)
     sets = [(features0.descriptors[rows0], features1.descriptors[rows1]) for rows0, rows1 in comparable]
-    bound = estimate_bound(sets, config.per_feature, n_candidates, n_threads)
+    bound = estimate_bound(sets, config.per_feature, limit, n_threads)
     while True:
         pairs = [
             find_near_pairs(*rows, *descriptors, config, n_threads, bound=bound)
             for rows, descriptors in zip(comparable, sets, strict=True)
         ]
         i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-        candidates = choose_best(features0, features1, i, j, squared, n_candidates, config)
-        if len(candidates) == n_candidates or np.isinf(bound):
+        candidates = choose_best(features0, features1, i, j, squared, limit, config)
+        if len(candidates) == limit or np.isinf(bound):
             return candidates
         bound = np.inf  # too many pairs were near duplicates
 
@@ -189,7 +184,7 @@ def _find_best_within(
     others: Features,
     clearance: Floats,
     kind: int,
-    n_candidates: int,
+    limit: int,
     config: CandidateConfig,
     n_threads: int,
 ) -> Candidates:
@@ -206,10 +201,8 @@ def _find_best_within(
     rank = np.empty(len(features), np.int64)
     rank[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
     i, j = np.where(rank[i] < rank[j], i, j), np.where(rank[i] < rank[j], j, i)
-    first_rows = np.unique(i * len(features) + j, return_index=True)[1]
-    return choose_best(
-        features, others, i[first_rows], j[first_rows], squared[first_rows], n_candidates, config
-    )
+    first = np.unique(i * len(features) + j, return_index=True)[1]
+    return choose_best(features, others, i[first], j[first], squared[first], limit, config)
 
 
 def choose_best(
@@ -218,7 +211,7 @@ def choose_best(
     i: Ints,
     j: Ints,
     squared: Array,
-    n_candidates: int,
+    limit: int,
     config: CandidateConfig,
 ) -> Candidates:
     """Choose the best pairs of features, without near duplicates: i, j (p,); squared (p,)."""
@@ -226,8 +219,8 @@ def choose_best(
     if config.duplicate_radius:
         places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
         sizes = np.zeros(len(order)), np.zeros(len(order))  # sizes of 0: only places count
-        order = order[find_distinct(*places, *sizes, config.duplicate_radius, 0.0, 0.0, n_candidates)]
-    best = order[:n_candidates]
+        order = order[find_distinct(*places, *sizes, config.duplicate_radius, 0.0, 0.0, limit)]
+    best = order[:limit]
     return make_candidates(features0, features1, i[best], j[best], squared[best])
 
 
@@ -248,9 +241,8 @@ def find_distinct(
     """
     cells = np.floor(xy0 / max(radius, max_reach)).astype(np.int64)
     head, next_pair, is_kept = np.full(65536, -1), np.empty(len(xy0), np.int64), np.zeros(len(xy0), bool)
-    ends = xy0, xy1, size0, size1
-    radii = float(radius), float(reach), float(max_reach)
-    _candidate_kernels.keep_distinct(*ends, *radii, max_pairs, cells, head, next_pair, is_kept)
+    limits = float(radius), float(reach), float(max_reach), max_pairs
+    _candidate_kernels.keep_distinct(xy0, xy1, size0, size1, *limits, cells, head, next_pair, is_kept)
     return is_kept
 
 
@@ -267,15 +259,13 @@ def find_comparable_rows(
     features0: Features, features1: Features, kind: int, per_polarity: bool
 ) -> list[tuple[Ints, Ints]]:
     """List the rows of both images' features that are compared with each other -> list of (rows0, rows1)."""
-    is0, is1 = features0.kind == kind, features1.kind == kind
+    of_kind = [f.kind == kind for f in (features0, features1)]
     if not per_polarity:
-        return [(np.flatnonzero(is0), np.flatnonzero(is1))]
+        return [(np.flatnonzero(of_kind[0]), np.flatnonzero(of_kind[1]))]
+    bright = features0.bright, features1.bright
     return [
-        (
-            np.flatnonzero(is0 & (features0.bright == bright)),
-            np.flatnonzero(is1 & (features1.bright == bright)),
-        )
-        for bright in (False, True)
+        (np.flatnonzero(of_kind[0] & (bright[0] == side)), np.flatnonzero(of_kind[1] & (bright[1] == side)))
+        for side in (False, True)
     ]
 
 

@@ -89,9 +89,7 @@ def _measure_errors(v: Floats, maps: Floats, u: Floats) -> Floats:
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
     """Find the k nearest correspondences by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k), or all if m <= k."""
     places = np.hstack([correspondences.xy0, correspondences.xy1])
-    order = scipy.spatial.cKDTree(
-        places
-    ).indices  # neighbours are close in memory then, which halves the time
+    order = scipy.spatial.cKDTree(places).indices  # sorted by it, the query takes half of the time
     places, rows, width = places[order], np.arange(len(places)), min(k, len(places) - 1)
     nearest = scipy.spatial.cKDTree(places).query(places, width + 1, workers=n_threads)[1]
     near = np.empty((len(places), width), np.int64)

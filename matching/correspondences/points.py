@@ -16,22 +16,13 @@ from matching.correspondences import _point_kernels
 RADIUS_RANK = 8  # a point covers its surroundings up to its neighbour of this rank; not tuned
 
 
-def nearest_points(
-    points: Array,
-    places: Array,
-    k: int,
-    reach: float = np.inf,
-    excluded: Array | None = None,
-    n_threads: int = 1,
-) -> tuple[Ints, Floats]:
+def nearest_points(points: Array, places: Array, k: int, reach: float = np.inf) -> tuple[Ints, Floats]:
     """Find the k points (n, 2) nearest to each of `places` (q, 2) -> index, distance (q, k).
 
-    Points farther away than `reach`, and for each place the point excluded (q,), do not count. Results are
-    padded with -1 and infinity.
+    Points farther away than `reach` do not count. Results are padded with -1 and infinity.
     """
     index, square = np.full((len(places), k), -1, np.int64), np.full((len(places), k), float(reach) ** 2)
-    excluded = np.full(len(places), -1) if excluded is None else excluded
-    _enter(points, np.arange(len(points)), places, excluded, index, square, n_threads)
+    _enter(points, np.arange(len(points)), places, np.full(len(places), -1), index, square, 1)
     return index, np.where(index >= 0, np.sqrt(square), np.inf)
 
 

@@ -45,13 +45,13 @@ def match_by_scale(
         _find_pairs(features0, features1, kind, (low - HALF_BAND, high + HALF_BAND), config, n_threads)
         for kind in list_kinds(features0, features1)
     ]
-    n_candidates = int(config.max_matches * (1 + config.reserve))
+    limit = int(config.max_matches * (1 + config.reserve))
     for n in range(int(np.floor(low / HALF_BAND)), int(np.ceil(high / HALF_BAND)) + 1):
         parts = []
         for row0, row1, squared, scale in pairs:
             rows = np.flatnonzero(np.abs(scale - n * HALF_BAND) <= HALF_BAND)
             pairs_of_band = row0[rows], row1[rows], squared[rows]
-            parts.append(choose_best(features0, features1, *pairs_of_band, n_candidates, config))
+            parts.append(choose_best(features0, features1, *pairs_of_band, limit, config))
         yield share_out(parts, config.max_matches, config.reserve)
 
 

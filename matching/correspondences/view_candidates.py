@@ -58,9 +58,9 @@ def match_views(
     n_threads: int = 1,
 ) -> tuple[Candidates, int]:
     """Match the views of two pictures -> candidates, of which the first n are to be clustered, and n."""
-    n_candidates = int(config.max_matches * (1 + views.pool))
+    limit = int(config.max_matches * (1 + views.pool))
     kinds = list_kinds(features0, features1)
-    parts = [_find_best(features0, features1, k, n_candidates, config, views, n_threads) for k in kinds]
+    parts = [_find_best(features0, features1, k, limit, config, views, n_threads) for k in kinds]
     best, pool = share_out(parts, config.max_matches, views.pool)
     return join_candidates([best, pool]), len(best)
 
@@ -69,7 +69,7 @@ def _find_best(
     features0: Features,
     features1: Features,
     kind: int,
-    n_candidates: int,
+    limit: int,
     config: CandidateConfig,
     views: ViewCandidatesConfig,
     n_threads: int,
@@ -80,7 +80,7 @@ def _find_best(
         for rows in find_comparable_rows(features0, features1, kind, config.per_polarity)
     ]
     i, j, squared, ratio = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    order = np.argsort(ratio, kind="stable")[: MAX_CHECKED_FACTOR * n_candidates]
+    order = np.argsort(ratio, kind="stable")[: MAX_CHECKED_FACTOR * limit]
     i, j = i[order], j[order]
     places = features0.xy[i], features1.xy[j]
     if config.duplicate_radius:
@@ -91,12 +91,10 @@ def _find_best(
             config.duplicate_radius,
             measure_by_kind(FeatureConfig(), "localisation")[kind],
             MAX_CENTRE_ERROR,
-            n_candidates,
+            limit,
         )
         order, i, j = order[is_distinct], i[is_distinct], j[is_distinct]
-    return make_candidates(
-        features0, features1, i[:n_candidates], j[:n_candidates], squared[order[:n_candidates]]
-    )
+    return make_candidates(features0, features1, i[:limit], j[:limit], squared[order[:limit]])
 
 
 def _nearest_pairs(

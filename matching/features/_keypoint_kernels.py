@@ -15,9 +15,7 @@ MIDDLE_INDEX = 13  # index of the middle of a cube of 27 half pixels
 
 
 @njit
-def climb_to_extrema(
-    dog: Array, layer: Scalar, pixels: Array, column: Array, places: Array, cubes: Array
-) -> None:
+def climb(dog: Array, layer: Scalar, pixels: Array, column: Array, places: Array, cubes: Array) -> None:
     """Climb from pixels (n, 2) of a layer to extrema among half pixels.
 
     Fills places (n, 3) with the layers and half pixels y, x of the extrema, or -1 if there is none within

@@ -34,12 +34,8 @@ def flood(
     holds the offsets of the neighbours, from index 1 on. shore receives the pixels that are seen but not yet
     under water: a stack for each level, from `bottom` to `top` (257,).
     """
-    filling, depth, n, n_complete = (
-        np.empty(256, np.int64),
-        -1,
-        0,
-        0,
-    )  # incomplete regions, by descending level
+    filling = np.empty(256, np.int64)  # incomplete regions, by descending level
+    depth, n, n_complete = -1, 0, 0
     pixel = np.uint32(step[2] + ONE)
     here, n_visited, is_new = np.uint32(state[pixel]), ONE, True
     state[pixel] = ALL_VISITED | here

@@ -81,7 +81,7 @@ def octave_extrema(dog: Float32s, min_response: float, n_threads: int = 1) -> Fl
     def find_in_layer(layer: int) -> tuple[Ints, Floats]:
         pixels = find_extrema(dog, layer, MIN_PIXEL_SHARE * min_response)
         half_pixels, cubes = np.empty((len(pixels), 3), np.int64), np.empty((len(pixels), 27), np.float32)
-        _keypoint_kernels.climb_to_extrema(dog, layer, pixels, np.empty(7, np.float32), half_pixels, cubes)
+        _keypoint_kernels.climb(dog, layer, pixels, np.empty(7, np.float32), half_pixels, cubes)
         sign = np.where(dog[layer, pixels[:, 0], pixels[:, 1]] > 0, 1.0, -1.0)
         is_found = half_pixels[:, 0] >= 0
         rows, vertices = _fit_vertices(cubes[is_found].reshape(-1, 3, 3, 3))

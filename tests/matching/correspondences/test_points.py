@@ -16,11 +16,9 @@ SETS = {
 }
 
 
-def by_definition(points, at, k, reach=np.inf, own=None):
+def by_definition(points, places, k, reach=np.inf):
     """By (squared distance, number), from the matrix of all distances."""
-    square = ((at[:, None] - points) ** 2).sum(axis=2)
-    if own is not None:
-        square[np.arange(len(at)), own] = np.inf
+    square = ((places[:, None] - points) ** 2).sum(axis=2)
     index = np.argsort(square, axis=1, kind="stable")[:, :k]
     square = np.take_along_axis(square, index, axis=1)
     missing = ~(square < reach**2)
@@ -36,10 +34,10 @@ def test_nearest_points_are_those_of_the_definition(name, k):
     points = SETS[name]
     low, high = points.min(axis=0), points.max(axis=0)
     around = np.random.default_rng(1).uniform(low - 100, high + 100, (200, 2))
-    for at, own in ((around, None), (np.rint(around / 50) * 50, None), (points, np.arange(len(points)))):
+    for places in (around, np.rint(around / 50) * 50, points):
         for reach in (np.inf, 40.0):
-            index, distance = nearest_points(points, at, k, reach, own)
-            expected = by_definition(points, at, k, reach, own)
+            index, distance = nearest_points(points, places, k, reach)
+            expected = by_definition(points, places, k, reach)
             assert np.array_equal(index, expected[0])
             assert np.array_equal(distance, expected[1])
 
