@@ -115,20 +115,20 @@ def _name_images(
 
     `images` has the names of the images of the features, by their names in a matches file.
     """
-    known = images or {}
+    by_name = images or {}
     separators = [group.rindex("/")] if "/" in group else []
     separators += [i for i, letter in enumerate(group) if letter == "_"]
     splits = [(group[:i], group[i + 1 :]) for i in separators]
-    pair = next((s for s in splits if all(name in known for name in s)), None)
+    pair = next((s for s in splits if all(name in by_name for name in s)), None)
     if pair is not None and "matches0" in item:
-        return (known[pair[0]], known[pair[1]]), False
+        return (by_name[pair[0]], by_name[pair[1]]), False
     if {*DENSE[:2]} <= {*item}:
         return splits[0] if splits else (group, ""), True
     if images is None:
         raise InputError(
             f"{path}: holds indices of keypoints; give hloc's file of features (--features FILE)"
         )
-    missing = [name for name in splits[0] if name not in known] if splits else [group]
+    missing = [name for name in splits[0] if name not in by_name] if splits else [group]
     raise InputError(f"{path}: {group}: the features hold no keypoints of {missing[0]}")
 
 

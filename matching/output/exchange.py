@@ -90,10 +90,10 @@ def check_name(name: str, for_hloc: bool = False) -> None:
 
 def list_image_names(paths: Sequence[Path | None]) -> list[str]:
     """Name the two images of a pair as `make_relative` does."""
-    known = [path for path in paths if path is not None]
-    if len(known) < len(paths):
+    named = [path for path in paths if path is not None]
+    if len(named) < len(paths):
         return [f"image{k}" if path is None else Path(path).name for k, path in enumerate(paths)]
-    return make_relative(known)
+    return make_relative(named)
 
 
 def _store_images(pictures: Sequence[Picture], result: MatchResult) -> list[StoredImage]:

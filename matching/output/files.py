@@ -40,7 +40,7 @@ def make_folder(path: str | Path) -> Path:
 
 
 def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
-    """Names of the files that `write_results` writes, except those of single objects."""
+    """List the names of the files that `write_results` writes, except those of single objects."""
     optional = {"matches.png": figure, "matches.html": html}
     exported = {name for export in exports for name in FORMATS[export].files}
     return {"matches.json", "matches.npz", *exported, *(name for name, on in optional.items() if on)}

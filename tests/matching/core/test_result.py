@@ -27,23 +27,23 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told():
+def reports():
     return []
 
 
 @pytest.fixture(scope="module")
-def found(files, told):
-    return match(*files, max_matches=1500, progress=lambda *words: told.append(words))
+def found(files, reports):
+    return match(*files, max_matches=1500, progress=lambda *words: reports.append(words))
 
 
-def test_settings_are_given_by_their_names(found):
+def test_settings_are_changed_by_name(found):
     assert found.config == MatchConfig().with_settings(max_matches=1500)
     assert found.config.candidates.max_matches == 1500
     assert len(found.xy0) == 1500
 
 
-def test_progress_is_told_stage_by_stage(found, told):
-    assert told == [(stage, k, len(STAGES)) for k, stage in enumerate(STAGES, 1)]
+def test_progress_is_reported_stage_by_stage(found, reports):
+    assert reports == [(stage, k, len(STAGES)) for k, stage in enumerate(STAGES, 1)]
     assert list(found.timings) == list(STAGES)
 
 
@@ -62,17 +62,17 @@ def test_progress_is_told_stage_by_stage(found, told):
         ({"max_pixels": 0}, InputError, "max_pixels must be at least 1, got 0"),
     ],
 )
-def test_settings_that_cannot_be(settings, error, message):
+def test_impossible_settings_are_refused(settings, error, message):
     with pytest.raises(error, match=message):
         match(np.zeros((9, 9)), np.zeros((9, 9)), **settings)
 
 
-def test_settings_that_several_stages_have_are_those_of_the_clustering():
+def test_ambiguous_setting_names_mean_clustering():
     changed = MatchConfig().with_settings(n_neighbors=20)
     assert changed == replace(changed, clustering=replace(MatchConfig().clustering, n_neighbors=20))
 
 
-def test_settings_are_told_by_what_differs_from_the_defaults():
+def test_repr_of_settings_shows_changes_from_defaults():
     assert repr(MatchConfig()) == "MatchConfig()"
     changed = MatchConfig(mirrored=True).with_settings(n_clusters=9)
     assert repr(changed) == "MatchConfig(mirrored=True, clustering=ClusteringConfig(n_clusters=9))"
@@ -80,11 +80,11 @@ def test_settings_are_told_by_what_differs_from_the_defaults():
     assert len(str(inspect.signature(match))) < 400
 
 
-def test_an_object_tells_its_points_and_how_sure_it_is(found):
+def test_object_has_its_points_and_confidence(found):
     for one in found.objects:
-        own = found.cluster == one.id
-        assert np.array_equal(one.points0, found.xy0[own])
-        assert np.array_equal(one.points1, found.xy1[own])
+        rows = found.cluster == one.id
+        assert np.array_equal(one.points0, found.xy0[rows])
+        assert np.array_equal(one.points1, found.xy1[rows])
         assert one.confidence == "sure"
     assert found.confidence == "sure"
 
@@ -109,7 +109,7 @@ def test_a_result_is_drawn_and_saved(found, tmp_path):
         assert np.array_equal(np.asarray(image), drawn)
 
 
-def test_arrays_and_masks_are_drawn_too():
+def test_arrays_and_masks_are_drawn():
     pair = object_pair()
     mask = np.zeros(pair[0].shape[:2], bool)
     mask[:, :220] = True
@@ -118,7 +118,7 @@ def test_arrays_and_masks_are_drawn_too():
     assert np.array_equal(result.inputs.pictures()[0].mask, mask)
 
 
-def test_a_file_that_is_another_one_by_now(found, files, tmp_path):
+def test_changed_file_is_not_drawn(found, files, tmp_path):
     changed = tmp_path / "changed.png"
     Image.new("L", (30, 20)).save(changed)
     now = replace(found, inputs=replace(found.inputs, images=(changed, files[1])))
@@ -130,7 +130,7 @@ def test_a_file_that_is_another_one_by_now(found, files, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_other_pixels_than_were_matched_are_not_drawn(tmp_path):
+def test_changed_pixels_are_not_drawn(tmp_path):
     pair = object_pair()
     for k, array in enumerate(pair):
         Image.fromarray(array).save(tmp_path / f"{k}.png")
@@ -152,7 +152,7 @@ def test_other_pixels_than_were_matched_are_not_drawn(tmp_path):
     found.save(tmp_path / "out")
 
 
-def test_a_result_without_pictures_says_so():
+def test_result_without_pictures_reports_it():
     xy = np.random.default_rng(0).uniform(0, 90, (30, 2))
     one = describe_object(0, xy, xy, 0.35, log_nfa=-6.0)
     result = MatchResult(xy, xy, np.zeros(30, int), np.zeros(30), (one,))
@@ -161,7 +161,7 @@ def test_a_result_without_pictures_says_so():
         result.draw()
 
 
-def test_contents_of_files_and_open_files_are_taken(found, files, tmp_path):
+def test_contents_of_files_and_open_files_are_accepted(found, files, tmp_path):
     content, second = files[0].read_bytes(), io.BytesIO(b"??" + files[1].read_bytes())
     second.seek(2)  # a file is read from where it stands
     taken = match(content, second, max_matches=1500)
@@ -182,12 +182,12 @@ def test_contents_of_files_and_open_files_are_taken(found, files, tmp_path):
         (io.StringIO("text"), "image0: a file must be opened in binary mode, got str"),
     ],
 )
-def test_contents_that_are_no_picture(image, message):
+def test_contents_that_are_not_a_picture_are_refused(image, message):
     with pytest.raises(InputError, match=message):
         match(image, np.zeros((60, 60)))
 
 
-def test_boxes_and_polygons_are_of_the_second_picture(found):
+def test_boxes_and_polygons_lie_in_the_second_picture(found):
     polygons, boxes = found.polygons(), found.boxes()
     for one, polygon, box in zip(found.objects, polygons, boxes, strict=True):
         assert np.array_equal(polygon, one.outline1)
@@ -204,7 +204,7 @@ def test_boxes_and_polygons_are_of_the_second_picture(found):
     assert np.allclose(unknown[0], [-0.5, 219.5, 439.5, 439.5], atol=0.1)
 
 
-def test_objects_as_a_data_frame(found, monkeypatch):
+def test_objects_are_listed_in_a_data_frame(found, monkeypatch):
     table = found.to_dataframe()
     assert len(table) == 2
     assert table.n_matches.tolist() == [one.n_matches for one in found.objects]
@@ -235,8 +235,8 @@ def test_a_notebook_shows_picture_and_table(found):
 
 
 def test_a_notebook_shows_repeats_and_why_there_is_nothing():
-    own = crops()
-    repeats = find_repeats(np.hstack([own["coffee"], own["chelsea"], own["coffee"]]))
+    pictures = crops()
+    repeats = find_repeats(np.hstack([pictures["coffee"], pictures["chelsea"], pictures["coffee"]]))
     assert repeats.of_one
     shown = repeats._repr_html_()
     assert "1 thing that appears more than once" in shown

@@ -63,7 +63,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_files_of_the_real_writers(tmp_path, name):
+def test_files_of_other_programs_are_read(tmp_path, name):
     path = tmp_path / name.split(": ")[1]
     WRITERS[name](path)
     [pair] = read_matches(path)
@@ -74,7 +74,7 @@ def test_files_of_the_real_writers(tmp_path, name):
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_a_column_that_counts_the_rows_is_refused_or_named(tmp_path, first):
+def test_column_of_row_numbers_is_refused_or_needs_a_name(tmp_path, first):
     counted = np.column_stack([np.arange(first, first + 20), TABLE])
     np.savetxt(tmp_path / "m.csv", counted, delimiter=",")
     for read in (lambda: read_matches(tmp_path / "m.csv"), lambda: matches_from(counted)):
@@ -91,7 +91,7 @@ def test_a_column_that_counts_the_rows_is_refused_or_named(tmp_path, first):
     "text",
     ["", "{}", "%YAML:1.0\n---\nxy0: !!opencv-matrix\n", "%YAML:1.0\n---\na: 1\n"],
 )
-def test_a_storage_that_holds_no_matches(tmp_path, text):
+def test_storage_without_matches_is_refused(tmp_path, text):
     (tmp_path / "m.yml").write_text(text)
     with pytest.raises(InputError, match=r"m\.yml: "):
         read_matches(tmp_path / "m.yml")

@@ -44,7 +44,7 @@ def bfloat16(array):
 
 @pytest.mark.parametrize("wrap", [np.asarray, np.ndarray.tolist, Tensor, bfloat16])
 @pytest.mark.parametrize("batched", [False, True])
-def test_lightglue(wrap, batched):
+def test_lightglue_output_is_read(wrap, batched):
     batch = (lambda a: a[None]) if batched else (lambda a: a)
     features = [
         {"keypoints": wrap(batch(xy)), "image_size": wrap(batch(np.array([640.0, 480.0])))}
@@ -68,7 +68,7 @@ def test_lightglue(wrap, batched):
 
 
 @pytest.mark.parametrize("batched", [False, True])
-def test_superglue_has_the_partner_of_each_keypoint(batched):
+def test_superglue_output_lists_partner_of_each_keypoint(batched):
     partner, score = np.full(N0, -1), np.zeros(N0)
     partner[[2, 5]], score[[2, 5]] = [9, 4], [0.5, 0.75]
     found = {"keypoints0": XY0, "keypoints1": XY1, "matches0": partner, "matching_scores0": score}
@@ -80,7 +80,7 @@ def test_superglue_has_the_partner_of_each_keypoint(batched):
     assert pair.score.tolist() == [0.5, 0.25]
 
 
-def test_lightglues_input_and_output_in_one_dictionary():
+def test_lightglue_input_and_output_may_share_one_dictionary():
     found = {"image0": {"keypoints": XY0[None]}, "image1": {"keypoints": XY1[None]}, "matches": [INDICES]}
     assert np.array_equal(matches_from(found).xy0, XY0[INDICES[:, 0]])
 
@@ -96,7 +96,7 @@ def test_lightglues_input_and_output_in_one_dictionary():
         (("kpts0", "kpts1"), "certainty"),  # RoMa
     ],
 )
-def test_matched_points(names, score):
+def test_matched_points_are_read_under_any_known_name(names, score):
     others = {"all_kpts0": XY0, "all_kpts1": XY1, "num_inliers": 3, "H": np.eye(3), "inlier_kpts0": XY0[:3]}
     others |= {"batch_indexes": Tensor(np.zeros(N1, np.int64))}
     confidence = RNG.uniform(0, 1, N1)
@@ -109,7 +109,7 @@ def test_matched_points(names, score):
         assert pair.indices is None
 
 
-def test_plain_arrays():
+def test_plain_arrays_are_read():
     table = np.column_stack([XY0[:N1], XY1])
     pair = matches_from(table)
     assert np.array_equal(pair.xy0, XY0[:N1])
@@ -124,7 +124,7 @@ def test_plain_arrays():
 
 
 @pytest.mark.parametrize("empty", [[], np.empty((0, 2)), Tensor(np.empty((1, 0, 2)))])
-def test_no_match_is_an_answer(empty):
+def test_empty_matches_are_accepted(empty):
     assert len(matches_from({"keypoints0": XY0, "keypoints1": XY1, "matches": empty})) == 0
     assert len(matches_from({"mkpts0": empty, "mkpts1": empty})) == 0
 
@@ -139,7 +139,7 @@ def turned_pictures():
 
 
 @pytest.mark.parametrize("detector", [cv2.SIFT_create, cv2.ORB_create])
-def test_opencvs_keypoints_have_frames(detector):
+def test_opencv_keypoints_give_frames(detector):
     features = [detector(1000).detectAndCompute(picture, None) for picture in turned_pictures()]
     norm = cv2.NORM_HAMMING if features[0][1].dtype == np.uint8 else cv2.NORM_L2
     two = cv2.BFMatcher(norm).knnMatch(features[0][1], features[1][1], k=2)
@@ -153,7 +153,7 @@ def test_opencvs_keypoints_have_frames(detector):
     assert np.abs(np.median(best.xy1[:, 0] + 1.5 * best.xy0[:, 1]) - 1.5 * 239.5) < 1.5
 
 
-def test_opencvs_lists():
+def test_opencv_lists_are_read():
     keypoints = [[cv2.KeyPoint(float(x), float(y), 8.0) for x, y in xy] for xy in (XY0, XY1)]
     found = [[cv2.DMatch(3, 7, 0.5), cv2.DMatch(3, 8, 0.75)], [], (cv2.DMatch(0, 29, 1.0),)]
     pair = matches_from(found, *keypoints)
@@ -167,7 +167,7 @@ def test_opencvs_lists():
     assert np.array_equal(matches_from({"keypoints0": points, "keypoints1": points}).xy0, XY0)
 
 
-def test_frames_of_lightglues_sift_where_both_pictures_have_one_scale():
+def test_lightglue_sift_gives_frames_if_both_images_have_one_scale():
     def features(xy, size):
         return {
             "keypoints": xy,
@@ -180,12 +180,12 @@ def test_frames_of_lightglues_sift_where_both_pictures_have_one_scale():
     turn = INDICES[:, 1] / 9 - INDICES[:, 0] / 9
     maps = same.frames1 @ np.linalg.inv(same.frames0)
     assert np.allclose(np.arctan2(maps[:, 1, 0], maps[:, 0, 0]), (turn + np.pi) % (2 * np.pi) - np.pi)
-    # resized to one longer side by different factors, which are not told
+    # resized to one longer side by different factors, which are unknown
     other = matches_from(INDICES, features(XY0, [640, 480]), features(XY1, [1280, 960]))
     assert other.frames0 is None and other.frames1 is None
 
 
-def test_frames_that_say_nothing_are_left_out():
+def test_uninformative_frames_are_left_out():
     points = {"xy0": XY0[:N1], "xy1": XY1}
     good = RNG.normal(size=(N1, 2, 2))
     assert np.array_equal(matches_from(points | {"frames0": good, "frames1": good}).frames1, good)
@@ -223,7 +223,7 @@ def test_frames_that_say_nothing_are_left_out():
         (([cv2.DMatch(0, 0, 0, 1.0), cv2.DMatch(0, 0, 1, 1.0)], XY0, XY1), "several train images"),
     ],
 )
-def test_what_cannot_be_read_is_told(arguments, message):
+def test_unreadable_input_reports_reason(arguments, message):
     with pytest.raises(InputError, match=message) as raised:
         matches_from(*arguments)
     assert "\n" not in str(raised.value)

@@ -50,7 +50,7 @@ def database(path, columns=2):
 
 
 @pytest.mark.parametrize("columns", [2, 4, 6])
-def test_a_pair(tmp_path, columns):
+def test_pair_is_read(tmp_path, columns):
     [pair] = read_matches(database(tmp_path / "a.db", columns))
     tables, shape = keypoints(columns)
     # the centre of the top-left pixel is (0.5, 0.5) in COLMAP and (0, 0) here
@@ -66,7 +66,7 @@ def test_a_pair(tmp_path, columns):
         assert np.allclose(pair.frames0, shape[0].reshape(-1, 2, 2), atol=1e-5)
 
 
-def test_pycolmaps_own_database(tmp_path):
+def test_database_written_by_pycolmap_is_read(tmp_path):
     pycolmap = pytest.importorskip("pycolmap")
     tables, shape = keypoints(4)
     with pycolmap.Database.open(str(tmp_path / "a.db")) as file:
@@ -83,7 +83,7 @@ def test_pycolmaps_own_database(tmp_path):
     assert np.allclose(pairs[1].frames0, shape[0].reshape(-1, 2, 2), atol=1e-5)
 
 
-def test_sift_of_pycolmap_turns_as_the_frames_say(tmp_path):
+def test_frames_follow_rotation_of_pycolmap_sift(tmp_path):
     pycolmap = pytest.importorskip("pycolmap")
     Image = pytest.importorskip("PIL.Image")
     rng = np.random.default_rng(3)
@@ -114,7 +114,7 @@ def written(tmp_path, columns=2, all_objects=True):
     return tmp_path / name
 
 
-def test_groups_are_tables_of_geometries(tmp_path):
+def test_groups_are_written_as_tables_of_geometries(tmp_path):
     target = written(tmp_path)
     with closing(sqlite3.connect(target)) as file:
         for k in range(2):
@@ -134,7 +134,7 @@ def test_groups_are_tables_of_geometries(tmp_path):
     assert np.array_equal(pair.indices, MATCHES[:60])
 
 
-def test_the_geometry_is_that_of_the_static_scene(tmp_path):
+def test_geometry_describes_static_scene(tmp_path):
     """Both planes are of one: they are apart by the same shift everywhere, as parallel planes are."""
     with closing(sqlite3.connect(written(tmp_path, all_objects=False))) as file:
         [(n, data, config, fundamental)] = file.execute(
@@ -149,7 +149,7 @@ def test_the_geometry_is_that_of_the_static_scene(tmp_path):
     assert n_matches == 60 + kept[GROUPS < 0].sum()
 
 
-def test_a_static_scene_of_few_matches_is_degenerate(tmp_path):
+def test_static_scene_of_few_matches_is_degenerate(tmp_path):
     file = match_file(database(tmp_path / "a.db"))
     [(key, pair)] = file.pairs()
     few = replace(pair, xy0=pair.xy0[:14], xy1=pair.xy1[:14], indices=pair.indices[:14])
@@ -169,7 +169,7 @@ def test_pycolmap_reads_the_copy(tmp_path):
         assert cache.correspondence_graph.num_matches_between_images(1, 2) == 60
 
 
-def test_groups_of_a_copy_replace_its_groups(tmp_path):
+def test_groups_replace_groups_of_an_earlier_copy(tmp_path):
     target = written(tmp_path)
     file = match_file(target)
     labels = {key: (pair, np.where(np.arange(60) < 30, 0, -1)) for key, pair in file.pairs()}
@@ -179,7 +179,7 @@ def test_groups_of_a_copy_replace_its_groups(tmp_path):
         assert sorted(names) == ["two_view_geometries", "two_view_geometries_0"]
 
 
-def test_what_was_verified_stays_where_there_are_no_objects(tmp_path):
+def test_verified_matches_stay_without_objects(tmp_path):
     path = database(tmp_path / "a.db")
     row = (14, MATCHES[:14].tobytes(), 6, np.arange(9.0).tobytes(), PAIR)  # less than a geometry needs here
     with closing(sqlite3.connect(path)) as file:
@@ -209,7 +209,7 @@ def test_what_was_verified_stays_where_there_are_no_objects(tmp_path):
         ("DROP TABLE matches", "a.db: is not a database of COLMAP: it has no table matches"),
     ],
 )
-def test_what_cannot_be_read_is_told(tmp_path, change, message):
+def test_unreadable_database_reports_reason(tmp_path, change, message):
     path = database(tmp_path / "a.db")
     with closing(sqlite3.connect(path)) as file:
         file.execute(change)
@@ -219,7 +219,7 @@ def test_what_cannot_be_read_is_told(tmp_path, change, message):
     assert "\n" not in str(raised.value)
 
 
-def test_a_camera_without_a_size(tmp_path):
+def test_zero_size_of_a_camera_is_ignored(tmp_path):
     path = database(tmp_path / "a.db")
     with closing(sqlite3.connect(path)) as file:
         file.execute("UPDATE cameras SET width = 0")
@@ -227,7 +227,7 @@ def test_a_camera_without_a_size(tmp_path):
     assert read_matches(path)[0].sizes is None
 
 
-def test_a_pair_without_matches_of_its_own_has_those_of_its_geometry(tmp_path):
+def test_pair_without_matches_uses_those_of_its_geometry(tmp_path):
     path = database(tmp_path / "a.db")
     with closing(sqlite3.connect(path)) as file:
         file.execute("INSERT INTO cameras VALUES (3, 2, 640, 480, ?, 0)", (np.ones(4).tobytes(),))
@@ -245,6 +245,6 @@ def test_a_pair_without_matches_of_its_own_has_those_of_its_geometry(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["a#b?", "c%41 d"])
-def test_folders_of_any_name(tmp_path, folder):
+def test_folders_may_have_any_name(tmp_path, folder):
     (tmp_path / folder).mkdir()
     assert len(read_matches(database(tmp_path / folder / "a.db"))) == 1

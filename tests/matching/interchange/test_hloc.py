@@ -46,7 +46,7 @@ def matches(folder, group=GROUP, partner=PARTNER):
 @pytest.mark.parametrize(
     "group", ["db-left-1.png/query-2.png", "db-left-1.png_query-2.png"], ids=["new", "old"]
 )
-def test_a_sparse_pair(tmp_path, group):
+def test_sparse_pair_is_read(tmp_path, group):
     [pair] = read_matches(matches(tmp_path, group), features=features(tmp_path))
     assert pair.names == NAMES
     assert np.array_equal(pair.indices, [[3, 7], [9, 0], [30, 39]])
@@ -59,7 +59,7 @@ def test_a_sparse_pair(tmp_path, group):
     assert pair.frames0 is None
 
 
-def test_names_in_the_other_order(tmp_path):
+def test_names_may_be_in_either_order(tmp_path):
     partner = np.full(N[1], -1, np.int32)
     partner[39] = 49
     path = matches(tmp_path, "query-2.png/db-left-1.png", partner)
@@ -83,7 +83,7 @@ def dense(folder, n=60):
     return write(folder / "dense.h5", content | {f"{group}/scores": np.linspace(0, 1, n)}), xy
 
 
-def test_a_dense_pair_needs_no_features(tmp_path):
+def test_dense_pair_needs_no_features(tmp_path):
     path, xy = dense(tmp_path)
     [pair] = read_matches(path)
     assert pair.names == ("a.png", "b.png")
@@ -93,19 +93,19 @@ def test_a_dense_pair_needs_no_features(tmp_path):
     assert pair.indices is None
 
 
-def test_a_dense_pair_that_hloc_has_aggregated(tmp_path):
+def test_aggregated_dense_pair_is_read(tmp_path):
     path, xy = dense(tmp_path)
     with h5py.File(path, "a") as file:
         file["a.png/b.png/matches0"] = np.array([1, -1, 0], np.int32)
         file["a.png/b.png/matching_scores0"] = np.array([0.5, 0, 0.5])
-    own = {"a.png/keypoints": xy[0][:3], "b.png/keypoints": xy[1][:2]}
-    [pair] = read_matches(path, features=write(tmp_path / "features.h5", own))
+    keypoints = {"a.png/keypoints": xy[0][:3], "b.png/keypoints": xy[1][:2]}
+    [pair] = read_matches(path, features=write(tmp_path / "features.h5", keypoints))
     assert np.array_equal(pair.xy1, xy[1][[1, 0]])
     [pair] = read_matches(path)
     assert len(pair) == 60
 
 
-def test_groups_are_matches_without_outliers(tmp_path):
+def test_written_groups_lack_outliers(tmp_path):
     file = match_file(matches(tmp_path), features(tmp_path))
     [(key, pair)] = file.pairs()
     (name, content), pairs = file.groups({key: (pair, np.array([1, -1, 0]))}).items()
@@ -125,7 +125,7 @@ def test_groups_are_matches_without_outliers(tmp_path):
     assert np.array_equal(read.indices, [[3, 7], [30, 39]])
 
 
-def test_groups_of_a_dense_pair(tmp_path):
+def test_groups_of_dense_pair_are_written(tmp_path):
     path, xy = dense(tmp_path)
     file = match_file(path)
     [(key, pair)] = file.pairs()

@@ -47,7 +47,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_opencv(folder, capsys):
+def test_opencv_recipe_runs(folder, capsys):
     for name, picture in zip(("a.png", "b.png"), make_demo_pair(), strict=True):
         Image.fromarray(picture).save(name)
     values = {}
@@ -59,7 +59,7 @@ def test_opencv(folder, capsys):
 
 
 @pytest.mark.slow
-def test_localization(folder):
+def test_localization_recipe_runs(folder):
     [commands] = examples("hloc", "bash")[1:]
     for name, pictures in zip(("map", "query"), make_demo_pair(), strict=False):
         Path("images", name).mkdir(parents=True)
@@ -69,7 +69,7 @@ def test_localization(folder):
     assert Path("pairs-loc.txt").read_text("utf-8") == "query/1.png map/1.png\n"
 
 
-def test_hloc(folder):
+def test_hloc_recipe_runs(folder):
     h5py = pytest.importorskip("h5py")
     Path("outputs").mkdir()
     with h5py.File("outputs/features.h5", "w") as features, h5py.File("outputs/matches.h5", "w") as matches:
@@ -87,7 +87,7 @@ def test_hloc(folder):
     assert 50 <= (values["first"] >= 0).sum() < 80 < (values["matches0"] >= 0).sum()
 
 
-def test_colmap(folder):
+def test_colmap_recipe_runs(folder):
     pycolmap = pytest.importorskip("pycolmap")
     with pycolmap.Database.open("database.db") as database:
         camera = database.write_camera(pycolmap.Camera.create_from_model_name(1, "SIMPLE_RADIAL", 500, *SIZE))
@@ -106,7 +106,7 @@ def test_colmap(folder):
         assert 50 <= len(database.read_two_view_geometry(1, 2).inlier_matches) < 80
 
 
-def test_tables(folder):
+def test_tables_recipe_runs(folder):
     np.savetxt("matches.csv", np.hstack(two_objects()), delimiter=",")
     for name in ("a.png", "b.png"):
         Image.new("RGB", SIZE).save(name)

@@ -29,7 +29,7 @@ def pair(shift=-60.0, names=("a/0.png", "1.png")):
     return PairMatches(xy0, xy1, names=names, sizes=(SIZE, SIZE)), cluster
 
 
-def test_what_moved_is_black(tmp_path):
+def test_moved_objects_are_black(tmp_path):
     assert write_masks(tmp_path / "m", [pair()]) == 2
     masks = [np.asarray(Image.open(tmp_path / "m" / name)) for name in ("a/0.png.png", "1.png.png")]
     for mask, top in zip(masks, (150, 90), strict=True):
@@ -39,7 +39,7 @@ def test_what_moved_is_black(tmp_path):
         assert abs(black.min(axis=0)[0] - top) < 8 and abs(black.max(axis=0)[0] - top - 100) < 8
 
 
-def test_a_pixel_is_masked_where_most_pairs_say_so():
+def test_pixel_is_masked_if_it_moved_in_most_pairs():
     square = np.array([[10.0, 10], [50, 10], [50, 50], [10, 50]])
     moved, still, neither = ([square], []), ([], [square]), ([], [])
     assert draw_moved(SIZE, [moved, neither]).sum() == 41 * 41
@@ -56,13 +56,13 @@ def test_all_images_have_a_mask(tmp_path):
     assert (np.asarray(Image.open(tmp_path / "m" / "1.png.png")) == 255).all()
 
 
-def test_folders_that_cannot_be(tmp_path):
+def test_unusable_folders_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"\.\./0\.png: must be a relative name of a picture"):
         write_masks(tmp_path / "m", [pair(names=("../0.png", "1.png"))])
     assert not list(tmp_path.iterdir())
 
 
-def test_pycolmap_leaves_out_what_is_masked(tmp_path, monkeypatch, capsys):
+def test_pycolmap_ignores_masked_pixels(tmp_path, monkeypatch, capsys):
     pycolmap = pytest.importorskip("pycolmap")
     monkeypatch.chdir(tmp_path)
     given, _ = pair()

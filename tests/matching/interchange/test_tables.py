@@ -40,11 +40,11 @@ def same(pair, score=TABLE[:, 4]):
         PLAIN.replace("\n", "\r\n"),
     ],
 )
-def test_text(tmp_path, text):
+def test_text_tables_are_read(tmp_path, text):
     assert same(read(tmp_path / "MATCHES.TXT", text))
 
 
-def test_named_columns_in_any_order_beside_others(tmp_path):
+def test_named_columns_may_be_in_any_order_among_others(tmp_path):
     lines = ["pair;confidence;x1;y1;x0;y0"]
     lines += [f"a.png;{1 - s};{x1};{y1};{x0};{y0}" for x0, y0, x1, y1, s in TABLE.tolist()]
     pair = read(tmp_path / "a.csv", "\n".join(lines))
@@ -52,7 +52,7 @@ def test_named_columns_in_any_order_beside_others(tmp_path):
     assert np.allclose(pair.score, TABLE[:, 4])  # 1 - confidence
 
 
-def test_archives(tmp_path):
+def test_numpy_archives_are_read(tmp_path):
     frames = np.random.default_rng(1).normal(size=(20, 2, 2))
     np.savez_compressed(
         tmp_path / "a.npz",
@@ -91,7 +91,7 @@ def test_archives(tmp_path):
         ("", b"", "is not a file"),
     ],
 )
-def test_what_cannot_be_read_is_told(tmp_path, name, content, message):
+def test_unreadable_table_reports_reason(tmp_path, name, content, message):
     path = tmp_path / name if content is not None else tmp_path / f"{name}.csv"
     if content:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -116,7 +116,7 @@ def lines(form, *head):
     ],
     ids=["no names", "sep", "sep and names", "single", "an index", "CR LF"],
 )
-def test_fields_in_quotes(tmp_path, text):
+def test_quoted_fields_are_read(tmp_path, text):
     (tmp_path / "a.csv").write_bytes(text.encode())
     [pair] = read_matches(tmp_path / "a.csv")
     np.testing.assert_array_equal(np.hstack([pair.xy0, pair.xy1, pair.score[:, None]]), TABLE)
@@ -124,7 +124,7 @@ def test_fields_in_quotes(tmp_path, text):
 
 @pytest.mark.parametrize("names", [True, False])
 @pytest.mark.parametrize("form", ["{};{};{};{}", '"{}","{}","{}","{}"'])
-def test_decimal_commas_are_told(tmp_path, form, names):
+def test_decimal_commas_are_reported(tmp_path, form, names):
     text = "\n".join(form.format(*row[:4]).replace(".", ",") for row in TABLE)
     head = form.format("x0", "y0", "x1", "y1") + "\n" if names else ""
     (tmp_path / "a.csv").write_text(head + text)
@@ -154,7 +154,7 @@ def test_torch_files_are_read_by_pytorch_without_running_code(tmp_path, monkeypa
         read_matches(tmp_path / "a.pt")
 
 
-def test_pytorchs_own_file(tmp_path):
+def test_file_written_by_pytorch_is_read(tmp_path):
     torch = pytest.importorskip("torch")
     points = {
         "mkpts0_f": torch.tensor(TABLE[:, :2]).T.contiguous().T,

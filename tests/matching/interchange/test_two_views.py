@@ -64,7 +64,7 @@ def room_and_boxes(n_room=150, n_box=80):
 
 
 @pytest.mark.parametrize("n_box", [40, 80, 300])
-def test_what_moved_by_itself_is_no_part_of_the_static_scene(n_box):
+def test_moving_objects_are_not_in_static_scene(n_box):
     """Also where a box has twice as many matches as the room: the room covers more of the pictures."""
     xy0, xy1, body = room_and_boxes(n_box=n_box)
     static = find_static(xy0, xy1, body)
@@ -73,7 +73,7 @@ def test_what_moved_by_itself_is_no_part_of_the_static_scene(n_box):
     assert static[body < 0].mean() < 0.2  # what happens to lie near its epipolar line
 
 
-def test_parts_of_the_room_are_one_scene_and_matches_of_no_object_join_it():
+def test_static_objects_form_one_scene_that_unassigned_matches_join():
     xy0, xy1, body = room_and_boxes()
     room = np.flatnonzero(body == 0)
     cluster = body.copy()
@@ -85,7 +85,7 @@ def test_parts_of_the_room_are_one_scene_and_matches_of_no_object_join_it():
 
 
 @pytest.mark.parametrize("n", [0, 30])
-def test_without_a_set_of_objects_the_scene_is_what_was_verified(n):
+def test_verified_matches_are_the_scene_if_no_objects_agree(n):
     """Of few matches, or of such as no matrix explains."""
     xy0, xy1, body = room_and_boxes()
     verified = np.arange(len(body)) % 3 == 0
@@ -94,6 +94,6 @@ def test_without_a_set_of_objects_the_scene_is_what_was_verified(n):
     assert np.array_equal(find_static(xy0, xy1, cluster, verified), verified)
 
 
-def test_an_object_of_few_matches_has_no_matrix():
+def test_object_of_few_matches_has_no_matrix():
     xy0, xy1, _ = room_and_boxes()
     assert not find_static(xy0[:7], xy1[:7], np.zeros(7, np.int64)).any()

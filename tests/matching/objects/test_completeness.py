@@ -37,7 +37,7 @@ def measure(front, shown, frame=FRAME, **masks):
     return measure_completeness(picture0, picture1, frame, [*CORNERS[:2].tolist(), [100.0, 100.0]])
 
 
-def test_a_whole_print_in_other_light(front):
+def test_print_in_other_light_is_whole(front):
     dimmed = (scene(front) * [0.5, 0.6, 0.7] + 10).astype(np.uint8)
     found = measure(front, dimmed)
     assert found.value > 0.95
@@ -45,7 +45,7 @@ def test_a_whole_print_in_other_light(front):
     assert found.is_whole
 
 
-def test_another_print_that_shares_a_part(front):
+def test_print_that_shares_a_part_is_not_whole(front):
     sister = crops()["coffee"].copy()
     sister[:110] = front[:110]
     found = measure(front, scene(sister))
@@ -54,7 +54,7 @@ def test_another_print_that_shares_a_part(front):
     assert found.print_share < 0.65
 
 
-def test_the_same_print_in_another_colour(front):
+def test_print_in_another_colour_is_not_whole(front):
     front = crops()["coffee"]
     other = front.copy()
     other[:, 70:] = other[:, 70:][..., [2, 0, 1]]  # red, blue
@@ -63,7 +63,7 @@ def test_the_same_print_in_another_colour(front):
     assert found.value <= found.colour_share < 0.66
 
 
-def test_what_lies_outside_or_is_masked_does_not_count(front):
+def test_invisible_and_masked_parts_do_not_count(front):
     frame = FRAME - [200, 0]
     found = measure(front, scene(front, frame), frame)
     assert found.value > 0.9
@@ -85,7 +85,7 @@ def test_what_lies_outside_or_is_masked_does_not_count(front):
     assert measure(front, scene(front), mask1=covered).visible < 0.6
 
 
-def test_margins_are_no_print(front):
+def test_plain_margins_do_not_count(front):
     wide = np.full((SIDE, SIDE, 3), 255, np.uint8)
     wide[:, 60:160] = front[:, 60:160]
     shown = wide.copy()
@@ -104,11 +104,11 @@ def test_margins_are_no_print(front):
         np.array([[0.0, 0], [300, 0], [60, 60], [0, 300]]),  # no view of a plane
     ],
 )
-def test_frames_that_tell_nothing(front, frame):
+def test_unusable_frames_give_no_completeness(front, frame):
     assert measure(front, scene(front), frame) is None
 
 
-def test_print_is_found_a_little_aside():
+def test_print_is_found_at_a_small_shift():
     rng = np.random.default_rng(1)
     a = rng.uniform(0, 255, (64, 64))
     b = np.roll(a, (2, -1), axis=(0, 1))
@@ -119,12 +119,12 @@ def test_print_is_found_a_little_aside():
     assert (correlate(flat, a) < 0.5).mean() > 0.95  # print where there is none
 
 
-def test_the_light_is_that_of_what_both_show():
+def test_light_is_measured_where_both_show_the_same():
     rng = np.random.default_rng(2)
     a = np.tile(rng.uniform(50, 200, (16, 16, 3)).repeat(4, axis=0).repeat(4, axis=1), (1, 1, 1))
     b = a * [0.5, 0.7, 0.9]
-    own = np.zeros((64, 64), bool)
-    own[20:40, 20:40] = True
-    assert compare_colours(a, b, own).max() < 5
+    same = np.zeros((64, 64), bool)
+    same[20:40, 20:40] = True
+    assert compare_colours(a, b, same).max() < 5
     b[:, 40:] = b[:, 40:][..., [2, 0, 1]]
-    assert compare_colours(a, b, own)[:, 45:].mean() > compare_colours(a, b, own)[:, :35].mean() + 10
+    assert compare_colours(a, b, same)[:, 45:].mean() > compare_colours(a, b, same)[:, :35].mean() + 10

@@ -31,7 +31,7 @@ def test_halves_of_one_copy_are_one_and_its_parts_belong_to_it():
     ]
 
 
-def test_lines_of_counts():
+def test_counts_are_described_in_lines():
     one, part = found(0, (0, 0), (300, 50)), found(1, (20, 20), (800, 50), 30, value=0.4)
     assert describe_things([one], "box") == []
     assert describe_things([one, part], "box") == [

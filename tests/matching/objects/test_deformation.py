@@ -32,7 +32,7 @@ def distance(a, b):
     return np.linalg.norm(a - b, axis=1)
 
 
-def test_a_bend_is_followed():
+def test_map_follows_a_bend():
     xy = points()
     smooth = fit_smooth_map(xy, bend(xy), AFFINE)
     assert distance(smooth(grid()), bend(grid())).max() < 1
@@ -48,7 +48,7 @@ def test_noise_bends_nothing():
     assert distance(smooth(grid()), apply_transform(AFFINE, grid())).max() < 0.5
 
 
-def test_an_exact_map_is_left_as_it_is():
+def test_exact_map_is_not_bent():
     xy = points()
     smooth = fit_smooth_map(xy, apply_transform(AFFINE, xy) + 1e-6 * xy, AFFINE)
     assert smooth.smoothing == math.inf
@@ -56,7 +56,7 @@ def test_an_exact_map_is_left_as_it_is():
 
 
 @pytest.mark.parametrize("noise", [0.5, 2.0])
-def test_the_hold_out_error_is_what_new_matches_show(noise):
+def test_hold_out_error_predicts_error_of_new_matches(noise):
     rng = np.random.default_rng(2)
     xy, new = points(800), points(800, seed=9)
     smooth = fit_smooth_map(xy, bend(xy) + rng.normal(0, noise, xy.shape), AFFINE)
@@ -75,7 +75,7 @@ def test_wrong_matches_do_little_harm():
 
 
 @pytest.mark.parametrize("length", [80.0, 160.0])
-def test_smoothing_is_the_length_of_waves_that_are_halved(length):
+def test_waves_as_long_as_smoothing_are_halved(length):
     line = np.arange(0, 800, 20.0)  # much closer than a wave, so that the sum is near the integral
     xy = np.stack(np.meshgrid(line, np.arange(0, 400, 20.0)), axis=-1).reshape(-1, 2)
     wave = np.column_stack([np.sin(2 * np.pi * xy[:, 0] / length), np.zeros(len(xy))])
@@ -99,7 +99,7 @@ def test_smoothing_is_the_length_of_waves_that_are_halved(length):
     ids=["three", "eleven", "in a line", "coincident", "three places", "four places"],
 )
 @pytest.mark.parametrize("smoothing", [None, 50.0])
-def test_what_fixes_no_bend_keeps_the_transform(xy, smoothing):
+def test_too_few_matches_keep_the_transform(xy, smoothing):
     smooth = fit_smooth_map(xy, bend(xy), AFFINE, smoothing)
     assert smooth.spline is None
     assert np.allclose(smooth(grid()), apply_transform(AFFINE, grid()))
@@ -121,13 +121,13 @@ def test_both_directions_undo_each_other(result):
     assert distance(deformation.backward(there), grid()).max() < 1.5
 
 
-def test_the_smoothing_can_be_given(result):
+def test_smoothing_can_be_given(result):
     short, long = (object_deformation(result, 0, s).forward for s in (30, 600))
     assert (short.smoothing, long.smoothing) == (30, 600)
     assert short.error < 0.3 * long.error
 
 
-def test_wrong_arguments_are_told(result):
+def test_wrong_arguments_are_reported(result):
     with pytest.raises(InputError, match="object_id must be below 1, got 3"):
         object_deformation(result, 3)
     with pytest.raises(InputError, match="the result has no objects, so there is no object_id 0"):
@@ -136,7 +136,7 @@ def test_wrong_arguments_are_told(result):
         object_deformation(result, 0, -1)
 
 
-def test_a_map_without_inverse_is_fitted_the_other_way():
+def test_map_without_inverse_is_fitted_backwards():
     xy0 = points(40)
     xy1 = np.repeat([[7.0, 9.0]], 40, axis=0)
     thing = describe_object(0, xy0, xy1, 30.0)

@@ -70,7 +70,7 @@ def test_linear_part_is_the_derivative():
 
 @pytest.mark.parametrize("turn", [-150.0, 0.0, 30.0, 180.0])
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_motion_tells_turn_scale_and_mirroring(turn, mirrored):
+def test_motion_describes_turn_scale_and_mirroring(turn, mirrored):
     square = np.array([[0.0, 0], [200, 0], [200, 250], [0, 250]])
     transform = similarity(0.4, turn, mirrored=mirrored)
     motion = describe_motion(transform, square, apply_transform(transform, square), BOX)
@@ -82,7 +82,7 @@ def test_motion_tells_turn_scale_and_mirroring(turn, mirrored):
     assert motion.centre == pytest.approx(middle)
 
 
-def test_area_of_a_polygon():
+def test_polygon_area_is_exact():
     assert polygon_area(np.array([[0.0, 0], [4, 0], [4, 3]])) == 6
     assert polygon_area(np.array([[5.0, 5]])) == 0
 
@@ -102,7 +102,7 @@ def test_matches_that_all_fall_on_one_point_put_the_frame_there():
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-9])
-def test_a_horizon_through_the_middle_of_the_box_is_no_error(off):
+def test_horizon_through_the_middle_of_the_box_is_accepted(off):
     rng = np.random.default_rng(0)
     transform = np.array(
         [[1.0, 0.1, 5.0], [0.0, 1.2, 3.0], [0.01, 0.0, -1.0 + off]]

@@ -63,7 +63,7 @@ def test_planted_homography_is_found(share):
     assert corner_error(transform, HOMOGRAPHY) < 2
 
 
-def test_a_homography_of_all_points_is_nearer_to_the_truth_than_opencvs():
+def test_homography_of_all_points_is_more_accurate_than_opencv():
     """Where some points are far less accurate than others, as those of real pictures are."""
     errors = []
     for seed in range(20):
@@ -99,7 +99,7 @@ def test_planted_affine_map_is_found(share):
     ],
     ids=["one", "two", "three", "coincident", "three in line", "in line", "in a slanted line"],
 )
-def test_degenerate_objects(xy0):
+def test_degenerate_objects_are_described(xy0):
     found = describe_object(0, xy0, xy0 + SHIFT, score=12.5)
     assert isinstance(found, MatchedObject)
     assert found.n_matches == len(xy0)
@@ -114,7 +114,7 @@ def test_degenerate_objects(xy0):
         assert np.isfinite(outline).all()
 
 
-def test_object_says_what_it_was_made_of():
+def test_object_describes_its_matches():
     xy0 = points()
     xy1 = xy0 + SHIFT
     xy1[::2] += [0, 3]
@@ -126,7 +126,7 @@ def test_object_says_what_it_was_made_of():
     assert found.inlier_share == 1.0
 
 
-def test_the_share_that_the_transform_fits_is_told():
+def test_object_has_share_of_matches_that_the_transform_fits():
     """Of a thing of which the smaller half is elsewhere, the median error alone tells nothing."""
     xy0 = points()
     xy1 = xy0 + SHIFT
@@ -148,7 +148,7 @@ def test_outlines_hold_the_matches(linear):
         assert (outline <= xy.max(axis=0) + 3).all()
 
 
-def test_outlines_hug_the_object():
+def test_outlines_follow_a_concave_object():
     # an L: a convex hull would hold a third of the square that shows nothing
     xy0 = points(4000)
     xy0 = xy0[~((xy0 > 80).all(axis=1))]
@@ -199,7 +199,7 @@ def test_eight_points_fix_a_homography(n, kind):
 
 
 @pytest.mark.parametrize("squeeze", [[0.0, 0.0], [1.0, 0.0], [1.0, 1e-9]], ids=["point", "line", "thin"])
-def test_outlines_where_an_image_has_no_area(squeeze):
+def test_outlines_may_have_no_area_in_one_image(squeeze):
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
     outline0, outline1 = draw_outlines(xy, xy * squeeze)
     assert len(outline0) >= 3
@@ -209,7 +209,7 @@ def test_outlines_where_an_image_has_no_area(squeeze):
     assert found.n_matches == 40
 
 
-def test_outlines_where_the_small_triangles_have_no_area():
+def test_outlines_may_have_small_triangles_without_area():
     """Two key points of one image, matched with the same key point of the other one."""
     xy0 = np.array([[0, 0], [2, 0], [0, 20], [100, 0], [0, 100], [100, 100]], float)
     xy1 = xy0.copy()
@@ -219,7 +219,7 @@ def test_outlines_where_the_small_triangles_have_no_area():
 
 
 @pytest.mark.parametrize("noise", [0.0, 4.0, 60.0], ids=["flat", "folded", "crumpled"])
-def test_the_union_of_a_mesh_is_that_of_its_triangles(noise):
+def test_union_of_a_mesh_equals_union_of_its_triangles(noise):
     rng = np.random.default_rng(0)
     xy = rng.uniform(0, 300, (400, 2))
     triangles = Delaunay(xy).simplices
@@ -229,7 +229,7 @@ def test_the_union_of_a_mesh_is_that_of_its_triangles(noise):
 
 
 @pytest.mark.parametrize("seed", [298, 526, 530])
-def test_the_union_of_a_mesh_with_holes_that_is_folded_over_itself(seed):
+def test_union_of_a_folded_mesh_equals_union_of_its_triangles(seed):
     """Whose triangles, merged along their sides alone, make a polygon that is not valid."""
     rng = np.random.default_rng(seed)
     n, noise = int(rng.integers(5, 120)), rng.choice([2, 5, 10, 25, 80])

@@ -7,7 +7,7 @@ from matching.objects.robust import minimize_cauchy
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_line_amid_outliers_is_that_of_scipy(seed):
+def test_line_among_outliers_equals_that_of_scipy(seed):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, 200)
     y = 2 * x - 0.5 + rng.normal(0, 0.05, 200)
@@ -21,21 +21,21 @@ def test_a_line_amid_outliers_is_that_of_scipy(seed):
     np.testing.assert_allclose(minimize_cauchy(residuals, np.array([1.5, 0.0])), theirs, atol=1e-5)
 
 
-def test_what_no_residual_tells_stays():
+def test_unconstrained_unknowns_stay():
     def residuals(unknown):
         return np.array([unknown[0] - 3]), np.array([[1.0, 0.0]])
 
     np.testing.assert_allclose(minimize_cauchy(residuals, np.array([2.5, 7.0])), [3, 7])
 
 
-def test_steps_that_go_too_far_are_damped():
+def test_too_large_steps_are_damped():
     def residuals(unknown):  # Gauss and Newton's step from 5 leads beyond -5
         return np.arctan(unknown), (1 / (1 + unknown**2))[:, None]
 
     np.testing.assert_allclose(minimize_cauchy(residuals, np.array([5.0])), 0, atol=1e-4)
 
 
-def test_steps_to_where_there_is_no_residual_are_taken_back():
+def test_steps_to_undefined_residuals_are_undone():
     def residuals(unknown):  # Gauss and Newton's step from 9 leads below 0
         return np.log(unknown) - np.log(2), (1 / unknown)[:, None]
 
@@ -43,16 +43,16 @@ def test_steps_to_where_there_is_no_residual_are_taken_back():
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_derivatives_of_the_map_that_is_refined(mirrored, monkeypatch):
+def test_derivatives_of_the_refined_map_are_right(mirrored, monkeypatch):
     rng = np.random.default_rng(0)
     linear = np.array([[0.9, -0.3], [0.4, 1.1]]) @ np.diag([-1.0 if mirrored else 1.0, 1.0])
     x = rng.uniform(-1, 1, (40, 2))
-    asked = []
-    monkeypatch.setattr(transforms, "minimize_cauchy", lambda f, start: asked.append((f, start)) or start)
+    calls = []
+    monkeypatch.setattr(transforms, "minimize_cauchy", lambda f, start: calls.append((f, start)) or start)
     first = np.eye(3)
     first[:2, :2] = linear
     transforms._fit_map(x, x @ linear.T + rng.normal(0, 0.1, (40, 2)), first, 0.1)
-    residuals, start = asked[0]
+    residuals, start = calls[0]
     at = start + rng.normal(0, 0.1, 8)
     rows = residuals(at)[0]
     for k in range(len(rows)):
@@ -60,6 +60,6 @@ def test_derivatives_of_the_map_that_is_refined(mirrored, monkeypatch):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_residuals_that_are_no_numbers_end_it(bad):
+def test_residuals_that_are_not_finite_end_the_fit(bad):
     found = minimize_cauchy(lambda u: (u * bad, np.full((2, 2), bad)), np.array([1.0, 2.0]))
     assert np.array_equal(found, [1.0, 2.0])

@@ -26,7 +26,7 @@ def test_outlines_that_share_their_place_are_one_thing():
     assert number_places([whole, logo, neighbour]).tolist() == [0, 1, 2]
 
 
-def test_no_outlines_and_single_points():
+def test_no_outlines_and_single_points_are_numbered():
     assert number_places([]).tolist() == []
     assert number_places([np.array([[5.0, 5.0]]), np.array([[90.0, 5.0]])]).tolist() == [0, 1]
 
@@ -54,7 +54,7 @@ def test_two_copies_in_a_picture_are_one_thing():
         assert min(np.abs(item.frame1[0] - [x, -0.5]).max() for x in (219.5, 439.5)) < 3
 
 
-def test_frame_is_of_what_the_mask_shows():
+def test_frame_surrounds_the_masked_part():
     picture, scene = object_pair()
     mask = np.zeros(picture.shape[:2], bool)
     mask[30:190, 40:200] = True
@@ -94,7 +94,7 @@ def test_a_thing_of_a_pair_has_a_place_for_each_of_its_objects():
     ]
 
 
-def test_known_places_are_of_the_thing_even_if_no_object_joins_them():
+def test_known_places_belong_to_the_thing_even_if_no_object_joins_them():
     a, b, c, d, e = (square(x, 0, 50) for x in (0, 100, 200, 400, 500))
     joins = np.array([[2, 0], [-1, -1]])
     things = find_things_of_repeats([c, d], [a, e], [False, False], [[a, b, c]], joins)
@@ -104,7 +104,7 @@ def test_known_places_are_of_the_thing_even_if_no_object_joins_them():
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_a_texture_that_is_shifted_onto_itself_is_not_at_a_place_of_copies(known):
+def test_texture_shifted_onto_itself_shares_no_place_with_copies(known):
     """Although its outlines, which reach far beyond, are similar to that place."""
     first, second = square(0, 0, 100), square(300, 0, 100)
     texture = square(0, 0, 130), square(5, 5, 125)
@@ -117,7 +117,7 @@ def test_a_texture_that_is_shifted_onto_itself_is_not_at_a_place_of_copies(known
     assert [thing.joined for thing in things] == [((0, 1),), ((0, 0),)]
 
 
-def test_the_places_that_an_object_joins_are_two():
+def test_object_joins_two_different_places():
     """Both of its outlines are similar to a third one, or to each other."""
     large, far = square(0, 0, 100), square(300, 0, 100)
     arch = square(0, 0, 75), square(20, 20, 78)
@@ -128,7 +128,7 @@ def test_the_places_that_an_object_joins_are_two():
     assert thing.joined == ((0, 1),)
 
 
-def test_an_object_whose_places_another_one_joins_is_told():
+def test_objects_that_join_the_same_places_again_are_listed():
     """The third is the other way round; a texture may have several objects."""
     a, b, c = square(0, 0, 100), square(300, 0, 100), square(0, 300, 100)
     first, second = [a, a, b, a + 2, c, c], [b, c, a, b, c + 9, c + 8]

@@ -117,7 +117,7 @@ def test_a_solid_object_is_uncalibrated(colmap):
     assert np.median(distance) < 0.5
 
 
-def test_no_object_is_a_pair_without_matches(colmap, hdf5):
+def test_result_without_objects_is_exported_without_matches(colmap, hdf5):
     with colmap(pictures(), nothing()) as database:
         assert database.num_images() == 2
         assert database.num_matches() == 0
@@ -158,13 +158,13 @@ def test_keypoints_lie_in_the_file_as_stored(hdf5, orientation):
     assert np.array_equal(stored[row, column], shown[y, x])
 
 
-def test_many_matches_have_wider_numbers(hdf5):
+def test_many_matches_are_written_with_wider_integers(hdf5):
     xy = np.random.default_rng(0).uniform(0, 200, (40_000, 2))
     many = MatchResult(xy, xy, np.zeros(40_000, np.int64), np.full(40_000, 0.5), ())
     assert hdf5(pictures(), many)[1]["a.png/b.png/matches0"][-1] == 39_999
 
 
-def test_folders_in_names(hdf5):
+def test_names_may_contain_folders(hdf5):
     features, matches = hdf5(pictures(paths=("x/left/1.png", "x/right/1.png")), planted())
     assert features["left/1.png/keypoints"].shape == features["right/1.png/keypoints"].shape
     assert matches["left-1.png/right-1.png/matches0"].shape == (40,)

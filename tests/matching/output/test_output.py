@@ -68,7 +68,7 @@ def strict(text):
     return json.loads(text, parse_constant=refuse)
 
 
-def test_summary_holds_what_the_command_promises(pictures, result):
+def test_summary_has_all_documented_entries(pictures, result):
     found = strict(json.dumps(summarise(pictures, replace(result, config=MatchConfig()))))
     assert found["version"] == __version__
     assert found["images"][0] == {"path": "a.png", "width": 300, "height": 240}
@@ -77,12 +77,12 @@ def test_summary_holds_what_the_command_promises(pictures, result):
     assert found["parameters"]["clustering"]["n_neighbors"] == 35
     assert found["seconds"] == {"features": 0.25, "clustering": 0.125}
     assert [o["id"] for o in found["objects"]] == [0, 1, 2]
-    for entry, own in zip(found["objects"], result.objects, strict=True):
-        assert entry["matches"] == own.n_matches
-        assert entry["score"] == own.score
-        assert np.allclose(entry["transform"], own.transform)
-        assert np.allclose(entry["outline0"], own.outline0, atol=0.01)
-        assert np.allclose(entry["outline1"], own.outline1, atol=0.01)
+    for entry, expected in zip(found["objects"], result.objects, strict=True):
+        assert entry["matches"] == expected.n_matches
+        assert entry["score"] == expected.score
+        assert np.allclose(entry["transform"], expected.transform)
+        assert np.allclose(entry["outline0"], expected.outline0, atol=0.01)
+        assert np.allclose(entry["outline1"], expected.outline1, atol=0.01)
 
 
 def test_objects_of_a_few_points_in_line_are_valid_json(pictures):
@@ -105,7 +105,7 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_an_earlier_run_wrote_is_removed_and_nothing_else(pictures, result, tmp_path):
+def test_only_files_of_an_earlier_run_are_removed(pictures, result, tmp_path):
     pytest.importorskip("h5py")
     write_results(tmp_path, pictures, result, exports=("csv",), html=True, warp=True)
     for entry in strict((tmp_path / "matches.json").read_text())["objects"]:
@@ -127,7 +127,7 @@ def test_what_an_earlier_run_wrote_is_removed_and_nothing_else(pictures, result,
 
 
 @pytest.mark.parametrize("name", ["database.db", "matches.json", "matches.html"])
-def test_what_no_run_wrote_is_not_replaced(pictures, result, tmp_path, name):
+def test_foreign_files_are_not_replaced(pictures, result, tmp_path, name):
     (tmp_path / name).write_bytes(b"{}")
     with pytest.raises(InputError, match=rf"{name}: was not written by gdl-match"):
         write_results(tmp_path, pictures, result, html=True, exports=("colmap",))
@@ -135,7 +135,7 @@ def test_what_no_run_wrote_is_not_replaced(pictures, result, tmp_path, name):
     assert (tmp_path / name).read_bytes() == b"{}"
 
 
-def test_what_was_changed_since_is_not_replaced_or_removed(pictures, result, tmp_path):
+def test_changed_files_are_neither_replaced_nor_removed(pictures, result, tmp_path):
     write_results(tmp_path, pictures, result, figure=False, exports=("colmap",))
     with (tmp_path / "database.db").open("ab") as file:  # as COLMAP does
         file.write(b"work of hours")
@@ -146,22 +146,20 @@ def test_what_was_changed_since_is_not_replaced_or_removed(pictures, result, tmp
     assert (tmp_path / "database.db").read_bytes() == changed
 
 
-def test_a_list_of_files_can_not_reach_out_of_its_folder(pictures, result, tmp_path):
+def test_listed_files_outside_the_folder_are_ignored(pictures, result, tmp_path):
     (tmp_path / "precious").write_bytes(b"x")
     folder = tmp_path / "out"
     write_results(folder, pictures, result, figure=False)
-    told = json.loads((folder / "matches.json").read_text())
-    told["files"]["../precious"] = hashlib.sha256(b"x").hexdigest()
-    (folder / "matches.json").write_text(json.dumps(told))
+    summary = json.loads((folder / "matches.json").read_text())
+    summary["files"]["../precious"] = hashlib.sha256(b"x").hexdigest()
+    (folder / "matches.json").write_text(json.dumps(summary))
     write_results(folder, pictures, result, figure=False)
     assert (tmp_path / "precious").exists()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
-    pictures, result, tmp_path, monkeypatch, error, is_there
-):
+def test_interrupted_writing_leaves_no_trace(pictures, result, tmp_path, monkeypatch, error, is_there):
     folder = tmp_path / "new" / "out"
     if is_there:
         write_results(folder, pictures, result, figure=False)
@@ -176,7 +174,7 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
     assert [(path, path.is_file() and path.read_bytes()) for path in sorted(tmp_path.rglob("*"))] == before
 
 
-def test_an_interruption_waits_until_all_files_are_in_place(pictures, result, tmp_path, monkeypatch):
+def test_interrupt_waits_until_all_files_are_in_place(pictures, result, tmp_path, monkeypatch):
     write_results(tmp_path, pictures, result)
     replace = Path.replace
 
@@ -192,7 +190,7 @@ def test_an_interruption_waits_until_all_files_are_in_place(pictures, result, tm
     assert folders.find_own_files(tmp_path) == {"matches.csv", "matches.json", "matches.npz"}
 
 
-def test_a_folder_is_looked_at_without_leaving_it(tmp_path):
+def test_checked_folder_is_left_as_it_was(tmp_path):
     (tmp_path / "file").write_text("")
     assert check_folder(tmp_path / "some" / "änd more") == tmp_path / "some" / "änd more"
     assert names_in(tmp_path) == ["file"]
@@ -202,7 +200,7 @@ def test_a_folder_is_looked_at_without_leaving_it(tmp_path):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_failing_to_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, error):
+def test_failed_writing_keeps_only_the_old_file(tmp_path, monkeypatch, error):
     path = tmp_path / "a.txt"
     write_whole(path, b"old")
 
@@ -216,7 +214,7 @@ def test_failing_to_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeyp
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_picture_shows_both_at_full_size(pictures, result):
+def test_drawing_shows_both_pictures_at_full_size(pictures, result):
     drawn = draw_matches(
         *pictures, MatchResult(result.xy0[:0], result.xy1[:0], result.cluster[:0], result.score[:0], ())
     )
@@ -232,7 +230,7 @@ def test_picture_shows_both_at_full_size(pictures, result):
     assert caption.min() < 100  # it says that there is no common object
 
 
-def test_objects_are_not_dimmed_and_the_rest_is(pictures, result):
+def test_only_surroundings_are_faded(pictures, result):
     none_drawn = replace(result, cluster=np.full_like(result.cluster, -1))
     drawn = draw_matches(*pictures, none_drawn)[:240, :300]
     inside = opencv.fill_polygons((240, 300), [found.outline0 for found in result.objects])
@@ -252,7 +250,7 @@ def test_transparent_areas_are_a_checkerboard(pictures):
     assert pictures[0].displayed is pictures[0].rgb
 
 
-def test_the_frame_stays_in_its_picture(pictures, result):
+def test_frame_is_cut_off_at_the_edges_of_its_picture(pictures, result):
     found = replace(result.objects[0], outline0=np.array([[0, 0], [299, 0], [299, 239], [0, 239]], float))
     far = np.array([[-900.0, -20.0], [500.0, -20.0], [500.0, 150.0], [-900.0, 150.0]])
     motion = replace(found.motion, share=0.9)

@@ -45,21 +45,21 @@ def test_rejected_groups_are_a_table():
     ("score", "periodic", "kind"),
     [(0.6, True, "periodic texture"), (0.3, True, "similar, no copies"), (0.3, False, "")],
 )
-def test_a_thing_that_is_periodic_by_its_score_alone_is_called_no_texture(score, periodic, kind):
+def test_thing_that_is_periodic_by_its_score_alone_is_not_called_a_texture(score, periodic, kind):
     """By the best of its objects."""
     objects = tuple(
-        replace(describe_object(k, SQUARE, SQUARE + 5, own, 1.0, BOX, BOX), thing=0)
-        for k, own in enumerate((score, 0.2))
+        replace(describe_object(k, SQUARE, SQUARE + 5, value, 1.0, BOX, BOX), thing=0)
+        for k, value in enumerate((score, 0.2))
     )
     thing = Thing(0, (0, 1), (SQUARE, SQUARE + 5), periodic)
     result = replace(EMPTY, objects=objects, things=(thing,), of_one=True)
-    ((*_, told),) = list_repeats(result)
-    assert told == kind
+    ((*_, cell),) = list_repeats(result)
+    assert cell == kind
     assert describe_repeats(result) == f"thing 0: {kind or '2 places'}"
     assert describe_things(objects, "box", [thing]) == [f"box: {kind or '2 places'} (objects 0, 1)"]
 
 
-def test_the_candidates_that_each_stage_dropped_are_counted():
+def test_candidates_dropped_by_each_stage_are_counted():
     """In the order of the stages, and as many as there are."""
     stages = np.array(["significance", "", "graph", "graph", ""])
     result = replace(EMPTY, cluster=np.array([-1, 0, -1, -1, 1]), dropped_by=stages)
@@ -75,7 +75,7 @@ def test_the_candidates_that_each_stage_dropped_are_counted():
     assert hint == f"2 of 5 candidates were dropped: {REASONS['graph'].text}; {REASONS['graph'].hint}"
 
 
-def test_simulated_views_are_advised_unless_another_cause_is_known():
+def test_simulated_views_are_suggested_unless_another_cause_is_known():
     """Matches on a line in only one picture may be those of a surface seen from the side."""
     n = MatchConfig().objects.min_matches
     result = MatchResult(*np.zeros((2, n, 2)), np.full(n, -1), np.zeros(n), (), config=MatchConfig())
@@ -88,14 +88,14 @@ def test_simulated_views_are_advised_unless_another_cause_is_known():
         assert may_look_harder(replace(result, rejected=rejected)) == advised
 
 
-def test_the_table_says_where_a_transform_fits_only_some_matches():
+def test_table_reports_transform_that_fits_only_some_matches():
     found = describe_object(0, SQUARE, SQUARE, score=0.5)
     assert format_object(replace(found, inlier_share=0.9))[-1] == "0.0 px"
     assert format_object(replace(found, inlier_share=0.62))[-1] == "0.0 px (62% fit)"
     assert format_object(replace(found, inlier_share=None))[-1] == "0.0 px"
 
 
-def test_where_nothing_is_found_the_best_group_is_named():
+def test_largest_rejected_group_is_reported_without_objects():
     result = replace(EMPTY, rejected=REJECTED)
     (line,) = hint_at_rejected(result)
     assert line.startswith("a group of 4 matches around 105, 105 was rejected: ")

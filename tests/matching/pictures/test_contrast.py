@@ -18,7 +18,7 @@ GREY = skimage.data.coffee()[100:160, 200:290, 1].copy()  # (60, 90)
         ("uint16", (65535,)),
     ],
 )
-def test_a_value_far_from_all_others_takes_no_contrast(kind, fills):
+def test_single_extreme_value_does_not_reduce_contrast(kind, fills):
     array = GREY.astype(kind) * np.array(3, kind) + np.array(500, kind)
     whole = to_eight_bits(array)
     filled = array.copy()
@@ -29,7 +29,7 @@ def test_a_value_far_from_all_others_takes_no_contrast(kind, fills):
     assert np.corrcoef(found.ravel(), array[20:].ravel())[0, 1] > 0.999
 
 
-def test_a_few_levels_are_no_fill():
+def test_few_levels_are_not_treated_as_fill():
     levels = np.array([0, 30000, 65535], np.uint16)[np.arange(900).reshape(30, 30) % 3]
     assert len(np.unique(to_eight_bits(levels))) == 3
     assert sorted(np.unique(to_eight_bits(levels * np.uint16(1) // 65535))) == [0, 255]
@@ -41,7 +41,7 @@ def flat(share, middle=110):
     return np.rint(middle + share * (rgb - middle)).astype(np.uint8)
 
 
-def test_flat_pictures_span_all_levels():
+def test_flat_pictures_are_stretched_to_all_levels():
     whole = make_picture_of_array(flat(1.0)).grey
     assert np.array_equal(whole, opencv.luma(flat(1.0)))  # as it is
     assert np.array_equal(make_picture_of_array(flat(0.6)).grey, opencv.luma(flat(0.6)))
@@ -54,7 +54,7 @@ def test_flat_pictures_span_all_levels():
     assert len(np.unique(make_picture_of_array(flat(0.06)).grey)) > 2 * 255 / coarse  # finer than 8-bit luma
 
 
-def test_contrast_is_that_of_what_a_mask_shows():
+def test_contrast_is_measured_inside_the_mask():
     grey = flat(0.15)[:, :, 1]
     framed = np.pad(grey, 30)
     assert np.ptp(raise_contrast(framed, np.dstack([framed] * 3))[30:-30, 30:-30].astype(int)) < 60

@@ -23,7 +23,7 @@ RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.float32])
-def test_first_page_of_a_tiff(tmp_path, kind):
+def test_first_page_of_a_tiff_is_read(tmp_path, kind):
     pages = np.stack([RGB, 255 - RGB]).astype(kind)
     tifffile.imwrite(tmp_path / "a.tiff", pages, photometric="rgb")
     array, _ = decode(tmp_path / "a.tiff")
@@ -32,7 +32,7 @@ def test_first_page_of_a_tiff(tmp_path, kind):
 
 
 @pytest.mark.parametrize("name", ["a.tiff", "a.jpg"])
-def test_cmyk(tmp_path, name):
+def test_cmyk_is_converted(tmp_path, name):
     options = {"quality": 95} if name == "a.jpg" else {}
     Image.fromarray(RGB).convert("CMYK").save(tmp_path / name, **options)
     array, _ = decode(tmp_path / name)
@@ -40,7 +40,7 @@ def test_cmyk(tmp_path, name):
     assert np.abs(array.astype(int) - RGB).mean() < 8
 
 
-def test_heic(tmp_path):
+def test_heic_is_read(tmp_path):
     pillow_heif = pytest.importorskip("pillow_heif")
     pillow_heif.from_pillow(Image.fromarray(np.tile(RGB, (4, 4, 1)))).save(tmp_path / "a.heic", quality=95)
     picture = read_picture(tmp_path / "a.heic")
@@ -50,15 +50,15 @@ def test_heic(tmp_path):
 HEIC_HEAD = struct.pack(">I", 24) + b"ftypheic" + bytes(12)
 
 
-def test_heic_without_its_package_is_told(tmp_path, monkeypatch):
+def test_missing_package_for_heic_is_reported(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     (tmp_path / "a.heic").write_bytes(HEIC_HEAD)
-    told = r"a\.heic: HEIC needs pillow-heif: pip install 'gdl-match\[heic\]'"
-    with pytest.raises(InputError, match=told):
+    message = r"a\.heic: HEIC needs pillow-heif: pip install 'gdl-match\[heic\]'"
+    with pytest.raises(InputError, match=message):
         decode(tmp_path / "a.heic")
 
 
-def test_a_header_that_promises_too_much_is_told_before_the_pixels(tmp_path):
+def test_too_large_size_in_header_is_refused_before_reading_pixels(tmp_path):
     (tmp_path / "a.hdr").write_bytes(b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 50000 +X 40000\n" + bytes(99))
     with pytest.raises(InputError, match="2000"):
         decode(tmp_path / "a.hdr")
@@ -73,7 +73,7 @@ def test_a_header_that_promises_too_much_is_told_before_the_pixels(tmp_path):
 
 
 @pytest.mark.parametrize("most", [999, 65535])
-def test_a_deep_ppm_keeps_its_depth(tmp_path, most):
+def test_deep_ppm_keeps_its_depth(tmp_path, most):
     values = np.random.default_rng(0).integers(0, 1000, (20, 30, 3)).astype(">u2")
     (tmp_path / "deep.ppm").write_bytes(b"P6\n30 20\n%d\n" % most + values.tobytes())
     found = decode(tmp_path / "deep.ppm")[0]
@@ -81,7 +81,7 @@ def test_a_deep_ppm_keeps_its_depth(tmp_path, most):
     np.testing.assert_array_equal(found, values)
 
 
-def test_a_deep_pgm_is_16_bit(tmp_path):
+def test_deep_pgm_is_16_bit(tmp_path):
     (tmp_path / "white.pgm").write_bytes(b"P5\n30 20\n65535\n" + np.full((20, 30), 65535, ">u2").tobytes())
     found = decode(tmp_path / "white.pgm")[0]
     assert found.dtype == np.uint16
@@ -106,7 +106,7 @@ def test_no_reader_starts_another_program(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "block", [b"junk", b"Exif\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", b"MM\0*", bytes(99)]
 )
-def test_what_is_no_exif_block_is_passed_over(tmp_path, name, block):
+def test_broken_exif_block_is_ignored(tmp_path, name, block):
     if name == "a.tiff":
         tifffile.imwrite(tmp_path / name, RGB, extratags=[(0x0112, "s", 0, "junk", True)])
     else:
@@ -116,7 +116,7 @@ def test_what_is_no_exif_block_is_passed_over(tmp_path, name, block):
     assert np.abs(array.astype(int) - RGB).mean() < 6
 
 
-def test_a_pillow_image_of_one_s_own_is_taken_as_it_is():
+def test_pillow_image_is_accepted():
     image = Image.fromarray(RGB)
     assert np.array_equal(make_picture(image).rgb, RGB)
     mask = Image.new("1", image.size, 1)
@@ -126,7 +126,7 @@ def test_a_pillow_image_of_one_s_own_is_taken_as_it_is():
     assert kept.sum() == kept.size - 100
 
 
-def test_a_damaged_pillow_image_is_told(tmp_path):
+def test_damaged_pillow_image_is_reported(tmp_path):
     Image.fromarray(RGB).save(tmp_path / "a.png")
     cut = BytesIO((tmp_path / "a.png").read_bytes()[:2000])
     with Image.open(cut) as image, pytest.raises(InputError, match="image1: damaged picture"):
@@ -137,7 +137,7 @@ DEEP = np.dstack([RGB, RGB[:, ::-1], RGB[::-1, :, :1]])  # (60, 90, 7) bands
 
 
 def write_bands(path, bands, *, planar="contig", alpha=False, **options):
-    """Write bands (h, w, n) as TIFF; the last is declared as alpha if told so."""
+    """Write bands (h, w, n) as TIFF; the last is declared as alpha if alpha is true."""
     colours = 3 if options.get("photometric", "rgb") == "rgb" else 1
     extra = ["unspecified"] * (bands.shape[2] - colours)
     if alpha:
@@ -158,7 +158,7 @@ def write_bands(path, bands, *, planar="contig", alpha=False, **options):
     ],
 )
 @pytest.mark.parametrize("kind", ["u1", ">u2", ">f4", "i8"])
-def test_bands_of_a_tiff(tmp_path, kind, n, photometric, alpha):
+def test_bands_of_a_tiff_are_read(tmp_path, kind, n, photometric, alpha):
     bands = (DEEP[:, :, :n] * (1.0 if kind == "u1" else 97.0)).astype(kind)
     colours = bands[:, :, :3] if n - alpha >= 3 else bands[:, :, :1]
     shape = (60, 90, 3 if alpha or n - alpha >= 3 else 1)
@@ -176,7 +176,7 @@ def test_bands_of_a_tiff(tmp_path, kind, n, photometric, alpha):
 
 
 @pytest.mark.parametrize(("kind", "planar"), [("u1", "contig"), ("u1", "separate"), ("u2", "contig")])
-def test_inks_of_a_tiff(tmp_path, kind, planar):
+def test_inks_of_a_tiff_are_converted(tmp_path, kind, planar):
     most = np.iinfo(kind).max
     black = np.minimum(RGB[:, :, :1], 128)
     inks = (np.dstack([255 - RGB, black]) / 255 * most).astype(kind)
@@ -188,7 +188,7 @@ def test_inks_of_a_tiff(tmp_path, kind, planar):
 @pytest.mark.parametrize("codec", ["LZW", "ADOBE_DEFLATE", "PACKBITS"])
 @pytest.mark.parametrize(("kind", "predictor"), [(np.uint16, 2), (np.float32, 3), (np.float64, 3)])
 @pytest.mark.parametrize("n", [1, 3])
-def test_codecs_and_predictors_of_a_tiff(tmp_path, monkeypatch, n, kind, predictor, codec):
+def test_codecs_and_predictors_of_a_tiff_are_read(tmp_path, monkeypatch, n, kind, predictor, codec):
     monkeypatch.setattr(tiff, "is_for_pillow", lambda *_: False)
     array = (RGB[:, :, :n] * 97.0).astype(kind)
     options = [cv2.IMWRITE_TIFF_COMPRESSION, getattr(cv2, f"IMWRITE_TIFF_COMPRESSION_{codec}")]
@@ -205,8 +205,10 @@ def test_missing_compression_is_named(tmp_path, codec, number):
     write_bands(tmp_path / "a.tiff", DEEP, compression="zlib")
     with tifffile.TiffFile(tmp_path / "a.tiff", mode="r+b") as file:
         file.pages.first.tags["Compression"].overwrite(number)
-    told = rf"a\.tiff: .* compression {codec} \({number}\) needs imagecodecs: pip install 'gdl-match\[tiff\]'"
-    with pytest.raises(InputError, match=told):
+    text = (
+        rf"a\.tiff: .* compression {codec} \({number}\) needs imagecodecs: pip install 'gdl-match\[tiff\]'"
+    )
+    with pytest.raises(InputError, match=text):
         decode(tmp_path / "a.tiff")
 
 
@@ -219,7 +221,7 @@ def test_signed_bytes_keep_their_order(tmp_path, compression):
 
 @pytest.mark.parametrize("compression", [None, "zlib"])
 @pytest.mark.parametrize("share", [0.3, 0.9])
-def test_truncated_deep_tiff_is_damaged(tmp_path, compression, share):
+def test_truncated_deep_tiff_is_reported_as_damaged(tmp_path, compression, share):
     write_bands(tmp_path / "a.tiff", DEEP.astype(np.float32), compression=compression, rowsperstrip=7)
     content = (tmp_path / "a.tiff").read_bytes()
     (tmp_path / "a.tiff").write_bytes(content[: int(share * len(content))])
@@ -227,7 +229,7 @@ def test_truncated_deep_tiff_is_damaged(tmp_path, compression, share):
         decode(tmp_path / "a.tiff")
 
 
-def test_a_fourth_band_without_a_word_is_no_alpha(tmp_path):
+def test_undeclared_fourth_band_is_not_alpha(tmp_path):
     for kind in (np.uint8, np.uint16):
         write_bands(tmp_path / "a.tiff", DEEP[:, :, :4].astype(kind))
         data = bytearray((tmp_path / "a.tiff").read_bytes())
@@ -239,30 +241,30 @@ def test_a_fourth_band_without_a_word_is_no_alpha(tmp_path):
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("kind", ["u1", "u2", "f8"])
-def test_a_turned_tiff_tells_how(tmp_path, kind, orientation):
+def test_orientation_of_a_tiff_is_read(tmp_path, kind, orientation):
     tag = (0x0112, "H", 1, orientation, True)
     tifffile.imwrite(tmp_path / "a.tiff", RGB.astype(kind), photometric="rgb", extratags=[tag])
-    shown, told = decode(tmp_path / "a.tiff")
-    assert told == orientation == decoding.read_orientation(tmp_path / "a.tiff")
+    shown, found = decode(tmp_path / "a.tiff")
+    assert found == orientation == decoding.read_orientation(tmp_path / "a.tiff")
     h, w = shown.shape[:2]
     y, x = np.mgrid[:h, :w].reshape(2, -1)
-    column, row, _ = map_displayed_to_stored(told, w, h) @ np.stack([x, y, np.ones_like(x)])
+    column, row, _ = map_displayed_to_stored(found, w, h) @ np.stack([x, y, np.ones_like(x)])
     assert np.array_equal(RGB[row, column], shown[y, x])
 
 
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "nodata"),
     [
         *[("u1", "0"), ("u2", "0"), ("u2", "65535"), ("i2", "-9999"), ("i2", "-32768"), ("f8", "nan")],
-        *(("f4", told) for told in ("-9999", "nan", "-3.40282346638528898e+38", "1e+20", "-inf")),
+        *(("f4", nodata) for nodata in ("-9999", "nan", "-3.40282346638528898e+38", "1e+20", "-inf")),
     ],
 )
-def test_no_data_is_masked_and_takes_no_contrast(tmp_path, kind, told, n):
+def test_missing_data_is_masked_and_does_not_reduce_contrast(tmp_path, kind, nodata, n):
     bands = RGB[:, :, :n].astype(kind) // 4 + np.array(50, kind)
     whole = make_picture(bands if n == 3 else bands[:, :, 0])
-    bands[10:30, 20:60] = float(told)
-    extra = [(42113, "s", 0, told, True)]
+    bands[10:30, 20:60] = float(nodata)
+    extra = [(42113, "s", 0, nodata, True)]
     write_bands(tmp_path / "a.tiff", bands, photometric="rgb" if n == 3 else "minisblack", extratags=extra)
     picture = read_picture(tmp_path / "a.tiff")
     assert not picture.mask[10:30, 20:60].any()
@@ -272,7 +274,7 @@ def test_no_data_is_masked_and_takes_no_contrast(tmp_path, kind, told, n):
 
 @pytest.mark.parametrize("kind", ["u1", "u2", "f4", "f8"])
 @pytest.mark.parametrize("n", [1, 3])
-def test_tiles_that_are_not_stored_have_no_data(tmp_path, kind, n):
+def test_unstored_tiles_are_missing_data(tmp_path, kind, n):
     bands = RGB[:, :, :n].astype(kind) // 2 + np.array(60, kind)
     extra = [(42113, "s", 0, "7", True)]
     photometric = "rgb" if n == 3 else "minisblack"
@@ -287,7 +289,7 @@ def test_tiles_that_are_not_stored_have_no_data(tmp_path, kind, n):
     assert kind == "u1" or picture.rgb[picture.mask].min() < 5  # all contrast is that of the rest
 
 
-def test_no_data_of_a_palette_is_a_number_of_it(tmp_path):
+def test_missing_data_of_a_palette_is_an_index(tmp_path):
     number = (RGB[:, :, 0] // 64 + 1).astype(np.uint8)
     number[10:30, 20:60] = 0
     colours = np.zeros((3, 256), np.uint16)
@@ -298,7 +300,7 @@ def test_no_data_of_a_palette_is_a_number_of_it(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["u1", "u2"])
-def test_no_data_where_white_is_zero(tmp_path, kind):
+def test_missing_data_is_found_where_white_is_zero(tmp_path, kind):
     grey = RGB[:, :, :1].astype(kind) // 2 + np.array(1, kind)
     grey[10:30, 20:60] = 0
     write_bands(tmp_path / "a.tiff", grey, photometric="miniswhite", extratags=[(42113, "s", 0, "0", True)])

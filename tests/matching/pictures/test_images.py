@@ -39,7 +39,7 @@ def three(grey):
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.bmp", "a.tiff", "a.ppm", "name with spaces and äccénts.png"])
-def test_eight_bit_colour_is_read_as_it_is(tmp_path, name):
+def test_eight_bit_colour_is_unchanged(tmp_path, name):
     picture = read_picture(saved(tmp_path, RGB, name))
     assert np.array_equal(picture.rgb, RGB)
     assert picture.mask is None
@@ -47,7 +47,7 @@ def test_eight_bit_colour_is_read_as_it_is(tmp_path, name):
     assert picture.path.name == name
 
 
-def test_one_bit(tmp_path):
+def test_one_bit_pictures_are_read(tmp_path):
     bits = GREY > 100
     assert np.array_equal(read_picture(saved(tmp_path, bits)).rgb, three(bits * np.uint8(255)))
 
@@ -56,14 +56,14 @@ def test_one_bit(tmp_path):
     ("name", "codec", "tolerance"),
     [("a.jpg", "jpg", 6), ("a.webp", "webp", 6), ("a.avif", "avif", 6), ("a.jp2", "jpg_2000", 6)],
 )
-def test_lossy_formats(tmp_path, name, codec, tolerance):
+def test_lossy_formats_are_read(tmp_path, name, codec, tolerance):
     if not features.check(codec):
         pytest.skip(f"this Pillow has no {codec}")
     assert near(read_picture(saved(tmp_path, RGB, name)), RGB, tolerance)
 
 
 @pytest.mark.parametrize("name", ["a.gif", "a.png"])
-def test_palettes(tmp_path, name):
+def test_palettes_are_converted(tmp_path, name):
     palette = Image.fromarray(RGB).quantize(64)
     picture = read_picture(saved(tmp_path, palette, name))
     assert np.array_equal(picture.rgb, np.asarray(palette.convert("RGB")))
@@ -82,7 +82,7 @@ def test_transparent_colour_of_a_palette_is_masked(tmp_path, name):
     assert (picture.rgb[:, 20:] == [10, 20, 30]).all()
 
 
-def test_first_frame_of_an_animation(tmp_path):
+def test_first_frame_of_an_animation_is_read(tmp_path):
     frames = [Image.fromarray(np.full((20, 20), v, np.uint8)) for v in (40, 200)]
     path = saved(tmp_path, frames[0], "a.gif", save_all=True, append_images=frames[1:])
     assert (read_picture(path).rgb == 40).all()
@@ -135,7 +135,7 @@ def test_float_tiff_is_stretched(tmp_path, scale):
     assert np.abs(picture.rgb - stretched(values)[:, :, None]).max() <= 1
 
 
-def test_what_is_not_finite_does_not_count(tmp_path):
+def test_values_that_are_not_finite_do_not_affect_contrast(tmp_path):
     values = (GREY / 255).astype(np.float32)
     values[:5], values[5:8], values[8] = np.nan, np.inf, -np.inf
     picture = read_picture(saved(tmp_path, values, "a.tiff"))
@@ -199,7 +199,7 @@ def encoded(format="PNG"):
     ],
     ids=["empty", "text", "cut PNG", "cut JPEG", "cut TIFF", "cut WebP", "broken header"],
 )
-def test_bad_files_are_told_in_one_line(tmp_path, content, reason):
+def test_bad_files_are_reported_in_one_line(tmp_path, content, reason):
     path = tmp_path / "bad file.png"
     path.write_bytes(content)
     with pytest.raises(InputError) as error:
@@ -210,7 +210,7 @@ def test_bad_files_are_told_in_one_line(tmp_path, content, reason):
 
 
 @pytest.mark.parametrize("codec", ["PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP"])
-def test_damaged_files_are_read_or_told(tmp_path, codec):
+def test_damaged_files_are_read_or_reported(tmp_path, codec):
     rng = np.random.default_rng(0)
     path = tmp_path / "damaged"
     for trial in range(30):
@@ -227,7 +227,7 @@ def test_damaged_files_are_read_or_told(tmp_path, codec):
             assert "\n" not in str(error)
 
 
-def test_missing_files_and_folders(tmp_path):
+def test_missing_files_and_folders_are_reported(tmp_path):
     with pytest.raises(InputError, match=r"missing\.png: no such file"):
         read_picture(tmp_path / "missing.png")
     with pytest.raises(InputError, match="is a folder"):
@@ -241,14 +241,14 @@ def test_a_pipe_is_refused_at_once(tmp_path):
         read_picture(tmp_path / "pipe.png")
 
 
-def test_too_many_pixels_are_told(tmp_path, monkeypatch):
+def test_too_many_pixels_are_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(decoding, "MAX_PIXELS", 60 * 90 - 1)
     with pytest.raises(InputError, match=r"picture\.png: a picture may have at most"):
         read_picture(saved(tmp_path, RGB))
 
 
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "int32", "float32", "float64", "bool"])
-def test_arrays_of_any_real_type(kind):
+def test_arrays_of_any_real_type_are_accepted(kind):
     array = GREY > 100 if kind == "bool" else GREY.astype(kind)
     picture = make_picture_of_array(array)
     expected = array if kind == "uint8" else stretched(array.astype(float))
@@ -257,7 +257,7 @@ def test_arrays_of_any_real_type(kind):
 
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "float64"])
 @pytest.mark.parametrize("opaque", [0.0, 0.2, 1.0])
-def test_alpha_of_an_array_is_a_mask_at_half(kind, opaque):
+def test_alpha_of_an_array_is_a_mask_from_one_half(kind, opaque):
     full = {"uint8": 255, "uint16": 65535, "float64": 1.0}[kind]
     alpha = np.full(GREY.shape, opaque * full)
     picture = make_picture_of_array(np.dstack([RGB / 255 * full, alpha]).astype(kind))
@@ -284,7 +284,7 @@ def test_other_arrays_are_refused(array):
         make_picture_of_array(array, "image0")
 
 
-def test_large_pictures_are_matched_smaller_and_their_pixels_found_again():
+def test_working_pixels_map_back_to_picture_pixels():
     y, x = np.mgrid[:400, :600].astype(float)
     centre = np.array([317.3, 122.8])
     blob = 255 * np.exp(-((x - centre[0]) ** 2 + (y - centre[1]) ** 2) / (2 * 20.0**2))
@@ -327,7 +327,7 @@ def halves():
     ],
     ids=["uint8", "bool", "0 and 1", "uint16", "float", "RGB", "alpha"],
 )
-def test_masks_of_any_kind(tmp_path, mask):
+def test_masks_of_any_kind_are_read(tmp_path, mask):
     picture = make_picture_of_array(RGB)
     assert np.array_equal(add_mask(picture, mask).mask, halves() > 0)
     if mask.dtype.kind != "f":
@@ -340,7 +340,7 @@ def test_masks_of_any_kind(tmp_path, mask):
         assert np.array_equal(add_mask(picture, str(path)).mask, halves() > 0)
 
 
-def test_a_mask_with_lossy_edges_and_one_that_is_flat():
+def test_lossy_and_uniform_masks_are_read():
     picture = make_picture_of_array(RGB)
     noisy = np.where(halves() > 0, 251, 4).astype(np.uint8)
     assert np.array_equal(add_mask(picture, noisy).mask, halves() > 0)

@@ -21,7 +21,7 @@ def overlap(places, sizes):
     ]
 
 
-def test_a_large_object_holds_its_label_and_a_small_one_has_it_beside():
+def test_label_lies_inside_a_large_object_and_outside_a_small_one():
     large, small = square(10, 10, 200), square(300, 200, 15)
     first, second = place_labels([large, small], [(20, 20)] * 2, LOW, HIGH)
     assert np.array_equal(first, [110, 110])
@@ -29,7 +29,7 @@ def test_a_large_object_holds_its_label_and_a_small_one_has_it_beside():
     assert second[0] == 307.5
 
 
-def test_labels_of_objects_in_one_place_are_apart_and_in_the_picture():
+def test_labels_of_overlapping_objects_do_not_overlap():
     rng = np.random.default_rng(0)
     outlines = [square(*rng.uniform(0, 20, 2), rng.uniform(5, 300)) for _ in range(40)]
     sizes = [(rng.uniform(10, 40), 20) for _ in outlines]
@@ -41,7 +41,7 @@ def test_labels_of_objects_in_one_place_are_apart_and_in_the_picture():
     assert (places + halves <= HIGH).all()
 
 
-def test_where_there_is_no_room_a_label_is_left_out():
+def test_label_without_room_is_left_out():
     places = place_labels([square(0, 0, 10)] * 3, [(20, 20)] * 3, LOW, (45, 22))
     assert [place is None for place in places] == [False, False, True]
     assert place_labels([square(0, 0, 1)], [(20, 20)], LOW, (5, 5)) == [None]

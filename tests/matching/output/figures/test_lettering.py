@@ -7,7 +7,7 @@ from matching.output.figures.lettering import draw_label, label_size
 
 
 @pytest.mark.parametrize("size", [1, 12, 28.5])
-def test_a_label_fills_its_box_about_the_centre_and_no_more(size):
+def test_label_fills_only_the_box_around_its_centre(size):
     canvas = np.zeros((100, 120, 3), np.uint8)
     width, height = label_size("17", size)
     draw_label(canvas, "17", (60, 50), (250, 160, 0), size)
@@ -20,7 +20,7 @@ def test_a_label_fills_its_box_about_the_centre_and_no_more(size):
 
 
 @pytest.mark.parametrize("centre", [(0, 0), (119, 99), (-40, 50), (60, 500)])
-def test_a_label_is_cut_off_at_the_border(centre):
+def test_label_is_cut_off_at_the_border(centre):
     large, small = np.zeros((900, 920, 3), np.uint8), np.zeros((100, 120, 3), np.uint8)
     draw_label(large, "3", np.add(centre, 400), (0, 200, 0), 30)
     draw_label(small, "3", centre, (0, 200, 0), 30)

@@ -40,12 +40,12 @@ def test_each_object_has_its_colour_in_both_panels():
         assert share_of((160, 160, 160), half) > 1e-4  # outliers
 
 
-def test_the_figure_is_as_tall_as_the_images_need():
+def test_figure_is_as_tall_as_its_images():
     wide, tall = (drawn(result_of(1), size) for size in ((900, 300), (600, 900)))
     assert wide.shape[0] < 0.5 * tall.shape[0]
     assert abs(wide.shape[1] - tall.shape[1]) < 40
 
 
 @pytest.mark.parametrize(("n_objects", "n"), [(0, 0), (0, 40), (MAX_LEGEND + 6, 40)])
-def test_no_match_no_object_and_many(n_objects, n):
+def test_figure_is_drawn_for_no_and_for_many_objects(n_objects, n):
     assert drawn(result_of(n_objects, n)).shape[1] > 1000

@@ -6,9 +6,9 @@ from matching.output.figures.drawing import colour, draw_result
 from matching.pictures.images import make_picture
 
 
-def test_a_picture_is_drawn_once_with_its_places_in_the_colour_of_their_thing():
-    own = crops()
-    rgb = np.hstack([own["coffee"], own["chelsea"], own["coffee"]])
+def test_places_have_the_colour_of_their_thing():
+    pictures = crops()
+    rgb = np.hstack([pictures["coffee"], pictures["chelsea"], pictures["coffee"]])
     result = find_repeats(rgb)
     drawn = result.draw()
     assert drawn.shape == rgb.shape  # once, without a caption

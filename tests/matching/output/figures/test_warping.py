@@ -20,7 +20,7 @@ def smooth_map(linear, shift):
     return SmoothMap(base, np.inf, 0.0, 0.0)
 
 
-def test_a_shift_moves_pixels():
+def test_shift_moves_pixels():
     warped, inside = warp_object(COFFEE, smooth_map(np.eye(2), [140, 70]), SQUARE - [40, 50], (220, 230))
     assert warped.shape == (220, 230, 3)
     expected = COFFEE[70:290, 140:370]
@@ -29,7 +29,7 @@ def test_a_shift_moves_pixels():
     assert (row.min(), row.max(), column.min(), column.max()) == (10, 210, 10, 210)
 
 
-def test_half_pixels_of_a_bend_are_interpolated():
+def test_bend_is_interpolated_between_pixels():
     y, x = np.mgrid[:300, :300]
     ramp = np.repeat((40 + 0.5 * x)[:, :, None], 3, axis=2).astype(np.uint8)
 
@@ -41,13 +41,13 @@ def test_half_pixels_of_a_bend_are_interpolated():
     assert np.abs(warped[:, :, 0] - expected)[inside].max() < 1.1
 
 
-def test_what_lies_beyond_the_source_is_left_out():
+def test_pixels_beyond_the_source_are_left_out():
     _, inside = warp_object(COFFEE, smooth_map(np.eye(2), [-150, 0]), SQUARE, (400, 600))
     assert not inside[:, :150].any()
     assert inside[60:261, 150:251].all()
 
 
-def test_a_finer_source_is_made_coarser_first():
+def test_finer_source_is_reduced_first():
     fine = np.indices((400, 600)).sum(axis=0) % 2 * 255  # single pixels: plain sampling would alias
     fine = np.repeat(fine[:, :, None], 3, axis=2).astype(np.uint8)
     outline = np.array([[5.0, 5], [60, 5], [60, 60], [5, 60]])
@@ -68,7 +68,7 @@ def pair():
     return pictures, MatchResult(xy0, xy1, np.zeros(200, int), np.zeros(200), (found,))
 
 
-def test_panels_show_the_picture_the_object_laid_over_it_and_both_in_turn(pair):
+def test_panels_show_picture_warped_object_and_checkerboard(pair):
     pictures, result = pair
     deformation = object_deformation(result, 0)
     negative = 255 - pictures[0].rgb
@@ -84,7 +84,7 @@ def test_panels_show_the_picture_the_object_laid_over_it_and_both_in_turn(pair):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 12])
-def test_objects_of_a_few_matches_are_drawn_too(n):
+def test_objects_of_few_matches_are_drawn(n):
     xy0 = np.array([[2.0, 3], [90, 5], [50, 70], *np.random.default_rng(0).uniform(0, 90, (9, 2))])[:n]
     result = MatchResult(
         xy0, xy0 + 5, np.zeros(n, int), np.zeros(n), (describe_object(0, xy0, xy0 + 5, 20.0),)
@@ -97,7 +97,7 @@ def test_objects_of_a_few_matches_are_drawn_too(n):
         assert (rgb == (230, 159, 0)).all(axis=2).any()  # the outline, in the object's colour
 
 
-def test_a_picture_longer_than_opencv_takes():
+def test_picture_longer_than_opencv_accepts_is_drawn():
     long = np.tile(COFFEE[:60], (1, 70, 1))  # 42,000 pixels wide
     outline = SQUARE - [50, 60] + [10, 5]
     shift = np.array([40_000.0, 0])

@@ -78,7 +78,7 @@ def test_pages_are_one_file_without_network(page_of_pair, page_of_collection):
         assert len(text) < 2_000_000
 
 
-def test_names_are_text_never_markup(page_of_pair):
+def test_names_are_escaped(page_of_pair):
     text = page_of_pair.read_text()
     assert "&lt;second&gt; &amp;" in text
     assert "<second>" not in text
@@ -95,7 +95,7 @@ def test_kept_candidates_come_first_then_the_nearest_rejected():
     assert data["xy0"][:4] == [20, 30, 60, 70]
 
 
-def test_the_report_says_why_there_can_be_no_object():
+def test_report_says_why_there_can_be_no_object():
     """As the command does: no group of candidates can move together where there are none."""
     arrays = [np.full((40, 50), value, np.uint8) for value in (0, 255)]
     pictures = [replace(make_picture_of_array(a), path=Path(f"p{k}.png")) for k, a in enumerate(arrays)]
@@ -110,7 +110,7 @@ def test_the_report_says_why_there_can_be_no_object():
         assert shown.locator(".told .counts").inner_text() == "There are no candidates."
 
 
-def test_singling_out_sliding_and_zooming(page_of_pair):
+def test_viewer_selects_filters_and_zooms(page_of_pair):
     with browser_page(viewport={"width": 1100, "height": 900}) as page:
         page.goto(page_of_pair.as_uri())
         button = page.get_by_role("button", name="Object 1")
@@ -156,7 +156,7 @@ INSIDE = """() => {  // a point of the screen inside object 0 of the first pictu
 }"""
 
 
-def test_tapping_an_outline(page_of_pair):
+def test_tapping_an_outline_selects_its_object(page_of_pair):
     with browser_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as page:
         page.goto(page_of_pair.as_uri())
         button = page.get_by_role("button", name="Object 0")
@@ -170,7 +170,7 @@ def test_tapping_an_outline(page_of_pair):
         assert page.complaints == []
 
 
-def test_dots_lie_on_what_they_mark(page_of_pair, pair):
+def test_dots_lie_on_their_points(page_of_pair, pair):
     """A match's dot, its place in the data and in the result agree, zoomed or not."""
     _, result = pair
     with browser_page(viewport={"width": 1100, "height": 900}) as page:
@@ -188,7 +188,7 @@ def test_dots_lie_on_what_they_mark(page_of_pair, pair):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
 @pytest.mark.slow
-def test_both_themes_and_a_phone(page_of_pair, page_of_collection, scheme, width):
+def test_report_fits_both_themes_and_a_phone(page_of_pair, page_of_collection, scheme, width):
     with browser_page(viewport={"width": width, "height": 780}, color_scheme=scheme) as page:
         for path in (page_of_pair, page_of_collection):
             page.goto(path.as_uri())
@@ -199,7 +199,7 @@ def test_both_themes_and_a_phone(page_of_pair, page_of_collection, scheme, width
         assert page.complaints == []
 
 
-def test_the_gallery(page_of_collection):
+def test_gallery_is_sorted_by_rank(page_of_collection):
     with browser_page(viewport={"width": 1100, "height": 900}) as page:
         page.goto(page_of_collection.as_uri())
         cards = page.locator(".card")
@@ -228,7 +228,7 @@ def test_the_gallery(page_of_collection):
         assert page.complaints == []
 
 
-def test_a_collection_shows_what_the_single_match_shows(tmp_path):
+def test_collection_shows_the_same_as_a_single_match(tmp_path):
     """Objects and kept matches, also where objects took in some from beyond the best."""
     for k, array in enumerate(object_pair()):
         Image.fromarray(array).save(tmp_path / f"{k}.png")
@@ -236,8 +236,8 @@ def test_a_collection_shows_what_the_single_match_shows(tmp_path):
     cache = FeatureCache(tmp_path, 10**9)
     match_collection(plan_folder(tmp_path), tmp_path / "c.db", config, cache=cache, jobs=1)
     write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10)
-    told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
-    (pair,) = json.loads(told)["pairs"]
+    data = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
+    (pair,) = json.loads(data)["pairs"]
     result = match(tmp_path / "0.png", tmp_path / "1.png", config=config)
     kept = result.cluster >= 0
     assert (kept[1:] > kept[:-1]).any()  # some stand behind outliers
@@ -253,7 +253,7 @@ def test_a_collection_shows_what_the_single_match_shows(tmp_path):
     assert pair["n_rejected"] == 0
 
 
-def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collection, tmp_path):
+def test_collection_is_shown_without_missing_pictures(page_of_collection, tmp_path):
     place = page_of_collection.parent
     hidden = (place / "pictures").rename(tmp_path / "elsewhere")
     try:
@@ -266,7 +266,7 @@ def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collectio
     assert len(text) < len(Path(page_of_collection).read_text())  # without the pictures
 
 
-def test_the_page_of_one_picture_speaks_of_places(pair):
+def test_page_of_one_picture_lists_things(pair):
     (picture, _), found = pair
     things = [replace(thing, joined=((0, 0),) * len(thing.objects)) for thing in found.things]
     found = replace(found, of_one=True, things=tuple(things))
@@ -274,8 +274,8 @@ def test_the_page_of_one_picture_speaks_of_places(pair):
     assert "2 things that appear more than once" in page
     for row in format_repeats(found).splitlines()[1:]:  # the things that the command lists
         number, places, n_matches, *_ = row.split()
-        told = f'<th scope="row">{number}</th><td>{places}</td><td>{n_matches}</td>'
-        assert told in page
+        row = f'<th scope="row">{number}</th><td>{places}</td><td>{n_matches}</td>'
+        assert row in page
     assert "each joins two places" in page
     assert page.count("<img") == 3  # once with all places, and folded, with the two of each object
     assert page.index("0-1, 0-2") < page.index("<details")
