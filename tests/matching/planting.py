@@ -6,6 +6,7 @@ from dataclasses import fields
 import numpy as np
 import skimage.data
 
+from matching.core.groups import make_group
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.correspondences import Correspondences
 
@@ -67,6 +68,11 @@ def magnified(magnification, noise):
     return moving(
         np.random.default_rng(14), 120, similarity(0.1, magnification), size=size, noise=noise
     ), size
+
+
+def make_groups(labels, scores):
+    """A group of the rows of each number in labels (m,), with its score; -1 is for rows in none."""
+    return [make_group(np.flatnonzero(np.equal(labels, k)), score) for k, score in enumerate(scores)]
 
 
 def share(part, rows):

@@ -1,18 +1,20 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from planting import bent, geometry, moving, similarity, strangers, together
 
 import gdl_core
 from matching.core.clusters import (
-    METHODS,
     ClusteringConfig,
-    cluster_graph,
-    cluster_scores,
     drop_outliers,
     find_above_largest_gap,
+    link,
+    measure_scores,
 )
-from matching.core.graph import GraphConfig, build_graph
+from matching.core.graph import GraphConfig, MatchGraph, build_graph
 from matching.errors import InputError
+from matching.settings import METHODS
 
 
 @pytest.fixture(scope="module")
@@ -29,49 +31,54 @@ def planted():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_finds_planted_objects(planted, method):
-    c, (one, two, none), (knn, graph) = planted
-    labels = cluster_graph(c, knn, graph, None, ClusteringConfig(method=method))
+    c, (one, two, none), graph = planted
+    labels = link(c, graph, ClusteringConfig(method=method)).labels
     assert labels.shape == (290,)
     own = [np.bincount(labels[rows]).argmax() for rows in (one, two)]
     assert own[0] != own[1]
     for rows, label in zip((one, two), own, strict=True):
         assert (labels[rows] == label).mean() > 0.95
-    kept = drop_outliers(graph, labels, 4.0)
+    kept = drop_outliers(graph.affinities, labels, 4.0)
     assert (kept[none] < 0).mean() > 0.9
     assert (kept[np.concatenate([one, two])] >= 0).mean() > 0.95
 
 
 def test_merging_stops_below_the_least_affinity(planted):
-    c, _, (knn, graph) = planted
-    initial = gdl_core.initial_clusters(knn, 2, mutual=True)
+    c, _, graph = planted
+    initial = gdl_core.initial_clusters(graph.knn, 2, mutual=True)
     for least in (1e-4, 1e-2, 1.0):
-        tree = gdl_core.agdl(graph, initial, 1, n_neighbor_clusters=10)
-        labels = cluster_graph(c, knn, graph, None, ClusteringConfig(min_affinity=least / 35**2))
+        tree = gdl_core.agdl(graph.affinities, initial, 1, n_neighbor_clusters=10)
+        labels = link(c, graph, ClusteringConfig(min_affinity=least / 35**2)).labels
         n_merges = tree.n_initial - (labels.max() + 1)
         assert (tree.affinities[:n_merges] >= least).all()
         assert tree.affinities[n_merges] < least
 
 
 def test_the_target_number_is_a_least_one(planted):
-    c, _, (knn, graph) = planted
-    free = cluster_graph(c, knn, graph, None, ClusteringConfig()).max() + 1
+    c, _, graph = planted
+    free = link(c, graph, ClusteringConfig()).labels.max() + 1
     for n_clusters in (1, free + 20):
-        labels = cluster_graph(c, knn, graph, None, ClusteringConfig(n_clusters=n_clusters))
+        labels = link(c, graph, ClusteringConfig(n_clusters=n_clusters)).labels
         assert labels.max() + 1 == max(n_clusters, free)
 
 
 def test_given_clusters_are_merged_only():
     rng = np.random.default_rng(1)
     c = geometry(together(bent(rng, 120), moving(rng, 60, similarity(1.0), (600, 600), (600, 600)))[0])
-    knn, graph = build_graph(c, 35, GraphConfig())
+    graph = build_graph(c, 35, GraphConfig())
     halves = np.where(np.arange(180) < 120, (c.xy0[:, 0] > 100).astype(int), 2)
-    labels = cluster_graph(c, knn, graph, halves, ClusteringConfig())
+    labels = link(c, replace(graph, initial=halves), ClusteringConfig()).labels
     assert list(np.unique(labels[:120])) == [0]
     assert list(np.unique(labels[120:])) == [1]
 
 
 def graph_of(weights):
     return gdl_core.AffinityGraph.from_csr(np.array(weights, float))
+
+
+def scores_of(weights, clusters, n_neighbors):
+    rows = np.arange(len(weights))
+    return measure_scores(MatchGraph(rows, None, graph_of(weights)), clusters, n_neighbors)
 
 
 def test_members_of_small_degree_leave_until_none_is_left():
@@ -99,11 +106,11 @@ def test_scores_are_shares_of_the_edges():
     weights = np.zeros((5, 5))
     weights[:3, :3] = 1 - np.eye(3)
     weights[3, 4] = weights[4, 3] = weights[3, 0] = weights[4, 0] = 1
-    scores = cluster_scores(graph_of(weights), [np.arange(3), np.array([3, 4])], 2)
+    scores = scores_of(weights, [np.arange(3), np.array([3, 4])], 2)
     assert scores == pytest.approx([1.0, 0.5])
-    assert cluster_scores(graph_of(weights), [np.array([], int), np.arange(3)], 2) == pytest.approx([0, 1])
-    assert cluster_scores(graph_of(weights), [np.arange(3), np.array([], int)], 2) == pytest.approx([1, 0])
-    assert len(cluster_scores(graph_of(weights), [], 2)) == 0
+    assert scores_of(weights, [np.array([], int), np.arange(3)], 2) == pytest.approx([0, 1])
+    assert scores_of(weights, [np.arange(3), np.array([], int)], 2) == pytest.approx([1, 0])
+    assert len(scores_of(weights, [], 2)) == 0
 
 
 @pytest.mark.parametrize(
@@ -122,6 +129,6 @@ def test_outliers_lie_below_the_largest_gap(scores, kept):
 
 
 def test_a_method_that_there_is_none_of(planted):
-    c, _, (knn, graph) = planted
+    c, _, graph = planted
     with pytest.raises(InputError, match="method must be one of"):
-        cluster_graph(c, knn, graph, None, ClusteringConfig(method="kmeans"))
+        link(c, graph, ClusteringConfig(method="kmeans"))

@@ -78,7 +78,7 @@ def test_fitted_maps_solve_the_robust_normal_equations():
     c = coarse(bent(rng, 50), 0.1, rng)
     knn, config = acc_neighbors(c, 12), GraphConfig()
     weights = edge_weights(c, knn, 12.0, 0.3)
-    fitted = fit_local_maps(c, knn, weights, config)
+    fitted = fit_local_maps(c, knn, weights, config, np.arange(len(c)))
     for i in (0, 20, 49):
         unit0, unit1 = max(1 / c.growth[i], 1.0), max(c.growth[i], 1.0)
         j = knn.indices[i]
@@ -98,7 +98,7 @@ def test_fitted_maps_solve_the_robust_normal_equations():
 def test_where_nothing_agrees_the_own_maps_stay():
     c = geometry(strangers(np.random.default_rng(4), 200, size=3000.0))
     knn = acc_neighbors(c, 10)
-    fitted = fit_local_maps(c, knn, np.zeros(knn.indices.shape), GraphConfig())
+    fitted = fit_local_maps(c, knn, np.zeros(knn.indices.shape), GraphConfig(), np.arange(len(c)))
     assert fitted.maps == pytest.approx(c.maps)
 
 
@@ -108,7 +108,7 @@ def test_maps_that_would_turn_over_stay():
     frames = random_frames(rng, 30)
     c = geometry(candidates(xy0, xy0 * [-1.0, 1.0], frames, frames))
     knn = acc_neighbors(c, 20)
-    fitted = fit_local_maps(c, knn, np.ones(knn.indices.shape), GraphConfig())
+    fitted = fit_local_maps(c, knn, np.ones(knn.indices.shape), GraphConfig(), np.arange(len(c)))
     assert fitted.maps == pytest.approx(c.maps)
 
 
@@ -116,21 +116,21 @@ def test_matches_of_one_object_come_nearer_and_others_do_not():
     rng = np.random.default_rng(6)
     c, (own, none) = together(bent(rng, 150), strangers(rng, 150))
     c = coarse(c, 0.12, rng)
-    knn, graph = build_graph(c, 20, GraphConfig())
-    weight = np.bincount(np.repeat(np.arange(300), 20), graph.weights) / 20
+    graph = build_graph(c, 20, GraphConfig())
+    weight = np.bincount(np.repeat(np.arange(300), 20), graph.affinities.weights) / 20
     first = edge_weights(c, acc_neighbors(c, 20, nearness=1 / 128), 6.0, 0.15).mean(axis=1)
     assert weight[own].mean() > 1.3 * first[own].mean()
     assert weight[none].mean() < 0.1 * weight[own].mean()
-    assert np.isin(knn.indices[own], own).mean() > 0.9
+    assert np.isin(graph.knn.indices[own], own).mean() > 0.9
 
 
 def test_without_rounds_the_graph_is_that_of_the_features():
     rng = np.random.default_rng(7)
     c = geometry(bent(rng, 60))
-    knn, graph = build_graph(c, 10, GraphConfig(rounds=0))
+    graph = build_graph(c, 10, GraphConfig(rounds=0))
     own = acc_neighbors(c, 10, nearness=1 / 128)
-    assert np.array_equal(knn.indices, own.indices)
-    assert np.array_equal(graph.weights, edge_weights(c, own, 12.0, 0.3).ravel())
+    assert np.array_equal(graph.knn.indices, own.indices)
+    assert np.array_equal(graph.affinities.weights, edge_weights(c, own, 12.0, 0.3).ravel())
 
 
 def test_what_others_support_has_weight_in_the_first_graph():
@@ -139,7 +139,10 @@ def test_what_others_support_has_weight_in_the_first_graph():
     c = geometry(c)
     knn = acc_neighbors(c, 20, nearness=1 / 128)
     weights = edge_weights(c, knn, 12.0, 0.3)
-    support, maps = weights.mean(axis=1), fit_local_maps(c, knn, weights, GraphConfig()).maps
+    support, maps = (
+        weights.mean(axis=1),
+        fit_local_maps(c, knn, weights, GraphConfig(), np.arange(len(c))).maps,
+    )
     assert support[own].min() > 0.5 > np.median(support[none])
     for least in (0.0, *np.sort(support)[[0, 1, 90, 179]]):  # one that has just that much stays
         rows, fitted = fit_maps(c, 20, GraphConfig(), min_degree=least)

@@ -12,7 +12,7 @@ from matching.core.merging import (
     _find_evidence,
     _spread,
     _spread_out,
-    find_landmarks,
+    choose_landmarks,
     measure_roughness,
     merge_parts,
 )
@@ -70,7 +70,7 @@ def test_evidence_is_the_ratio_of_two_densities():
 def landmarks(c, members, degrees=None):
     members = np.asarray(members)
     degrees = np.ones(len(members)) if degrees is None else degrees
-    return find_landmarks(geometry(c), members, degrees, MergingConfig(), ACCURACY)
+    return choose_landmarks(geometry(c), members, degrees, MergingConfig(), ACCURACY)
 
 
 def test_roughness_tells_what_bends():

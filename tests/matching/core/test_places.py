@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from matching.core.groups import Groups
 from matching.core.repeats.copies import Copies
-from matching.core.repeats.folding import Repeats
+from matching.core.repeats.folding import Repeat, Repeats
 from matching.core.repeats.places import _absorb_parts
 
 REACH = 40.0
@@ -26,9 +25,9 @@ def boxes(offset):
 
 def absorb(xy, ends, things):
     n = len(ends)
-    groups = Groups(np.repeat([0, 1], [60, 12]), np.array([0.8, 0.4]))
-    repeats = Repeats(groups, np.arange(n) % 2 == 1, np.zeros(2, bool))  # every other match leads back
-    ends = np.where(repeats.reversed[:, None], ends[:, ::-1], ends)
+    objects = [Repeat(np.arange(60), 0.8, None), Repeat(np.arange(60, 72), 0.4, None)]
+    repeats = Repeats(objects, np.arange(n) % 2 == 1)  # every other match leads back
+    ends = np.where(repeats.is_reversed[:, None], ends[:, ::-1], ends)
     return _absorb_parts(ends, repeats, Copies(things, np.zeros(2, bool)), xy, REACH).things
 
 

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
-from matching.grouping import Groups
+from planting import make_groups
 
 from matching.core.config import MatchConfig
+from matching.core.groups import label_groups
+from matching.core.ledger import Ledger, name_steps
 from matching.core.planes import PlanesConfig, count_places, find_planes, transfer_errors
 from matching.correspondences.correspondences import Correspondences
 from matching.objects.transforms import apply_transform
@@ -10,6 +12,13 @@ from matching.objects.transforms import apply_transform
 DEFAULT = MatchConfig()
 PLANES, TOLERANCE, OVERLAP = DEFAULT.planes, DEFAULT.graph.scale, DEFAULT.suppression.share
 SIDE = np.array([[0.2, 0.05, 60.0], [0.02, 0.9, 20.0], [-3e-4, 1e-4, 1.0]])  # a wall from the side
+
+
+def find(c, labels, scores, config=PLANES, tolerance=TOLERANCE):
+    """The planes of groups, the plane of each match, and the ledger."""
+    ledger = Ledger(len(c))
+    planes = find_planes(c, make_groups(labels, scores), config, tolerance, OVERLAP, ledger)
+    return planes, label_groups(len(c), planes), ledger
 
 
 def points(n, seed=0):
@@ -50,20 +59,19 @@ def test_a_group_becomes_what_its_plane_explains():
     c, n_wall = planted()
     labels = np.full(len(c), -1)
     labels[:60] = labels[-20:] = 0  # half of the wall, and false ones
-    planes = find_planes(c, Groups(labels, np.array([0.5])), PLANES, TOLERANCE, OVERLAP)
-    assert planes.scores.tolist() == [0.5]
-    np.testing.assert_array_equal(np.flatnonzero(planes.labels == 0), np.arange(n_wall))
+    (plane,), *_ = find(c, labels, [0.5])
+    assert plane.score == 0.5
+    assert np.array_equal(plane.rows, np.arange(n_wall))
 
 
 @pytest.mark.parametrize(("size", "noise"), [(1, 0.5), (16, 1.0)])
 def test_matches_inaccurate_where_the_wall_is_narrow_and_many_false_ones_leave_the_plane(size, noise):
     c, n_wall = planted(200, 100)
     y = c.xy1 + np.random.default_rng(1).normal(0, noise, c.xy1.shape)
-    noisy, groups = correspondences(size * c.xy0, size * y), Groups(np.zeros(300, int), np.array([0.5]))
-    found = find_planes(noisy, groups, PLANES, size * TOLERANCE, OVERLAP)
-    explained = np.flatnonzero(found.labels == 0)
-    assert (explained < n_wall).all()
-    assert len(explained) > 0.85 * n_wall  # noise there is five times as much and more where it is wide
+    noisy = correspondences(size * c.xy0, size * y)
+    (plane,), *_ = find(noisy, np.zeros(300, int), [0.5], tolerance=size * TOLERANCE)
+    assert (plane.rows < n_wall).all()
+    assert len(plane.rows) > 0.85 * n_wall  # noise there is five times as much and more where it is wide
 
 
 def test_a_match_that_two_planes_explain_is_of_the_one_with_more_support():
@@ -74,18 +82,18 @@ def test_a_match_that_two_planes_explain_is_of_the_one_with_more_support():
     y = x + np.array([300, 0])
     y[240:, 0] = 900 + 0.5 * (right[:, 0] - 600)
     for labels in ([0] * 240 + [1] * 120, [1] * 240 + [0] * 120):
-        planes = find_planes(
-            correspondences(x, y), Groups(np.array(labels), np.array([0.4, 0.4])), PLANES, TOLERANCE, OVERLAP
-        )
-        assert np.array_equal(planes.labels, labels)
+        _, found, _ = find(correspondences(x, y), labels, [0.4, 0.4])
+        assert np.array_equal(found, labels)
 
 
 def test_few_places_are_no_object():
     c, _ = planted()
-    groups = Groups(np.where(np.arange(len(c)) < 60, 0, -1), np.array([0.5]))
-    planes = find_planes(c, groups, PlanesConfig(min_places=200), TOLERANCE, OVERLAP)
-    assert len(planes.scores) == 0
-    assert (planes.labels == -1).all()
+    labels = np.where(np.arange(len(c)) < 60, 0, -1)
+    planes, found, ledger = find(c, labels, [0.5], PlanesConfig(min_places=200))
+    assert planes == []
+    steps, (rejected,) = ledger.close(found, c.xy0, c.xy1)
+    assert name_steps(steps).tolist() == ["planes"] * 60 + ["candidates"] * (len(c) - 60)
+    assert rejected.step == "planes" and 50 < rejected.measure < rejected.bound == 200
 
 
 def test_many_matches_of_one_small_spot_are_few_places():
@@ -96,23 +104,20 @@ def test_many_matches_of_one_small_spot_are_few_places():
 
 def test_a_group_without_a_plane_is_no_object():
     x, y = points(80, 0), points(80, 1)
-    planes = find_planes(
-        correspondences(x, y), Groups(np.zeros(80, int), np.array([0.9])), PLANES, TOLERANCE, OVERLAP
-    )
-    assert len(planes.scores) == 0
+    assert find(correspondences(x, y), np.zeros(80, int), [0.9])[0] == []
 
 
 @pytest.mark.parametrize(("scores", "stays"), [([0.4, 0.5], 0.4), ([0.2, 0.5], 0.5)])
 def test_of_planes_that_overlap_in_an_image_the_one_with_most_support_stays(scores, stays):
     """Support is the number of places (250 and 150) times the score."""
     x = points(400)
-    wall, groups = apply_transform(SIDE, x), Groups((np.arange(400) >= 250).astype(int), np.array(scores))
+    wall, labels = apply_transform(SIDE, x), (np.arange(400) >= 250).astype(int)
     shifted = np.vstack([wall[:250], wall[250:] + np.array([0, 60.0])])  # the same places of picture 0
-    planes = find_planes(correspondences(x, shifted), groups, PLANES, TOLERANCE, OVERLAP)
-    assert planes.scores.tolist() == [stays]
-    assert np.array_equal(planes.labels >= 0, groups.labels == scores.index(stays))
+    (plane,), *_ = find(correspondences(x, shifted), labels, scores)
+    assert plane.score == stays
+    assert np.array_equal(plane.rows, np.flatnonzero(labels == scores.index(stays)))
     apart = x[250:] + np.array([700, 0])
     c = correspondences(np.vstack([x[:250], apart]), np.vstack([wall[:250], apart * 0.5 + [300, 0]]))
-    planes = find_planes(c, groups, PLANES, TOLERANCE, OVERLAP)
-    assert planes.scores.tolist() == sorted(scores, reverse=True)
-    assert (planes.labels[:250] == 1).all()
+    planes, found, _ = find(c, labels, scores)
+    assert [plane.score for plane in planes] == sorted(scores, reverse=True)
+    assert (found[:250] == 1).all()

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from planting import make_groups
 
 from matching import group_matches
-from matching.core.groups import Groups
+from matching.core.groups import label_groups
+from matching.core.ledger import Ledger, name_steps
 from matching.core.points.planes import (
     OUTLIER_COST,
     _assign,
@@ -101,16 +103,17 @@ def test_the_fit_is_the_one_of_least_error():
 
 def test_planes_have_the_scores_of_their_objects_and_do_not_depend_on_the_order():
     xy0, xy1, _ = corner()
-    groups = Groups(np.zeros(len(xy0), np.int64), np.array([0.7]))
-    planes = split_into_planes(xy0, xy1, groups)
-    assert planes.scores.tolist() == [0.7, 0.7]
-    sizes = np.bincount(planes.labels[planes.labels >= 0])
-    assert sizes[0] >= sizes[1]
-    order = np.random.default_rng(3).permutation(len(xy0))
-    again = split_into_planes(xy0[order], xy1[order], groups)
-    assert np.array_equal(again.labels, planes.labels[order])
-    none = split_into_planes(xy0, xy1, Groups(np.full(len(xy0), -1), np.empty(0)))
-    assert (none.labels == -1).all() and len(none.scores) == 0
+    n = len(xy0)
+    groups, ledger = make_groups(np.zeros(n), [0.7]), Ledger(n)
+    planes = split_into_planes(xy0, xy1, groups, ledger)
+    assert [plane.score for plane in planes] == [0.7, 0.7]
+    assert len(planes[0].rows) >= len(planes[1].rows)
+    labels = label_groups(n, planes)
+    assert set(name_steps(ledger.close(labels, xy0, xy1)[0])[labels < 0]) <= {"planes"}
+    order = np.random.default_rng(3).permutation(n)
+    again = split_into_planes(xy0[order], xy1[order], groups, Ledger(n))
+    assert np.array_equal(label_groups(n, again), labels[order])
+    assert split_into_planes(xy0, xy1, [], Ledger(n)) == []
 
 
 def test_planes_of_a_room_are_told_apart_where_they_are_asked_for():

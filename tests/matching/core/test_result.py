@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 from planting import crops, object_pair
 
-from matching import InputError, MatchConfig, MatchResult, config, find_repeats, match
-from matching.core.pair import STAGES
+from matching import InputError, MatchConfig, MatchResult, find_repeats, match
+from matching.core import config
+from matching.core.pair import list_steps
 from matching.objects.description import describe_object
 from matching.output.figures.drawing import draw_matches
 
@@ -42,9 +43,10 @@ def test_settings_are_changed_by_name(found):
     assert len(found.xy0) == 1500
 
 
-def test_progress_is_reported_stage_by_stage(found, reports):
-    assert reports == [(stage, k, len(STAGES)) for k, stage in enumerate(STAGES, 1)]
-    assert list(found.timings) == list(STAGES)
+def test_progress_is_reported_step_by_step(found, reports):
+    steps = list_steps(found.config)
+    assert reports == [(step, k, len(steps)) for k, step in enumerate(steps, 1)]
+    assert list(found.timings) == list(steps)
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matching.core.rounds import Context, Round
 
 from gdl_core import AffinityGraph, KnnGraph, MergeTree
 from matching import MatchConfig
-from matching.core.ledger import Trace
+from matching.core.clusters import Clustering
+from matching.core.graph import MatchGraph
+from matching.core.merging import are_two_things
 from matching.core.seams import cut_seams
 from matching.correspondences.correspondences import Correspondences
 
 N = 40  # matches of each of three branches
+ONE = np.zeros(3 * N, np.int64)  # the labels of all of them in one cluster
 
 
 def prepare(turns, affinities, **settings):
-    """Three branches beside each other, turned by radians, merged 0 with 1, and with 2 -> state, context."""
+    """Three branches beside each other, turned by radians, merged 0 with 1, and with 2.
+
+    Returns the clustering, and what `cut_seams` takes after the labels.
+    """
     rng = np.random.default_rng(0)
     xy0 = rng.uniform(0, 150, (3, N, 2)) + np.array([200.0, 0]) * np.arange(3)[:, None, None]
     maps = np.array([[[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]] for a in turns])
@@ -30,13 +35,21 @@ def prepare(turns, affinities, **settings):
     knn = KnnGraph(indices, np.ones(indices.shape))
     graph = AffinityGraph(np.arange(3 * N + 1) * 5, indices.ravel(), np.ones(indices.size))
     tree = MergeTree(own, np.array([[0, 1], [2, 3]]), np.array(affinities) * 5**2)
-    state = Round([], np.arange(3 * N), knn, graph, None, tree, np.zeros(3 * N, np.int64))
-    return state, Context(c, len(c), config, Trace(len(c)))
+    whole = MatchGraph(np.arange(3 * N), knn, graph)
+
+    def are_two(branch, other):
+        gap = config.objects.gap
+        return are_two_things(c, whole, (branch, other), config.merging, config.smooth_map, gap)
+
+    n_merges = tree.count_merges(1, min_affinity=config.clustering.min_affinity * 5**2)
+    bounds = config.merging.seam * 5**2, config.objects.min_matches, are_two
+    return Clustering(ONE, tree, n_merges), bounds
 
 
 def cut(*args, **options):
     """The labels of the branches, numbered as they come."""
-    labels = cut_seams(*prepare(*args, **options)).labels.reshape(3, N)
+    clustering, bounds = prepare(*args, **options)
+    labels = cut_seams(clustering, ONE, *bounds).reshape(3, N)
     assert (labels == labels[:, :1]).all()
     return list(np.unique(labels[:, 0], return_inverse=True)[1])
 
@@ -66,18 +79,16 @@ def test_evidence_must_be_decisive_and_seam_weak(settings):
 
 
 def test_only_members_count_and_others_stay_outside():
-    state, context = prepare((0, 0, 0.5), (WEAK, WEAK))
-    labels = state.labels.copy()
+    clustering, bounds = prepare((0, 0, 0.5), (WEAK, WEAK))
+    labels = ONE.copy()
     labels[2 * N + 11 :] = -1  # eleven are left of branch 2: too few for an object
-    assert cut_seams(replace(state, labels=labels), context).labels is labels
+    assert cut_seams(clustering, labels, *bounds) is labels
     labels[2 * N + 11] = 0
-    found = cut_seams(replace(state, labels=labels), context).labels
+    found = cut_seams(clustering, labels, *bounds)
     assert (found == -1).sum() == N - 12 and len(set(found)) == 3
 
 
 def test_clusters_of_no_tree_and_merges_that_were_not_made_stay():
-    state, context = prepare((0, 0, 0.5), (WEAK, WEAK))
-    rival = replace(state, tree=None)
-    assert cut_seams(rival, context) is rival
-    apart = replace(state, tree=replace(state.tree, affinities=np.array([WEAK, 1e-9]) * 5**2))
-    assert cut_seams(apart, context) is apart
+    clustering, bounds = prepare((0, 0, 0.5), (WEAK, WEAK))
+    assert cut_seams(Clustering(ONE), ONE, *bounds) is ONE
+    assert cut_seams(replace(clustering, n_merges=1), ONE, *bounds) is ONE

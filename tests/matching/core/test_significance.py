@@ -4,10 +4,20 @@ import math
 
 import numpy as np
 import pytest
-from matching.grouping import significance
-from planting import similarity
+from planting import make_groups, similarity
 
-from matching.core.significance import grow_objects, lay_flat, measure_significance
+from matching.core import significance
+from matching.core.groups import make_group
+from matching.core.ledger import Ledger
+from matching.core.significance import (
+    grow_objects,
+    keep_significant,
+    lay_flat,
+    measure_by_maps,
+    measure_by_places,
+    measure_from_the_side,
+    measure_significance,
+)
 from matching.correspondences.correspondences import Correspondences
 
 FLIP = np.diag([-1.0, 1.0])
@@ -159,6 +169,7 @@ def test_a_plane_seen_from_the_side_is_significant_once_it_is_laid_flat():
     np.testing.assert_allclose(flat.maps[members], np.tile(np.eye(2), (14, 1, 1)), atol=1e-9)
     assert measure_significance(c, [members])[0] > 0
     assert measure_significance(flat, [members])[0] < -4
+    assert measure_from_the_side(c, [members], 0.0) == measure_by_maps(flat, [members], 0.0)
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -200,3 +211,23 @@ def test_an_object_whose_points_are_one_place_has_no_number():
     c.xy0[:20] = 300.0
     assert measure_significance(c, [np.arange(20)])[0] == np.inf
     assert measure_significance(c, []).shape == (0,)
+
+
+def test_groups_above_the_bound_are_dropped_with_their_number_and_known_ones_are_not_measured_again():
+    c = planted(60, 100)
+    known = make_group(np.arange(20), 0.9, -50.0)
+    new = make_groups(np.repeat([-1, 0, 1, -1], [20, 40, 40, 60]), [0.8, 0.7])
+    ledger, given = Ledger(160), []
+
+    def measure(correspondences, objects, max_log_nfa):
+        given.extend(objects)
+        return measure_by_places(correspondences, objects, max_log_nfa)
+
+    kept = keep_significant(c, [known, *new], -2.0, measure, ledger)
+    assert [rows.tolist() for rows in given] == [group.rows.tolist() for group in new]
+    assert [group.score for group in kept] == [0.9, 0.8]
+    assert kept[0].log_nfa == -50 and kept[1].log_nfa <= -2
+    (dropped,) = ledger.close(np.full(160, -1), c.xy0, c.xy1)[1]
+    assert dropped.step == "significance"
+    assert dropped.measure > dropped.bound == -2
+    assert np.array_equal(dropped.points0, c.xy0[60:100])

@@ -232,11 +232,11 @@ def test_a_few_members_are_no_trouble(n):
 def test_what_is_kept_from_round_to_round_is_what_would_be_found_anew(n_members):
     rng = np.random.default_rng(5)
     c, config = bent(rng, 600), SmoothMapConfig()
-    kept = _Map(c.xy0, c.xy1, config, BEND, 1)
+    kept = _Map(c.xy0, c.xy1, config, BEND)
     for _ in range(6):  # a few members come and go
         members = np.sort(rng.permutation(600)[:n_members])
         for _ in range(4):
-            anew = _Map(c.xy0, c.xy1, config, BEND, 1)
+            anew = _Map(c.xy0, c.xy1, config, BEND)
             others = np.setdiff1d(np.arange(600), members)
             for asked in (members, others):
                 kept.set_members(members, asked)
@@ -254,6 +254,6 @@ def test_what_joins_is_within_reach_of_one_match_in_both_images():
     members = np.arange(51)
     for reach in (11.0, 10.0):
         config = SmoothMapConfig(reach=reach, agreeing=0, tolerance=1e9)
-        maps = tuple(_Map(x, y, config, BEND, 1) for x, y in ((c.xy0, c.xy1), (c.xy1, c.xy0)))
+        maps = tuple(_Map(x, y, config, BEND) for x, y in ((c.xy0, c.xy1), (c.xy1, c.xy0)))
         joining = _Joining(geometry(c), maps, GraphConfig())
         assert joining.find(members, np.array([51])).tolist() == ([51] if reach > 10 else [])

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from matching.core.suppression import (
-    find_uncontained,
-)
+from matching.core.groups import Part, make_group
+from matching.core.ledger import Ledger
+from matching.core.suppression import drop_contained, suppress_contained, suppress_contained_in_one
+from matching.correspondences.correspondences import Correspondences
 
 RADIUS = 3.0  # pixels
 
@@ -13,6 +14,14 @@ def patch(rng, corner, size, n=64):
     side = round(n**0.5)
     steps = (np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=2).reshape(-1, 2) + 0.5) / side
     return (steps + rng.uniform(-0.2, 0.2, (n, 2)) / side) * size + np.array(corner)
+
+
+def correspondences(xy0, xy1):
+    return Correspondences(xy0, xy1, np.tile(np.eye(2), (len(xy0), 1, 1)))
+
+
+def find_uncontained(xy0, xy1, parts, share, radius, suppress=suppress_contained):
+    return suppress(correspondences(xy0, xy1), parts, share, radius)
 
 
 def rows(*lengths):
@@ -71,9 +80,9 @@ def test_by_one_asks_that_one_part_shares_in_both_pictures(rng):
     xy0, xy1 = np.concatenate([a, b, a]), np.concatenate([a, b, b])
     parts = rows(100, 100, 100)
     assert find_uncontained(xy0, xy1, parts, 0.5, RADIUS).tolist() == [0, 1]
-    assert find_uncontained(xy0, xy1, parts, 0.5, RADIUS, by_one=True).tolist() == [0, 1, 2]
+    assert find_uncontained(xy0, xy1, parts, 0.5, RADIUS, suppress_contained_in_one).tolist() == [0, 1, 2]
     same = np.concatenate([a, b, a])
-    assert find_uncontained(xy0, same, parts, 0.5, RADIUS, by_one=True).tolist() == [0, 1]
+    assert find_uncontained(xy0, same, parts, 0.5, RADIUS, suppress_contained_in_one).tolist() == [0, 1]
 
 
 def test_a_share_of_exactly_so_many_points_is_enough():
@@ -93,3 +102,18 @@ def test_after_a_contained_part_others_are_looked_at(rng):
     xy0 = np.concatenate([big, big[:64], elsewhere])
     xy1 = np.concatenate([big, big[100:164], elsewhere])
     assert find_uncontained(xy0, xy1, rows(196, 64, 64), 0.5, RADIUS).tolist() == [0, 2]
+
+
+def test_parts_that_known_objects_contain_are_dropped(rng):
+    big, elsewhere = patch(rng, (0, 0), 200, 196), patch(rng, (500, 0), 60)
+    xy = np.concatenate([big, big[:64], elsewhere])
+    known, inside, outside = rows(196, 64, 64)
+    ledger = Ledger(len(xy))
+    parts = [Part(inside, 0.1), Part(outside, 0.2)]
+    groups = [make_group(known, 0.5)]
+    c = correspondences(xy, xy)
+    kept = drop_contained(c, groups, parts, 0.5, RADIUS, suppress_contained, ledger)
+    assert kept == parts[1:]
+    (dropped,) = ledger.close(np.full(len(xy), -1), xy, xy)[1]
+    assert dropped.step == "suppression"
+    assert np.array_equal(dropped.points0, xy[inside])

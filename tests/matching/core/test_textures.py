@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planting import crops, record
+from planting import crops, make_groups, record
 
 from matching import match
-from matching.core.textures import _Confusable, _is_lattice, measure_periodicity
+from matching.core.ledger import Ledger, name_steps
+from matching.core.textures import _Confusable, _is_lattice, drop_textures, measure_periodicity
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
 from synth.textures import Screen, texture
@@ -75,3 +76,13 @@ def test_a_mirrored_lattice_is_periodic():
     mirrored = mirrored_features(features)
     candidates = replace(candidates, frames1=mirrored.frames)
     assert measure_periodicity(features, mirrored, candidates).is_periodic
+
+
+@pytest.mark.parametrize(("step", "n_kept"), [(10, 0), (120, 1)])
+def test_groups_that_are_textures_are_dropped_with_the_share_of_confusable_matches(step, n_kept):
+    features, candidates = lattice(step)
+    groups, ledger = make_groups(np.zeros(len(candidates)), [0.7]), Ledger(len(candidates))
+    assert drop_textures(features, features, candidates, groups, ledger) == groups[:n_kept]
+    steps, rejected = ledger.close(np.full(len(candidates), -1), candidates.xy0, candidates.xy1)
+    assert set(name_steps(steps)) == {"candidates" if n_kept else "textures"}
+    assert [group.measure >= group.bound > 0.5 for group in rejected] == [True] * (1 - n_kept)
