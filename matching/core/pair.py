@@ -17,7 +17,7 @@ from matching.core.ledger import name_steps
 from matching.core.methods import PAIR, Method, choose_method
 from matching.core.pixel_matches import PixelMatches
 from matching.core.result import MatchResult, add_inputs
-from matching.core.reversals import MIRRORED, NEGATIVE, search_reversed
+from matching.core.reversals import MIRRORED, NEGATIVE, Reversal, search_reversed
 from matching.core.search import Search, find_objects, find_pair_candidates
 from matching.core.source import DescribedPicture, ImageSource, is_larger, is_small
 from matching.core.views import find_in_views, has_enough, is_solved
@@ -218,13 +218,21 @@ def look_reversed(found: Found, first: ImageSource, second: ImageSource, method:
     config, objects, pair = first.config, found.matches.objects, (first.described, second.described)
     if not config.mirrored and not is_solved(objects):
         matches = search_reversed(*pair, MIRRORED, config, method)
-        if matches is not None and (not objects or is_solved(matches.objects)):
+        if matches is not None and matches.objects and (not objects or is_solved(matches.objects)):
             return Found(matches, pair)
+        found = add_small(found, matches, MIRRORED, config.objects.reach)
     if not objects:
         matches = search_reversed(*pair, NEGATIVE, config, method)
-        if matches is not None:
+        if matches is not None and matches.objects:
             return Found(matches, pair, negative=(False, True))
+        found = add_small(found, matches, NEGATIVE, config.objects.reach)
     return found
+
+
+def add_small(found: Found, matches: PixelMatches | None, reversal: Reversal, reach: float) -> Found:
+    """Add the groups of a reversed search that are too small to be objects to the rejected ones."""
+    small = [] if matches is None else [group for group in matches.rejected if group.step == reversal.step]
+    return replace(found, matches=found.matches.add_rejected(small, reach))
 
 
 def describe_pair(

@@ -51,11 +51,10 @@ def search_reversed(
     config: MatchConfig,
     method: Method,
 ) -> PixelMatches | None:
-    """Search for objects that the second picture shows reversed; None if there are none.
+    """Search for objects that the second picture shows reversed; None if a cheap test says that it can't.
 
-    For one of very many pairs, it searches only if a cheap test says that it is worth it. The objects must
-    surround a share of a picture: letters and other symmetric print match their mirror image, and
-    print is often shown in negative.
+    Only one of very many pairs is tested. The objects must surround a share of a picture: letters and other
+    symmetric print match their mirror image, and print is often shown in negative.
     """
     if method.tests_first and not is_promising(first.features, second.features, reversal, config):
         return None
@@ -63,8 +62,6 @@ def search_reversed(
     candidates = find_pair_candidates(first.features, turned.features, replace(config, mirrored=False))
     found = find_objects(first.features, turned.features, candidates, config, method)
     kept = keep_large(found, first, turned, reversal.step, found.ledger)
-    if not kept:
-        return None
     return replace(found, objects=kept).locate(first.step, turned.step)
 
 
