@@ -7,14 +7,13 @@ from planting import candidates, crops, random_frames, similarity
 
 from matching import MatchConfig, match
 from matching._common import opencv
-from matching.core.details import Located, add_details, group_details
-from matching.core.ledger import all_of_stage, name_stages
-from matching.core.pair import find_objects, match_described
-from matching.core.source import (
-    DescribedPicture,
-    describe_picture,
-    is_small,
-)
+from matching.core.details import add_objects, correct_for_tests, group_details
+from matching.core.groups import make_group
+from matching.core.ledger import IN_OBJECT, STEPS, Ledger, name_steps
+from matching.core.methods import PAIR
+from matching.core.pixel_matches import PixelMatches, PixelObject
+from matching.core.search import find_objects, find_pair_candidates, group_candidates
+from matching.core.source import DescribedPicture, describe_picture, is_small
 from matching.features.extraction import Features
 from matching.pictures.images import make_picture_of_array
 
@@ -139,33 +138,41 @@ def group_few(found, n_tests=11, config=DEFAULT):
     plain = np.ones(2)
     seen = DescribedPicture(features, plain, b"", np.zeros((2, 2)), plain)
 
-    def group(features0, features1, best, pool, own):
-        return find_objects(best, pool, own)
-
-    return group_details(seen, seen, (found, found[:0]), n_tests, config, group)
+    return group_details(seen, seen, (found, found[:0]), n_tests, config, PAIR)
 
 
 def test_a_detail_needs_fewer_matches_than_other_objects():
     found = few_matches(10)
     detail = group_few(found)
-    assert len(detail.scores) == 1
+    assert len(detail.objects) == 1
     assert (detail.labels[:10] == 0).sum() >= 9
     assert (detail.labels[10:] == 0).sum() <= 1
     assert np.allclose(detail.xy0, found.xy0)  # and not in the other order
     assert np.allclose(detail.xy1, found.xy1)
-    whole = find_objects(found, found[:0])[1]
-    assert len(whole.scores) == 0
+    assert group_candidates(found, found[:0]).objects == []
     for seed in range(5):
-        assert len(group_few(few_matches(0, 150, seed=seed)).scores) == 0
+        assert group_few(few_matches(0, 150, seed=seed)).objects == ()
 
 
 def test_bands_are_tests_and_count_as_such():
     found = few_matches(10)
     one, many = group_few(found, 1), group_few(found, 100)
-    assert many.log_nfa[0] == pytest.approx(one.log_nfa[0] + 2)
-    strict = MatchConfig().with_settings(max_log_nfa=many.log_nfa[0] - 0.1)
-    assert len(group_few(found, 1, strict).scores) == 1
-    assert len(group_few(found, 100, strict).scores) == 0
+    assert many.objects[0].log_nfa == pytest.approx(one.objects[0].log_nfa + 2)
+    strict = MatchConfig().with_settings(max_log_nfa=many.objects[0].log_nfa - 0.1)
+    assert len(group_few(found, 1, strict).objects) == 1
+    assert len(group_few(found, 100, strict).objects) == 0
+
+
+def test_groups_that_are_the_best_of_too_many_tests_are_dropped_with_their_number():
+    groups, ledger = (
+        [make_group(np.arange(9), 0.5, -4.5), make_group(np.arange(9, 12), 0.5, -3.0)],
+        Ledger(12),
+    )
+    kept = correct_for_tests(groups, 100, -2.0, ledger)
+    assert [(group.rows.tolist(), group.log_nfa) for group in kept] == [(list(range(9)), -2.5)]
+    labels, xy = np.repeat([0, -1], [9, 3]), np.zeros((12, 2))
+    (dropped,) = ledger.close(labels, xy, xy)[1]
+    assert (dropped.step, dropped.measure, dropped.bound) == ("significance", -1.0, -2.0)
 
 
 def test_nothing_in_common_and_no_features(scene):
@@ -191,7 +198,8 @@ def test_a_small_picture_is_enlarged_where_nothing_sure_is_found():
     pictures = [make_picture_of_array(image) for image in (thing, scene)]
     described = [describe_picture(picture) for picture in pictures]
     assert [is_small(own) for own in described] == [True, True]
-    assert match_described(*described).objects == ()
+    features = [own.features for own in described]
+    assert find_objects(*features, find_pair_candidates(*features)).objects == []
     found = match(thing, scene)
     assert len(found.objects) == 1
     own = found.cluster == 0
@@ -212,9 +220,14 @@ def test_a_small_picture_is_enlarged_with_its_mask():
 
 def located(xy0, xy1, labels, scores, step=1.0):
     labels, scores = np.array(labels), np.array(scores, float)
-    steps, stages = np.full((len(scores), 2), step), all_of_stage("graph", labels)
-    return Located(np.array(xy0, float), np.array(xy1, float), np.linspace(0.1, 0.2, len(labels)),
-                   labels, scores, steps, np.full(len(scores), -9.0), stages)  # fmt: skip
+    dropped_by = np.where(labels < 0, STEPS.index("graph"), IN_OBJECT).astype(np.int8)
+    objects = tuple(PixelObject(score, -9.0, np.full(2, step)) for score in scores.tolist())
+    distances = np.linspace(0.1, 0.2, len(labels))
+    return PixelMatches(np.array(xy0, float), np.array(xy1, float), distances, labels, dropped_by, objects)
+
+
+def scores_of(matches):
+    return [one.score for one in matches.objects]
 
 
 def test_what_is_known_is_not_added_again():
@@ -224,20 +237,20 @@ def test_what_is_known_is_not_added_again():
     nearby = located(xy0[:15] + 3, xy1[:15] + 3, [0] * 15, [0.9])
     elsewhere = located(xy0[:15], xy1[:15] + 500, [0] * 15, [0.9])
     smaller = located(xy0[:13] + 2, xy1[:13] + 501, [0] * 13, [0.95])
-    assert add_details(known, [nearby], 10.0, 100) is known
+    assert add_objects(known, [nearby], 10.0, 100) is known
     more = located(np.repeat(xy0, 2, axis=0) + 3, np.repeat(xy1, 2, axis=0) + 3, [0] * 40, [0.4])
-    replaced = add_details(known, [more], 10.0, 100)
-    assert replaced.scores.tolist() == [0.4]
+    replaced = add_objects(known, [more], 10.0, 100)
+    assert scores_of(replaced) == [0.4]
     assert np.array_equal(replaced.labels, [-1] * 20 + [0] * 40)
-    told = name_stages(replaced.stages).tolist()
-    assert told == ["details"] * 18 + ["graph"] * 2 + [""] * 40
+    steps = name_steps(replaced.dropped_by).tolist()
+    assert steps == ["details"] * 18 + ["graph"] * 2 + [""] * 40
     part = more.labels[:30] * 0  # most of what is known is elsewhere
     few = located(np.tile(xy0[:10], (3, 1)), np.tile(xy1[:10], (3, 1)), part, [0.4])
-    assert np.bincount(add_details(known, [few], 1.0, 100).labels + 1).tolist() == [2, 18, 30]
-    found = add_details(known, [smaller, nearby, elsewhere], 10.0, 100)
-    assert found.scores.tolist() == [0.9, 0.5]
+    assert np.bincount(add_objects(known, [few], 1.0, 100).labels + 1).tolist() == [2, 18, 30]
+    found = add_objects(known, [smaller, nearby, elsewhere], 10.0, 100)
+    assert scores_of(found) == [0.9, 0.5]
     assert np.bincount(found.labels + 1).tolist() == [2, 15, 18]
     assert np.array_equal(found.xy1[found.labels == 0], xy1[:15] + 500)
     assert np.array_equal(found.xy1[found.labels == 1], xy1[:18])
-    listed = add_details(known, [elsewhere], 10.0, 20)
+    listed = add_objects(known, [elsewhere], 10.0, 20)
     assert np.bincount(listed.labels + 1, minlength=3).tolist() == [0, 10, 10]

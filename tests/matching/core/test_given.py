@@ -1,11 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from matching.pipelines import given
-from matching.stages import leave_out
 
 import matching.output.words
 from matching import InputError, MatchConfig, group_matches
-from matching.core.given import DEFAULT, GivenContext, run_stages
+from matching.core.clusters import Clustering
+from matching.core.given import GivenMatches, adapt, group_given
+from matching.core.groups import label_groups
+from matching.core.ledger import Ledger, name_steps
+from matching.core.methods import GIVEN
+from matching.core.points.maps import choose_local_maps, measure_points, sort_matches
 from matching.output.files import summarise
 from synth.surfaces import moving_surfaces
 
@@ -22,11 +27,15 @@ def scene(seed=0):
     return xy0, xy1, np.repeat([0, 1, -1], [60, 40, 60])
 
 
-def group_alone(xy0, xy1):
-    """The groups, and a working pixel in the unit of xy1."""
-    context = GivenContext(xy0, xy1)
-    state = run_stages(context, leave_out(DEFAULT, "objects"))
-    return state.groups, state.pixel * context.units[1].spread
+def give(xy0, xy1):
+    return GivenMatches(xy0, xy1, None, (None, None), np.zeros(len(xy0)))
+
+
+def group_alone(xy0, xy1, method=GIVEN):
+    """The group of each match, and a working pixel in the unit of xy1."""
+    given = give(xy0, xy1)
+    groups, pixel = group_given(given, MatchConfig(), "auto", Ledger(len(xy0)), method=method)
+    return label_groups(len(xy0), groups), pixel * given.units[1].spread
 
 
 def share_right(found, truth):
@@ -261,8 +270,8 @@ def test_the_unit_is_how_accurate_points_are(scale):
     xy0 = grid(20, 10.0)
     for noise in (0.08, 0.3, 1.2, 2.4):
         xy1 = (xy0 + np.random.default_rng(1).normal(0, noise, xy0.shape)) * scale + 70
-        groups, unit1 = group_alone(xy0, xy1)
-        assert (groups.labels == 0).mean() > 0.9
+        labels, unit1 = group_alone(xy0, xy1)
+        assert (labels == 0).mean() > 0.9
         assert 0.5 < unit1 / scale / (4 * noise) < 1.01
 
 
@@ -271,8 +280,12 @@ def test_the_spacing_is_the_distance_to_the_8th_neighbour(step):
     rows = np.arange(22 * 22).reshape(22, 22)[::step, ::step].ravel()
     xy0 = grid(22, 10.0)[rows]
     xy1 = xy0 + np.random.default_rng(2).normal(0, 0.5, xy0.shape)
-    context = GivenContext(xy0, xy1)
-    found = run_stages(context, DEFAULT[:3]).spacing * context.units[1].spread
+    units = give(xy0, xy1).units
+    local = (unit.round_to_single(xy) for unit, xy in zip(units, (xy0, xy1), strict=True))
+    matches, sample = sort_matches(*local, None, np.zeros(len(xy0))), np.arange(len(xy0))
+    matches, maps = choose_local_maps(matches, sample, 0.3, "auto")
+    _, spacing = measure_points(matches, maps, sample, -2.0)
+    found = spacing * units[1].spread
     apart = np.linalg.norm(xy1[:, None] - xy1, axis=2)
     assert 0.85 < found / np.median(np.sort(apart, axis=1)[:, 8]) < 1.2
 
@@ -307,12 +320,12 @@ def test_where_pictures_are_swapped_or_rows_shuffled_the_same_are_clustered():
 def test_settings_are_adapted_to_the_number_of_matches_and_their_spacing_and_cut_to_their_bounds():
     """The affinity of two halves of an object of n matches falls with n^(3/2)."""
     plain, large = MatchConfig(), MatchConfig().with_settings(min_affinity=0.01, gap=1e6, min_matches=6)
-    adapted, cut = (given._adapt(config, 750, 56.0) for config in (plain, large))
+    adapted, cut = (adapt(config, 750, 56.0) for config in (plain, large))
     assert adapted.clustering.min_affinity == pytest.approx(8 * plain.clustering.min_affinity)
     assert adapted.smooth_map.reach == pytest.approx(2 * plain.smooth_map.reach)
     assert (adapted.objects.gap, adapted.objects.min_matches) == (2 * plain.objects.gap, 8)
     assert (cut.objects.gap, cut.objects.min_matches) == (1e6, 6)
-    assert given._adapt(large, 100, 56.0).clustering.min_affinity == 1.0
+    assert adapt(large, 100, 56.0).clustering.min_affinity == 1.0
 
 
 def test_eight_matches_are_an_object():
@@ -336,3 +349,35 @@ def test_small_units_are_told_with_their_digits():
             np.testing.assert_allclose(entry[name], getattr(found, name), rtol=0, atol=1e-8)
         np.testing.assert_allclose(entry["motion"]["centre"], found.motion.centre, rtol=0, atol=1e-8)
         assert entry["transform_error"] == pytest.approx(found.transform_error, rel=0.05)
+
+
+def test_another_clustering_can_be_put_in():
+    xy0, xy1, truth = scene()
+    n_clustered = []
+
+    def find_nothing(correspondences, graph, config):
+        n_clustered.append(len(graph.rows))
+        return Clustering(np.full(len(graph.rows), -1))
+
+    labels, _ = group_alone(xy0, xy1, replace(GIVEN, cluster=find_nothing))
+    assert (labels == -1).all()
+    assert len(n_clustered) == 1 and n_clustered[0] > 50
+    assert share_right(group_alone(xy0, xy1)[0], truth) > 0.95
+
+
+def test_equal_matches_have_the_same_step():
+    xy0, xy1, _ = scene()
+    once, twice = (group_matches(np.tile(xy0, (n, 1)), np.tile(xy1, (n, 1))) for n in (1, 2))
+    assert {"graph"} <= set(once.dropped_by)
+    assert np.array_equal(twice.dropped_by, np.tile(once.dropped_by, 2))
+
+
+def test_matches_near_others_that_have_no_accuracy_reach_the_test_of_significance():
+    rng = np.random.default_rng(0)
+    xy0, xy1 = rng.uniform(0, 1000, (2, 60, 2))
+    xy0[-1] = 1e9
+    ledger = Ledger(60)
+    assert group_given(give(xy0, xy1), MatchConfig(), "auto", ledger)[0] == []
+    steps, rejected = ledger.close(np.full(60, -1), xy0, xy1)
+    assert name_steps(steps).tolist() == ["significance"] * 59 + ["stray"]
+    assert rejected == ()

@@ -139,10 +139,8 @@ def test_what_others_support_has_weight_in_the_first_graph():
     c = geometry(c)
     knn = acc_neighbors(c, 20, nearness=1 / 128)
     weights = edge_weights(c, knn, 12.0, 0.3)
-    support, maps = (
-        weights.mean(axis=1),
-        fit_local_maps(c, knn, weights, GraphConfig(), np.arange(len(c))).maps,
-    )
+    support = weights.mean(axis=1)
+    maps = fit_local_maps(c, knn, weights, GraphConfig(), np.arange(len(c))).maps
     assert support[own].min() > 0.5 > np.median(support[none])
     for least in (0.0, *np.sort(support)[[0, 1, 90, 179]]):  # one that has just that much stays
         rows, fitted = fit_maps(c, 20, GraphConfig(), min_degree=least)

@@ -166,7 +166,7 @@ def test_matches_of_a_dropped_cluster_join_the_object_around_it():
         return Clustering(inside[graph.rows].astype(np.int64))
 
     config = DEFAULT.with_settings(suppression__share=0)  # none but the largest stays
-    (one,), labels = grouped(c, config=config, method=replace(PAIR, cluster=find_two))
+    _, labels = grouped(c, config=config, method=replace(PAIR, cluster=find_two))
     assert n_vertices == [240]  # nothing is left for a second round
     assert (labels == 0).all()
 

@@ -3,14 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import skimage.data
-from matching.grouping import Groups
-from matching.pipelines import pair as pipeline
 from planting import crops, object_pair, true_shift
 
 from matching import InputError, MatchConfig, MatchedObject, MatchResult, match
 from matching._common.threads import limit_threads
-from matching.core.groups import FEW_MATCHES
-from matching.core.pair import label_by, match_pictures
+from matching.core import reversals
+from matching.core.groups import FEW_MATCHES, make_group
+from matching.core.methods import PAIR, Method
+from matching.core.pair import list_steps, match_pair
+from matching.core.source import ImageSource
 from matching.objects.transforms import apply_transform
 from matching.output.words import describe_result
 from matching.pictures.images import make_picture_of_array
@@ -152,18 +153,52 @@ def test_the_papers_way_runs_and_differs(pair, found):
     assert not np.array_equal(paper.score, found.score)
 
 
-def test_another_clustering_can_be_put_in(pair):
-    seen = []
+def make_sources(pair, config):
+    return [ImageSource(make_picture_of_array(image), config) for image in pair]
 
-    def everything(candidates, config):
-        seen.append((len(candidates), config))
-        return Groups(np.zeros(len(candidates), np.int64), np.array([7.0]))
 
-    config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=200))
-    result = match_pictures(*map(make_picture_of_array, pair), config, stages=label_by(everything))
-    assert seen == [(len(result.score), config)]
+def test_rival_of_all_steps_can_be_put_in(pair):
+    calls = []
+
+    def group_every_other(matches, config, ledger):
+        rows = np.arange(len(matches))
+        calls.append((len(matches), config))
+        ledger.reach("method", rows[1::2])
+        return [make_group(rows[::2], 7.0)]
+
+    config = MatchConfig().with_settings(max_matches=200)
+    result = match_pair(*make_sources(pair, config), Method(group=group_every_other))
+    assert calls == [(200, config)]
     assert result.objects[0].score == 7
-    assert result.objects[0].n_matches == len(result.score)
+    assert result.cluster.tolist() == [0, -1] * 100
+    assert result.dropped_by.tolist() == ["", "method"] * 100
+    assert result.objects[0].confidence is None  # it was not tested
+    assert "details" not in result.timings
+
+
+def test_rival_clustering_can_be_put_in(pair, found):
+    n_clustered = []
+
+    def keep_count(correspondences, graph, config):
+        n_clustered.append(len(graph.rows))
+        return PAIR.cluster(correspondences, graph, config)
+
+    result = match_pair(*make_sources(pair, MatchConfig()), replace(PAIR, cluster=keep_count))
+    assert same(result, found)
+    assert n_clustered
+
+
+@pytest.mark.filterwarnings("ignore:n_initial_neighbors")
+def test_settings_of_the_paper_take_the_place_of_any_method(pair):
+    def never(*given):
+        raise AssertionError("another method than the paper's")
+
+    config = MatchConfig.paper().with_settings(max_matches=500)
+    result = match_pair(*make_sources(pair, config), Method(group=never))
+    assert result.objects
+    assert (
+        list(result.timings) == [*list_steps(config)[1:]] == ["features", "candidates", "grouping", "objects"]
+    )
 
 
 @pytest.mark.parametrize(("most", "n_objects"), [(1, 0), (10, 1), (40, 2)])
@@ -253,7 +288,7 @@ def test_a_picture_in_negative_is_told(pair, found):
 
 def test_an_object_of_a_negative_that_is_small_is_none(pair, monkeypatch):
     """A logo is seen in negative by chance more easily than a picture."""
-    monkeypatch.setattr(pipeline, "MIN_PICTURE_SHARE", 0.9)
+    monkeypatch.setattr(reversals, "MIN_PICTURE_SHARE", 0.9)
     result = match(pair[0], 255 - pair[1])
     assert not result.objects
     assert not result.negative

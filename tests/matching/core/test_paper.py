@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from matching.grouping import Correspondences, group
 from PIL import Image
 from planting import bent, crops, distances_of, object_pair, strangers, together
 
@@ -14,16 +13,23 @@ from gdl_core import KnnGraph
 from matching import MatchConfig
 from matching.cli import main as cli
 from matching.core.clusters import ClusteringConfig
-from matching.core.pair import find_objects
-from matching.core.paper import PAPER, make_initial_clusters
+from matching.core.group import group
+from matching.core.groups import label_groups
+from matching.core.ledger import Ledger, name_steps
+from matching.core.methods import GIVEN, MANY, PAIR, PAPER, REPEATS, choose_method
+from matching.core.paper import make_initial_clusters
+from matching.core.search import group_candidates
 from matching.correspondences.candidates import match_with_reserve
+from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, extract_features
 from matching.pictures.images import make_picture_of_array
 
 
-def group_by_paper(correspondences, n_listed, config):
-    return group(correspondences, n_listed, config, stages=PAPER)
+def group_by_paper(correspondences, n_listed, config, ledger=None):
+    """The groups, and the group of each match."""
+    groups = group(correspondences, n_listed, config, PAPER, ledger)
+    return groups, label_groups(len(correspondences), groups)
 
 
 def planted():
@@ -94,21 +100,30 @@ def test_groups_are_those_of_the_text(method):
     correspondences = planted()
     expected = literal_groups(correspondences, 8, 1, 10.0, 12)
     numbers = {"n_neighbors": 8, "n_initial_neighbors": 1, "n_clusters": 12, "n_neighbor_clusters": 100}
-    found = group_by_paper(correspondences, 100, settings(method=method, **numbers))
+    groups, _ = group_by_paper(correspondences, 100, settings(method=method, **numbers))
     assert 1 < len(expected) < 12
-    assert np.allclose(found.scores, [score for score, _ in expected], rtol=1e-4)
-    assert [set(np.flatnonzero(found.labels == k)) for k in range(len(found.scores))] == [
-        members for _, members in expected
-    ]
+    assert np.allclose([found.score for found in groups], [score for score, _ in expected], rtol=1e-4)
+    assert [set(found.rows) for found in groups] == [members for _, members in expected]
+
+
+def test_clusters_below_the_largest_gap_are_rejected_with_their_scores():
+    correspondences, ledger = planted(), Ledger(100)
+    config = settings(n_neighbors=8, n_initial_neighbors=1, n_clusters=12)
+    groups, labels = group_by_paper(correspondences, 100, config, ledger)
+    steps, rejected = ledger.close(labels, correspondences.xy0, correspondences.xy1)
+    assert len(groups) + len(rejected) == 12
+    assert set(name_steps(steps)[labels < 0]) == {"largest gap"}
+    assert {item.bound for item in rejected} == {min(found.score for found in groups)}
+    assert all(item.measure < item.bound for item in rejected)
 
 
 def test_what_is_not_listed_is_an_outlier():
     correspondences = planted()
     config = settings(n_neighbors=8, n_initial_neighbors=1, n_clusters=12)
     alone, more = (group_by_paper(c, 80, config) for c in (correspondences[:80], correspondences))
-    assert np.array_equal(more.labels[:80], alone.labels)
-    assert (more.labels[80:] == -1).all()
-    assert len(alone.scores) > 0
+    assert np.array_equal(more[1][:80], alone[1])
+    assert (more[1][80:] == -1).all()
+    assert len(alone[0]) > 0
 
 
 def pairs_in_a_row():
@@ -132,21 +147,27 @@ def test_k0_falls_until_there_are_enough_initial_clusters(n_clusters, k0, n_foun
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_too_few_to_group(n):
-    found = group_by_paper(planted()[:n], n, MatchConfig.paper())
-    assert found.labels.tolist() == [-1] * n
-    assert len(found.scores) == 0
+    assert group_by_paper(planted()[:n], n, MatchConfig.paper())[0] == []
 
 
-def test_the_pipeline_takes_the_grouping_of_the_settings():
+@pytest.mark.parametrize("method", [PAIR, MANY, REPEATS, GIVEN])
+def test_the_settings_choose_the_method_of_the_paper(method):
+    assert choose_method(MatchConfig.paper(), method) is PAPER
+    assert choose_method(MatchConfig(), method) is method
+    assert method.is_tested and not PAPER.is_tested
+
+
+def test_candidates_are_grouped_as_their_places_and_maps_are():
     rng = np.random.default_rng(1)
     candidates, _ = together(bent(rng, 100), strangers(rng, 100))
     config = settings(n_initial_neighbors=1, n_clusters=20)
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
-    listed, found = find_objects(candidates, candidates[:0], config)
-    assert len(listed) == 200
-    assert np.array_equal(found.labels, group_by_paper(correspondences, 200, config).labels)
-    other = find_objects(candidates, candidates[:0], replace(config, grouping="default"))[1]
-    assert not np.array_equal(found.labels, other.labels)
+    found = group_candidates(candidates, candidates[:0], config, PAPER)
+    assert len(found.candidates) == found.n_listed == 200
+    labels = label_groups(200, found.objects)
+    assert np.array_equal(labels, group_by_paper(correspondences, 200, config)[1])
+    other = group_candidates(candidates, candidates[:0], replace(config, grouping="default"))
+    assert not np.array_equal(labels, label_groups(200, other.objects))
 
 
 def test_settings_of_the_text():

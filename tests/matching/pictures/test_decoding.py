@@ -205,9 +205,7 @@ def test_missing_compression_is_named(tmp_path, codec, number):
     write_bands(tmp_path / "a.tiff", DEEP, compression="zlib")
     with tifffile.TiffFile(tmp_path / "a.tiff", mode="r+b") as file:
         file.pages.first.tags["Compression"].overwrite(number)
-    text = (
-        rf"a\.tiff: .* compression {codec} \({number}\) needs imagecodecs: pip install 'gdl-match\[tiff\]'"
-    )
+    text = rf"a\.tiff: .* compression {codec} \({number}\) needs imagecodecs: pip install 'gdl-match\[tiff\]'"
     with pytest.raises(InputError, match=text):
         decode(tmp_path / "a.tiff")
 
