@@ -26,7 +26,7 @@ def samples(kind, n, d, rng):
 
 @st.composite
 def knn_problems(draw, max_samples=60):
-    """(AffinityGraph, initial labels) of a K-NN graph, ties and separate parts included."""
+    """Draw (AffinityGraph, initial labels) of a K-NN graph, some with ties and separate parts."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(3, max_samples))
     x = samples(draw(st.sampled_from(KINDS)), n, draw(st.integers(1, 5)), rng)
@@ -38,8 +38,8 @@ def knn_problems(draw, max_samples=60):
 
 @st.composite
 def any_problems(draw, max_vertices=30):
-    """(AffinityGraph, initial labels) of any directed graph: other degrees, equal weights, lone clusters,
-    edges of weight 0 that are stored."""
+    """Draw (AffinityGraph, initial labels) of any directed graph: any degrees, equal weights, isolated
+    clusters, stored edges of weight 0."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(1, max_vertices))
     edges = rng.random((n, n)) < draw(st.floats(0, 1))
@@ -56,7 +56,7 @@ def same_partition(p, q):
 
 
 def plain_neighbours(distances, k):
-    """All distances sorted by (distance, index), the sample itself left out."""
+    """Find the k nearest by sorting all distances by (distance, index), without the sample itself."""
     d = distances.copy()
     np.fill_diagonal(d, np.inf)
     order = np.argsort(d, axis=1, kind="stable")[:, :k]

@@ -1,12 +1,12 @@
-"""Algorithm 3 as the text has it, with plain dictionaries: the referee of ``agdl`` on connected graphs."""
+"""Algorithm 3 as the paper describes it, with plain dictionaries, to check ``agdl`` on connected graphs."""
 
 import numpy as np
 
 from gdl_core.reference import affinity
 
 
-def plain_agdl(weights, labels, k_nearest, least=0.0):
-    """children and affinities, on a dense array of weights."""
+def plain_agdl(weights, labels, k_nearest, min_affinity=0.0):
+    """Merge by a dense array of weights -> children, affinities."""
     members = {c: np.flatnonzero(labels == c) for c in range(labels.max() + 1)}
     values = {}
 
@@ -21,7 +21,7 @@ def plain_agdl(weights, labels, k_nearest, least=0.0):
 
     def good_pairs(near):
         pairs = {(min(a, c), max(a, c)) for a in near for c in near[a]}
-        return {pair for pair in pairs if of(*pair) >= least}
+        return {pair for pair in pairs if of(*pair) >= min_affinity}
 
     near = {c: nearest(c, members) for c in members}
     children, affinities = [], []

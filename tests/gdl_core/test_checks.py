@@ -20,13 +20,13 @@ from gdl_core._merge.components import _group
 
 
 @pytest.mark.parametrize("value", [2.0, 2.5, True, "2", None, 1])
-def test_an_integer_of_at_least_two(value):
+def test_values_other_than_integers_of_at_least_the_minimum_are_refused(value):
     with pytest.raises(ValueError, match="k must be an integer of at least 2"):
         check_integer_at_least("k", value, 2)
     assert check_integer_at_least("k", np.int8(2), 2) == 2
 
 
-def test_whole_numbers_may_be_floats_up_to_what_these_tell_apart():
+def test_whole_floats_are_accepted_below_2_to_the_53():
     assert check_integers("labels", [2.0**53 - 1, -3.0]).tolist() == [2**53 - 1, -3]
     for wrong in (2.0**53, 0.5, np.nan, np.inf):
         with pytest.raises(ValueError, match="labels must be integers"):
@@ -34,19 +34,19 @@ def test_whole_numbers_may_be_floats_up_to_what_these_tell_apart():
 
 
 @pytest.mark.parametrize("bandwidth", [0, -1, np.inf, np.nan, "1"])
-def test_a_bandwidth_is_finite_and_above_0(bandwidth):
+def test_bandwidth_must_be_finite_and_positive(bandwidth):
     with pytest.raises(ValueError, match="bandwidth must be"):
         check_weighting(bandwidth, 0.0)
     check_weighting(1e-9, 0.0)
 
 
-def test_items_of_a_part_keep_their_order():
+def test_grouping_keeps_the_order_within_each_part():
     part = np.random.default_rng(0).integers(0, 3, 500)
     start, order = _group(part, 4)
     assert start.tolist() == [0, *np.cumsum(np.bincount(part, minlength=4))]
     for p in range(4):
-        own = np.flatnonzero(part == p)
-        assert order[start[p] : start[p + 1]].tolist() == own.tolist()
+        members = np.flatnonzero(part == p)
+        assert order[start[p] : start[p + 1]].tolist() == members.tolist()
 
 
 def triangles(*weights):
@@ -57,7 +57,7 @@ def triangles(*weights):
     return AffinityGraph.from_csr(w)
 
 
-def test_merging_separate_parts_stops_at_the_number_asked_for():
+def test_merging_separate_parts_stops_at_n_clusters():
     # two vertices joined by w both ways: an affinity of 2 w^2; then a third, 2 w w + 2 (w w / 4 + ...) > it
     graph, labels = triangles(0.5, 1.0), np.arange(6)
     tree = gdl_u(graph, labels, 4)
@@ -67,7 +67,7 @@ def test_merging_separate_parts_stops_at_the_number_asked_for():
     assert agdl(graph, labels, 4, n_neighbor_clusters=1).children.tolist() == [[3, 4], [5, 6]]
 
 
-def test_the_largest_k0_that_gives_enough_clusters():
+def test_k0_is_lowered_until_enough_initial_clusters_are_left():
     # pairs of twins in two groups: K0 = 1 joins twins, K0 = 2 a group, K0 = 4 all
     x = np.array([0, 0.1, 1, 1.1, 10, 10.1, 11, 11.1])[:, None]
     knn = knn_graph(x, 4)
@@ -81,7 +81,7 @@ def test_the_largest_k0_that_gives_enough_clusters():
         assert labels.max() + 1 >= wanted
 
 
-def test_the_first_neighbours_of_a_graph():
+def test_first_keeps_the_nearest_neighbours():
     knn = KnnGraph([[1, 2], [0, 2], [1, 0]], [[1.0, 3.0], [1.0, 2.0], [2.0, 3.0]])
     assert knn.first(1).indices.tolist() == [[1], [0], [1]]
     assert knn.first(0).indices.shape == (3, 0)
@@ -91,7 +91,7 @@ def test_the_first_neighbours_of_a_graph():
 
 
 @pytest.mark.parametrize("block", [1, 4, 7, 100])
-def test_a_dense_array_is_read_in_blocks(block, monkeypatch):
+def test_dense_array_is_read_in_blocks(block, monkeypatch):
     monkeypatch.setattr(given_graph, "BLOCK_ROWS", block)
     x = np.random.default_rng(0).normal(size=(23, 2))
     distances = np.linalg.norm(x[:, None] - x, axis=2)
@@ -101,20 +101,20 @@ def test_a_dense_array_is_read_in_blocks(block, monkeypatch):
     assert found.distances.tolist() == np.sort(distances, axis=1)[:, :6].tolist()
 
 
-def test_of_equal_gaps_the_one_between_the_highest_scores_counts():
+def test_gap_between_the_highest_scores_wins_ties():
     assert split_at_largest_gap([0, 2, 1]).tolist() == [False, True, False]
     assert split_at_largest_gap([7, 7, 7]).tolist() == [True] * 3
     assert split_at_largest_gap([3, 1]).tolist() == [True, False]
 
 
-def test_placed_samples_stay_where_they_are():
+def test_placed_samples_keep_their_labels():
     # 0 is in cluster 0, and all its edges lead to cluster 1, as those of 3, which has no cluster
     w = np.zeros((4, 4))
     w[0, 1:3] = w[1, [0, 2]] = w[2, [0, 1]] = w[3, 1] = 1
     assert give_to_neighbours(AffinityGraph.from_csr(w), [0, 1, 1, -1]).tolist() == [0, 1, 1, 1]
 
 
-def test_sizes_of_nodes_are_whole_numbers():
+def test_node_sizes_are_integers():
     tree = gdl_u(triangles(1.0), np.arange(3), 1)
     sizes = tree.node_sizes()
     assert sizes.tolist() == [1, 1, 1, 2, 3]

@@ -25,7 +25,7 @@ def three_clusters(draw):
     return w, *(np.flatnonzero(labels == c) for c in range(3))
 
 
-def test_hand_computed_example():
+def test_affinities_equal_a_hand_computed_example():
     w = np.zeros((4, 4))
     w[0, 2], w[1, 2], w[2, 0], w[2, 1], w[3, 0] = 0.5, 0.25, 1.0, 0.5, 0.125
     a, b = [0, 1], [2, 3]
@@ -39,7 +39,7 @@ def test_hand_computed_example():
 
 @given(three_clusters())
 @settings(max_examples=60, deadline=None)
-def test_theorem_1_matrix_form_equals_definition(problem):
+def test_theorem_1_holds(problem):
     w, a, b, _ = problem
     assert affinity_matrix_form(w, a, b) == pytest.approx(affinity(w, a, b), rel=1e-12, abs=1e-300)
     assert affinity(w, a, b) == pytest.approx(affinity(w, b, a), rel=1e-12, abs=1e-300)
@@ -47,7 +47,7 @@ def test_theorem_1_matrix_form_equals_definition(problem):
 
 @given(three_clusters())
 @settings(max_examples=60, deadline=None)
-def test_lemma_1_directed_affinity_in_matrix_form(problem):
+def test_lemma_1_holds(problem):
     w, a, b, _ = problem
     one = np.ones(len(a))
     matrix_form = one @ w[np.ix_(a, b)] @ w[np.ix_(b, a)] @ one / len(a) ** 2
@@ -56,7 +56,7 @@ def test_lemma_1_directed_affinity_in_matrix_form(problem):
 
 @given(three_clusters())
 @settings(max_examples=60, deadline=None)
-def test_update_formula_eq_9(problem):
+def test_update_formula_of_equation_9_holds(problem):
     w, a, b, c = problem
     ab = np.concatenate([a, b])
     expected = directed_affinity(w, a, c) + directed_affinity(w, b, c)

@@ -1,4 +1,4 @@
-"""The clusterer as users meet it: scikit-learn's rules, awkward input."""
+"""The clusterer as users call it: the rules of scikit-learn, and awkward input."""
 
 import warnings
 import weakref
@@ -31,13 +31,13 @@ def fit(x, **parameters):
     "model",
     [GraphDegreeLinkage(), GraphDegreeLinkage(n_clusters=3, algorithm="gdl-u", min_cluster_size=1)],
 )
-def test_scikit_learn_checks(model):
+def test_estimator_passes_the_checks_of_scikit_learn(model):
     results = check_estimator(model, on_skip=None)
     assert len(results) > 30
 
 
 @pytest.mark.parametrize("algorithm", ["gdl", "gdl-u", "agdl"])
-def test_attributes(algorithm):
+def test_fit_sets_all_attributes(algorithm):
     model = fit(SAMPLES, n_clusters=5, algorithm=algorithm)
     assert model.labels_.shape == (120,)
     assert model.labels_.dtype == np.int64
@@ -50,14 +50,14 @@ def test_attributes(algorithm):
     assert model.linkage().shape == (119, 4)
 
 
-def test_gdl_and_gdl_u_are_one():
+def test_gdl_u_finds_the_partition_of_gdl():
     p, q = fit(SAMPLES, n_clusters=4, algorithm="gdl"), fit(SAMPLES, n_clusters=4, algorithm="gdl-u")
     np.testing.assert_array_equal(p.labels_, q.labels_)
     np.testing.assert_array_equal(p.affinities_, q.affinities_)
 
 
 @pytest.mark.parametrize("size", [None, 1, 4])
-def test_one_fit_serves_every_number_of_clusters(size):
+def test_cut_equals_a_fit_with_that_number_of_clusters(size):
     model = fit(SAMPLES, n_clusters=2, min_cluster_size=size)
     for k in range(1, 9):
         np.testing.assert_array_equal(model.cut(k), fit(SAMPLES, n_clusters=k, min_cluster_size=size).labels_)
@@ -65,7 +65,7 @@ def test_one_fit_serves_every_number_of_clusters(size):
         model.cut(0)
 
 
-def test_distances_dense_sparse_and_samples_agree():
+def test_samples_and_their_distances_have_equal_labels():
     direct = fit(SAMPLES, n_clusters=4).labels_
     dense = fit(cdist(SAMPLES, SAMPLES), n_clusters=4, metric="precomputed").labels_
     graph = kneighbors_graph(SAMPLES, 20, mode="distance")
@@ -74,7 +74,7 @@ def test_distances_dense_sparse_and_samples_agree():
     np.testing.assert_array_equal(direct, sparse)
 
 
-def test_sparse_graph_is_never_made_dense():
+def test_sparse_graph_stays_sparse():
     n = 60_000  # dense it would be 29 GB
     rows = np.repeat(np.arange(n), 6)
     columns = (rows + np.tile([-3, -2, -1, 1, 2, 3], n)) % n
@@ -84,7 +84,7 @@ def test_sparse_graph_is_never_made_dense():
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation", "l1"])
-def test_threads_give_the_same_bits(metric):
+def test_results_do_not_depend_on_the_number_of_threads(metric):
     if metric == "euclidean":
         x, _ = make_blobs(3000, n_features=10, centers=30, random_state=0)
     else:
@@ -99,7 +99,7 @@ def test_threads_give_the_same_bits(metric):
 # --- awkward input -----------------------------------------------------------------------------------
 
 
-def test_one_sample():
+def test_one_sample_is_one_cluster():
     with pytest.warns(UserWarning, match="the number of initial clusters is only 1"):
         model = fit([[1.0, 2.0]], n_clusters=2)
     np.testing.assert_array_equal(model.labels_, [0])
@@ -108,25 +108,25 @@ def test_one_sample():
     assert model.linkage().shape == (0, 4)
 
 
-def test_fewer_samples_than_neighbours():
+def test_too_many_neighbours_are_reduced_with_a_warning():
     with pytest.warns(UserWarning, match="n_neighbors=20 is too large for 12 samples: using 11"):
         model = fit(SAMPLES[:12], n_clusters=2, n_neighbors=20)
     assert model.n_clusters_ == 2
 
 
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (4, 3), (12, 5), (90, 9), (300, 30), (500, 30)])
-def test_neighbours_by_default(n, k):
+def test_default_number_of_neighbours_depends_on_the_samples(n, k):
     model = fit(np.random.default_rng(0).normal(size=(n, 2)), n_clusters=1)
     assert len(model.graph_.indices) == n * k
 
 
-def test_neighbours_by_default_of_a_given_graph():
+def test_all_neighbours_of_a_given_graph_are_used_by_default():
     graph = kneighbors_graph(SAMPLES, 8, mode="distance")
     assert len(fit(graph, n_clusters=2, metric="precomputed").graph_.indices) == 120 * 8
     indices, distances = graph.indices.reshape(120, 8), graph.data.reshape(120, 8)
     assert len(fit((indices, distances), n_clusters=2, metric="precomputed").graph_.indices) == 120 * 8
-    own = np.arange(120)[:, None], np.zeros((120, 1))
-    with_self = np.hstack([own[0], indices]), np.hstack([own[1], distances])
+    self_pair = np.arange(120)[:, None], np.zeros((120, 1))
+    with_self = np.hstack([self_pair[0], indices]), np.hstack([self_pair[1], distances])
     assert len(fit(with_self, n_clusters=2, metric="precomputed").graph_.indices) == 120 * 8
 
 
@@ -134,7 +134,7 @@ def test_neighbours_by_default_of_a_given_graph():
 @pytest.mark.parametrize(
     ("n", "noise"), [(60, 0.0), (100, 0.05), (100, 0.07), (200, 0.1), (1000, 0.1), (2000, 0.12), (5000, 0.1)]
 )
-def test_two_moons_without_any_setting(n, noise, seed):
+def test_two_moons_are_found_without_settings(n, noise, seed):
     x, y = make_moons(n, noise=noise, random_state=seed)
     model = fit(x)
     assert model.n_clusters_ == 2
@@ -142,28 +142,28 @@ def test_two_moons_without_any_setting(n, noise, seed):
 
 
 @pytest.mark.parametrize("n", [30, 150, 600])
-def test_three_blobs_without_any_setting(n):
+def test_three_blobs_are_found_without_settings(n):
     x, y = make_blobs(n, centers=[[0, 0], [9, 0], [4, 8]], random_state=0)
     assert same_partition(fit(x).labels_, y)
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n_features", [3, 10, 50, 200])
-def test_three_blobs_of_any_dimension_without_any_setting(n_features, seed):
+def test_three_blobs_are_found_in_any_dimension(n_features, seed):
     x, y = make_blobs(150, centers=3, n_features=n_features, random_state=seed)
     model = fit(x)
     assert model.n_clusters_ == 3
     assert adjusted_rand_score(y, model.labels_) > 0.97
 
 
-def test_ten_digits_without_any_setting():
+def test_ten_digits_are_found_without_settings():
     x, y = load_digits(return_X_y=True)
     model = fit(x)
     assert model.n_clusters_ == 10
     assert normalized_mutual_info_score(y, model.labels_) > 0.85
 
 
-def test_crumbs_do_not_count():
+def test_scattered_samples_do_not_count_as_clusters():
     rng = np.random.default_rng(0)
     x = np.concatenate(
         [rng.normal(size=(150, 2)), rng.normal(size=(150, 2)) + 9, rng.uniform(-40, 40, (30, 2))]
@@ -172,13 +172,13 @@ def test_crumbs_do_not_count():
     assert same_partition(fit(x, n_clusters=2).labels_[:300], y)
 
 
-def test_fewer_initial_clusters_than_clusters():
+def test_k0_is_lowered_if_initial_clusters_are_too_few():
     with pytest.warns(UserWarning, match="=2 gives fewer initial clusters than n_clusters=60: using 0"):
         model = fit(SAMPLES, n_clusters=60, n_initial_neighbors=2)
     assert model.n_clusters_ == 60
 
 
-def test_a_cut_above_the_initial_clusters_says_how_to_get_more():
+def test_cut_above_the_initial_clusters_names_a_remedy():
     model = fit(SAMPLES, n_clusters=5)
     n_initial = model.tree_.n_initial
     remedy = "; fit with this n_clusters or a smaller n_initial_neighbors"
@@ -194,12 +194,12 @@ def test_a_cut_above_the_initial_clusters_says_how_to_get_more():
 
 
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors:UserWarning")
-def test_fewer_samples_than_clusters():
+def test_more_clusters_than_samples_are_refused_with_a_warning():
     with pytest.warns(UserWarning, match="the number of initial clusters is only 5$"):
         assert fit(SAMPLES[:5], n_clusters=9, n_neighbors=3).n_clusters_ == 5
 
 
-def test_no_affinity_left_with_samples_reaches_the_number_by_distance():
+def test_samples_without_affinity_are_joined_by_distance():
     with pytest.warns(UserWarning, match="n_clusters=3: no positive affinity was left"):
         model = fit(BLOBS, n_clusters=3)
     assert model.n_clusters_ == 3
@@ -210,7 +210,7 @@ def test_no_affinity_left_with_samples_reaches_the_number_by_distance():
         assert same_partition(fit(BLOBS, n_clusters=6).labels_, blob)
 
 
-def test_no_affinity_left_in_a_sparse_graph_leaves_its_parts():
+def test_parts_of_a_sparse_graph_stay_separate():
     graph = kneighbors_graph(BLOBS, 20, mode="distance")
     with pytest.warns(
         UserWarning, match="n_clusters=3: 6 clusters are left: parts of the graph that no edge joins"
@@ -220,14 +220,14 @@ def test_no_affinity_left_in_a_sparse_graph_leaves_its_parts():
 
 
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors:UserWarning")
-def test_duplicates():
+def test_duplicates_share_a_cluster():
     with pytest.warns(UserWarning, match="no positive affinity was left"):
         assert fit(np.ones((100, 2)), n_clusters=3, min_cluster_size=1).n_clusters_ == 3
     groups = np.repeat(np.arange(8), 25)
     assert same_partition(fit(RNG.normal(size=(8, 3))[groups], n_clusters=8).labels_, groups)
 
 
-def test_ties_are_settled_the_same_way_by_all_algorithms():
+def test_algorithms_break_ties_alike():
     grid = np.stack(np.meshgrid(np.arange(9.0), np.arange(9.0)), axis=-1).reshape(-1, 2)
     p, q = (
         fit(grid, n_clusters=5, n_neighbors=8, n_initial_neighbors=0, algorithm=a) for a in ("gdl", "gdl-u")
@@ -235,7 +235,7 @@ def test_ties_are_settled_the_same_way_by_all_algorithms():
     np.testing.assert_array_equal(p.children_, q.children_)
 
 
-def test_distances_in_a_row_are_those_from_its_sample():
+def test_row_of_distances_belongs_to_its_sample():
     d = cdist(SAMPLES, SAMPLES)
     d = d * np.random.default_rng(1).uniform(1, 1.5, size=d.shape)
     model = fit(d, n_clusters=4, n_neighbors=6, metric="precomputed")
@@ -245,25 +245,25 @@ def test_distances_in_a_row_are_those_from_its_sample():
     assert (transposed.graph_.indices != model.graph_.indices).any()
 
 
-def test_what_needs_a_fit_says_so():
+def test_cut_and_linkage_need_a_fit():
     model = GraphDegreeLinkage(2)
     for call in (lambda: model.cut(2), model.linkage):
         with pytest.raises(NotFittedError):
             call()
 
 
-def test_one_cluster():
+def test_one_cluster_holds_all_samples():
     np.testing.assert_array_equal(fit(SAMPLES, n_clusters=1).labels_, np.zeros(120))
 
 
-def test_number_of_clusters_found():
+def test_number_of_clusters_is_found():
     model = fit(BLOBS, n_clusters=None)
     assert model.n_clusters_ == 6
     assert same_partition(model.labels_, np.repeat(np.arange(6), 40))
 
 
 @pytest.mark.parametrize("size", [5, 8])
-def test_number_of_clusters_found_beside_small_clumps(size):
+def test_small_clumps_do_not_change_the_number_of_clusters(size):
     x, y = make_blobs(600, centers=4, cluster_std=0.5, random_state=1, center_box=(-40, 40))
     clumps = np.random.default_rng(0).normal(np.repeat([200.0, 300.0, 400.0], 4)[:, None], 0.01, (12, 2))
     x = np.concatenate([x, clumps])
@@ -275,14 +275,14 @@ def test_number_of_clusters_found_beside_small_clumps(size):
     np.testing.assert_array_equal(model.labels_, model.cut(model.n_clusters_))
 
 
-def test_min_cluster_size_that_no_cut_has():
+def test_min_cluster_size_is_reduced_with_a_warning():
     with pytest.warns(
         UserWarning, match="no cut has that many clusters of at least min_cluster_size samples"
     ):
         assert fit(SAMPLES, n_clusters=20, min_cluster_size=30).n_clusters_ == 20
 
 
-def test_small_clusters_absorbed_or_noise():
+def test_small_clusters_are_absorbed_or_labelled_noise():
     x = np.concatenate([RNG.normal(size=(60, 2)), RNG.normal(size=(60, 2)) + 12, [[6.0, 6.0], [6.1, 6.0]]])
     parameters = {"n_clusters": 2, "min_cluster_size": 5, "n_neighbors": 10, "n_initial_neighbors": 1}
     assert set(fit(x, **parameters).labels_.tolist()) == {0, 1}
@@ -330,13 +330,13 @@ def test_outlier_clusters_are_dropped():
         ({"metric": "precomputed"}, r"square, got shape \(120, 3\)"),
     ],
 )
-def test_bad_parameters(parameters, message):
+def test_invalid_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         fit(SAMPLES, **parameters)
 
 
-def test_distances_are_gone_before_merging(monkeypatch):
-    """They are a third of what a fit holds then."""
+def test_distances_are_freed_before_merging(monkeypatch):
+    """Otherwise they would be a third of the memory of a fit."""
     found, merge = [], GraphDegreeLinkage._merge
 
     def search(self, x):
@@ -355,8 +355,8 @@ def test_distances_are_gone_before_merging(monkeypatch):
     assert found[1]
 
 
-def test_a_given_k_brings_the_rule_of_the_paper():
-    """`min_cluster_size` of None is the most prominent branches, or 1 where n_neighbors is given."""
+def test_given_n_neighbors_selects_the_rule_of_the_paper():
+    """min_cluster_size=None means the most prominent branches, or 1 if n_neighbors is given."""
     k = min(30, max(5, len(SAMPLES) // 10))
     same = {"n_clusters": 3, "n_neighbors": k}
     given = fit(SAMPLES, **same).labels_

@@ -1,4 +1,4 @@
-"""What `fit` takes: distances, graphs with rows of any length, sparse samples, samples of any magnitude."""
+"""Input of `fit`: distances, graphs with rows of any length, sparse samples, samples of any magnitude."""
 
 import warnings
 
@@ -23,7 +23,7 @@ def fit(x, **parameters):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
-def test_bad_distances(value):
+def test_invalid_distances_are_refused(value):
     d = cdist(SAMPLES, SAMPLES)
     d[3, 4] = value
     with pytest.raises(ValueError, match=r"NaN|infinity|>= 0, got -1.0"):
@@ -31,7 +31,7 @@ def test_bad_distances(value):
 
 
 @pytest.mark.parametrize("make", [np.asarray, csr_matrix])
-def test_distances_a_rounding_below_zero(make):
+def test_distances_slightly_below_zero_count_as_zero(make):
     d = cdist(SAMPLES, SAMPLES)
     d[3, 4] = d[4, 3] = 0.0
     expected = fit(d, n_clusters=3, metric="precomputed").labels_
@@ -60,19 +60,19 @@ def test_scale_does_not_matter_in_float32(scale):
     np.testing.assert_array_equal(fit((SAMPLES * scale).astype(np.float32), n_clusters=3).labels_, expected)
 
 
-def test_weights_of_samples_are_refused_by_name():
+def test_sample_weights_are_refused():
     with pytest.raises(TypeError, match="sample_weight"):
         GraphDegreeLinkage().fit(SAMPLES, sample_weight=np.ones(120))
 
 
-def test_sparse_graph_with_too_few_entries():
+def test_sparse_graph_with_too_few_entries_is_refused():
     graph = kneighbors_graph(SAMPLES, 20, mode="distance", include_self=True)
     with pytest.raises(ValueError, match=r"20 neighbours are required .* row 0 .* only 19 entries"):
         fit(graph, n_neighbors=20, metric="precomputed")
 
 
 def ragged_blobs():
-    """Three blobs and their graph of all pairs nearer than 1.2, rows of any length; (n,) blobs."""
+    """Make three blobs -> the graph of all pairs nearer than 1.2, with rows of any length, and blobs (n,)."""
     x, y = make_blobs(300, centers=[[0, 0], [9, 0], [4, 8]], random_state=1)
     graph = radius_neighbors_graph(x, 1.2, mode="distance")
     counts = np.diff(graph.indptr)
@@ -80,7 +80,7 @@ def ragged_blobs():
     return graph, y
 
 
-def test_rows_of_a_sparse_graph_may_be_of_any_length():
+def test_rows_of_a_sparse_graph_may_have_any_length():
     graph, y = ragged_blobs()
     model = fit(graph, metric="precomputed")
     held = np.minimum(np.diff(graph.indptr), 30)
@@ -107,10 +107,10 @@ def test_rows_of_a_pair_may_end_in_minus_one():
 
 
 @pytest.mark.parametrize("n_clusters", [None, 2, 5])
-def test_samples_without_neighbours_and_parts_without_edges(n_clusters):
+def test_samples_without_neighbours_get_no_label(n_clusters):
     graph, y = ragged_blobs()
     graph = graph.tolil()
-    graph[7] = 0  # no neighbours, and is nobody's
+    graph[7] = 0  # it has no neighbours, and is nobody's neighbour
     graph[:, 7] = 0
     graph = csr_matrix(graph)
     graph.eliminate_zeros()
@@ -121,11 +121,11 @@ def test_samples_without_neighbours_and_parts_without_edges(n_clusters):
     assert model.n_clusters_ == max(3, n_clusters or 3)
     joined = model.labels_ >= 0
     blobs_of = {(c, b) for c, b in zip(model.labels_[joined].tolist(), y[joined].tolist(), strict=True)}
-    assert len(blobs_of) == model.n_clusters_  # none holds samples of two
+    assert len(blobs_of) == model.n_clusters_  # no cluster holds samples of two blobs
 
 
 @pytest.mark.filterwarnings("ignore:n_clusters=2")
-def test_stored_zeros_are_distances_and_those_not_stored_no_edges():
+def test_stored_zeros_are_distances_and_missing_entries_are_not():
     x = np.repeat(make_blobs(60, centers=[[0, 0], [30, 0]], random_state=0)[0], 4, axis=0)
     y = np.repeat(make_blobs(60, centers=[[0, 0], [30, 0]], random_state=0)[1], 4)
     graph = kneighbors_graph(x, 12, mode="distance")
@@ -139,14 +139,14 @@ def test_stored_zeros_are_distances_and_those_not_stored_no_edges():
     assert same_partition(dropped.labels_, y)
 
 
-def test_a_graph_without_any_edge():
+def test_graph_without_edges_leaves_each_sample_alone():
     with pytest.warns(UserWarning, match="n_clusters=1"):
         labels = fit(csr_matrix((5, 5)), n_clusters=1, metric="precomputed").labels_
     assert len(set(labels.tolist())) == 5
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_sparse_samples_without_any_setting(metric):
+def test_sparse_samples_are_clustered_without_settings(metric):
     rng = np.random.default_rng(0)
     words = rng.poisson(np.repeat(2.0 * (np.arange(90) // 30 == np.arange(3)[:, None]) + 0.05, 50, axis=0))
     model = fit(csr_matrix(words.astype(float)), metric=metric)
@@ -154,7 +154,7 @@ def test_sparse_samples_without_any_setting(metric):
     np.testing.assert_array_equal(model.labels_, fit(words.astype(float), metric=metric).labels_)
 
 
-def test_memberships_as_a_table():
+def test_transform_makes_a_table_of_memberships():
     pandas = pytest.importorskip("pandas")
     model = fit(BLOBS, n_clusters=6).set_output(transform="pandas")
     table = model.transform(pandas.DataFrame(BLOBS[:5], index=list("abcde")).to_numpy())
@@ -163,7 +163,7 @@ def test_memberships_as_a_table():
     assert model.get_feature_names_out().tolist() == list(table.columns)
 
 
-def test_parameters_round_trip():
+def test_parameters_survive_a_round_trip():
     changed = {"n_clusters": 3, "bandwidth": 2.0, "min_cluster_size": "prominent", "n_jobs": 2}
     model = GraphDegreeLinkage(**changed)
     assert {name: model.get_params()[name] for name in changed} == changed

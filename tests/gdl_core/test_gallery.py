@@ -23,7 +23,7 @@ def _no_windows():
 
 
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
-def test_example(name, text, monkeypatch, capsys, tmp_path):
+def test_example_prints_and_draws_what_the_page_shows(name, text, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     ((code, expected),) = CODE.findall(text)
     exec(compile(code, name, "exec"), {})

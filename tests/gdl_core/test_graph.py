@@ -41,7 +41,7 @@ def test_search_far_from_the_origin_keeps_its_digits(dtype):
 
 
 @pytest.mark.parametrize("separation", [1e6, 3e7, 1e10])
-def test_tight_clusters_far_apart(separation):
+def test_search_is_exact_in_tight_clusters_far_apart(separation):
     x = np.random.default_rng(0).normal(size=(300, 10))
     x[::2] += separation
     knn = knn_graph(x, 7)
@@ -51,7 +51,7 @@ def test_tight_clusters_far_apart(separation):
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev"])
-def test_other_metrics(metric):
+def test_search_by_other_metrics_equals_scipy(metric):
     x = np.random.default_rng(1).normal(size=(120, 4))
     knn = knn_graph(x, 6, metric=metric)
     scipy_name = {"manhattan": "cityblock"}.get(metric, metric)
@@ -73,7 +73,7 @@ def test_blocks_threads_and_progress_change_nothing(monkeypatch, capsys):
 
 @given(st.integers(2, 60), st.booleans(), st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_dense_distances_ties_included(n, symmetric, seed):
+def test_dense_distances_give_the_nearest_with_ties(n, symmetric, seed):
     rng = np.random.default_rng(seed)
     d = rng.integers(0, 5, size=(n, n)).astype(float)
     d = (d + d.T) / 2 if symmetric else d
@@ -85,7 +85,7 @@ def test_dense_distances_ties_included(n, symmetric, seed):
 
 
 @pytest.mark.parametrize("include_self", [True, False])
-def test_sparse_distances_with_and_without_the_diagonal(include_self):
+def test_diagonal_of_sparse_distances_is_ignored(include_self):
     x = np.random.default_rng(3).normal(size=(90, 3))
     graph = kneighbors_graph(x, 12 + include_self, mode="distance", include_self=include_self)
     direct, sparse = knn_graph(x, 10), knn_graph(graph, 10, metric="precomputed")
@@ -93,7 +93,7 @@ def test_sparse_distances_with_and_without_the_diagonal(include_self):
     np.testing.assert_allclose(direct.distances, sparse.distances)
 
 
-def test_sparse_rows_of_different_length_and_unsorted():
+def test_sparse_rows_may_be_unsorted_and_of_different_length():
     x = np.random.default_rng(4).normal(size=(60, 2))
     d = cdist(x, x)
     rows, columns = np.nonzero((d < 1.5) | (d <= np.sort(d, axis=1)[:, 5:6]))
@@ -105,7 +105,7 @@ def test_sparse_rows_of_different_length_and_unsorted():
     np.testing.assert_array_equal(knn.distances, distances)
 
 
-def test_sparse_rows_whose_columns_do_not_rise():
+def test_sparse_rows_with_unsorted_columns_break_ties_by_index():
     indices, distances = [2, 1, 3, 3, 0, 2, 0, 1, 3, 2, 0, 1], [1.0, 1, 1] * 4  # ties go to the smaller index
     graph = csr_matrix((distances, indices, [0, 3, 6, 9, 12]), (4, 4))
     knn = knn_graph(graph, 2, metric="precomputed")
@@ -145,7 +145,7 @@ def test_stored_zeros_between_duplicates_are_neighbours():
         (np.zeros((9, 2)), {"n_neighbors": 5, "n_jobs": 0}, "n_jobs must not be 0"),
     ],
 )
-def test_bad_input(x, options, message):
+def test_invalid_input_is_refused(x, options, message):
     with pytest.raises(ValueError, match=message):
         knn_graph(x, **options)
 
@@ -201,7 +201,7 @@ def test_affinity_graph_record_checks_itself(indptr, indices, weights, message):
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
-def test_repeated_edges_are_refused_wherever_they_stand(seed):
+def test_repeated_edges_are_refused_anywhere(seed):
     rng = np.random.default_rng(seed)
     n, nnz = int(rng.integers(2, 12)), int(rng.integers(0, 40))
     rows, columns = np.sort(rng.integers(0, n, nnz)), rng.integers(0, n, nnz)
@@ -214,14 +214,14 @@ def test_repeated_edges_are_refused_wherever_they_stand(seed):
             AffinityGraph(indptr, columns, np.ones(nnz))
 
 
-def test_distances_whose_squares_are_not_finite():
+def test_distances_with_infinite_squares_are_refused():
     with pytest.raises(ValueError, match="distances must be finite, got inf"):
         knn_graph(np.arange(30.0)[:, None], 3, metric=lambda a, b: np.inf if a[0] != b[0] else 0.0)
     with pytest.raises(ValueError, match=r"distances must be at most 1e\+150, got 1e\+155"):
         affinity_graph(KnnGraph(np.array([[1], [0]]), np.full((2, 1), 1e155)))
 
 
-def test_weights_are_eq_1():
+def test_weights_equal_equation_1():
     knn = knn_graph(np.array([[0.0], [1.0], [3.0], [7.0]]), 2)
     graph = affinity_graph(knn, 2.0)
     sigma2 = 2.0 / (4 * 2) * (1 + 9 + 1 + 4 + 4 + 9 + 16 + 36)
@@ -233,7 +233,7 @@ def test_weights_are_eq_1():
     assert affinity_graph(knn, sigma2=144.0).weights[0] == pytest.approx(np.exp(-1 / 144))
 
 
-def test_weights_with_a_least_nearest_weight_double_sigma2():
+def test_min_nearest_weight_doubles_sigma2():
     knn = knn_graph(np.random.default_rng(0).normal(size=(50, 5)), 5)
     literal = affinity_graph(knn, 0.01)
     assert literal.weights.reshape(50, 5)[:, 0].min() < 1e-5
@@ -262,14 +262,14 @@ def test_zero_sigma_gives_weight_one():
         {"min_nearest_weight": "a"},
     ],
 )
-def test_bad_weights_arguments(options):
+def test_invalid_weighting_is_refused(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
         affinity_graph(KnnGraph([[1], [0]], [[1.0], [1.0]]), **options)
 
 
 @given(st.integers(2, 80), st.integers(0, 3), st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_initial_clusters_are_scipys_weak_components(n, k0, seed):
+def test_initial_clusters_equal_weak_components_of_scipy(n, k0, seed):
     knn = knn_graph(np.random.default_rng(seed).normal(size=(n, 2)), min(n - 1, 4))
     k0 = min(k0, knn.n_neighbors)
     rows = np.repeat(np.arange(n), k0)
@@ -282,14 +282,14 @@ def test_initial_clusters_are_scipys_weak_components(n, k0, seed):
     assert same_partition(connected_components(both)[1], initial_clusters(knn, k0, mutual=True))
 
 
-def test_initial_clusters_bad_k0():
+def test_invalid_k0_is_refused():
     with pytest.raises(ValueError, match=r"n_initial_neighbors must be an integer, got 0\.5"):
         initial_clusters(KnnGraph([[1], [0]], [[1.0], [1.0]]), 0.5)
     with pytest.raises(ValueError, match=r"n_initial_neighbors must be in \[0, 1\], got 2"):
         initial_clusters(KnnGraph([[1], [0]], [[1.0], [1.0]]), 2)
 
 
-def test_affinity_graph_from_a_matrix():
+def test_matrix_makes_an_affinity_graph():
     w = np.array([[5.0, 1, 0], [0, 0, 2], [0.5, 0, 0]])
     graph = AffinityGraph.from_csr(w)
     np.testing.assert_array_equal(graph.to_csr().toarray(), w - np.diag(np.diag(w)))
@@ -326,7 +326,7 @@ def pynndescent(monkeypatch):
     return SomeNeighbours
 
 
-def test_other_metrics_by_pynndescent_above_some_size(pynndescent):
+def test_pynndescent_searches_large_sets(pynndescent):
     x = np.random.default_rng(0).normal(size=(60, 12))
     near, exact = knn_graph(x, 10, metric="l1"), knn_graph(x, 10, metric="l1", search="exact")
     np.testing.assert_array_equal(near.indices[:, :8], exact.indices[:, :8])
@@ -336,7 +336,7 @@ def test_other_metrics_by_pynndescent_above_some_size(pynndescent):
         np.testing.assert_array_equal(near.indices, exact.indices)
 
 
-def test_metrics_that_no_approximate_search_knows(pynndescent):
+def test_unknown_metrics_cannot_be_searched_approximately(pynndescent):
     x = np.random.default_rng(0).normal(size=(60, 12))
     for metric in ("russellrao", lambda a, b: np.abs(a - b).sum()):
         with pytest.raises(ValueError, match='search="approximate" takes the metrics euclidean, l2'):
@@ -344,7 +344,7 @@ def test_metrics_that_no_approximate_search_knows(pynndescent):
     assert knn_graph(x, 5, metric=lambda a, b: np.abs(a - b).sum()).n_neighbors == 5
 
 
-def test_rows_that_the_approximate_search_left_short_are_searched_exactly(pynndescent, monkeypatch):
+def test_incomplete_rows_are_searched_exactly(pynndescent, monkeypatch):
     def too_few(self, x, n_neighbors, **options):
         self.neighbor_graph = np.full((len(x), n_neighbors), -1, np.int32), np.ones((len(x), n_neighbors))
 
@@ -355,7 +355,7 @@ def test_rows_that_the_approximate_search_left_short_are_searched_exactly(pynnde
     np.testing.assert_array_equal(near.distances, exact.distances)
 
 
-def test_without_pynndescent(monkeypatch):
+def test_missing_pynndescent_is_reported(monkeypatch):
     monkeypatch.setattr(neighbors_module, "find_spec", lambda name: None)
     monkeypatch.setattr(neighbors_module, "MAX_EXACT_COST", 0)
     x = np.random.default_rng(0).normal(size=(60, 12))
@@ -366,7 +366,7 @@ def test_without_pynndescent(monkeypatch):
     np.testing.assert_array_equal(found.indices, knn_graph(x, 5, metric="l1", search="exact").indices)
 
 
-def test_rows_that_are_short():
+def test_rows_may_have_fewer_than_k_neighbours():
     inf = np.inf
     knn = KnnGraph([[1, 2], [0, -1], [-1, -1]], [[1.0, 2.0], [1.0, inf], [inf, inf]])
     indptr, indices, distances = knn.edges()
@@ -389,6 +389,6 @@ def test_rows_that_are_short():
         ([[1], [-2]], [[1.0], [np.inf]], "indices must be in"),
     ],
 )
-def test_short_rows_that_are_wrong(indices, distances, message):
+def test_invalid_short_rows_are_refused(indices, distances, message):
     with pytest.raises(ValueError, match=message):
         KnnGraph(indices, distances)

@@ -77,7 +77,7 @@ def test_damaged_entry_is_compiled_again(run_kernel, tmp_path, damage):
     assert run_kernel() == "12.0 1 False"
 
 
-def test_kernel_runs_without_a_folder_that_can_be_written(run_kernel, tmp_path):
+def test_kernel_runs_without_a_writable_folder(run_kernel, tmp_path):
     (tmp_path / "file").touch()
     assert run_kernel(NUMBA_CACHE_DIR=str(tmp_path / "file" / "cache")) == "12.0 0 True"
 

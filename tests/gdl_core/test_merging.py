@@ -18,9 +18,9 @@ from gdl_core.reference import affinity
 problems = st.one_of(knn_problems(), any_problems())
 
 
-# Affinities are rounded once, but from 106 bits in the fast path: where the exact value is nearer than that
-# to the middle of two numbers, it may become the other one.
-ROUNDED = 1
+# Units in the last place. The fast path rounds affinities from 106 bits, so an exact value very near the
+# middle between two numbers may become the other one.
+ROUNDING_ULP = 1
 
 
 def assert_equal_trees(p, q, ulp=0):
@@ -31,35 +31,37 @@ def assert_equal_trees(p, q, ulp=0):
 @given(problems)
 @settings(max_examples=150, deadline=None)
 def test_gdl_u_equals_gdl(problem):
-    assert_equal_trees(gdl(*problem), gdl_u(*problem), ROUNDED)
+    assert_equal_trees(gdl(*problem), gdl_u(*problem), ROUNDING_ULP)
 
 
 @given(problems, st.floats(0, 1), st.integers(1, 4))
 @settings(max_examples=100, deadline=None)
 def test_merging_that_stops_early_has_the_same_cut(problem, share, n_clusters):
     whole = gdl_u(*problem)
-    least = share * whole.affinities.max(initial=0.0)
-    tree = gdl_u(*problem, n_clusters, min_affinity=least)
-    assert (tree.affinities >= least).all()
+    min_affinity = share * whole.affinities.max(initial=0.0)
+    tree = gdl_u(*problem, n_clusters, min_affinity=min_affinity)
+    assert (tree.affinities >= min_affinity).all()
     np.testing.assert_array_equal(
-        tree.cut(n_clusters, min_affinity=least), whole.cut(n_clusters, min_affinity=least)
+        tree.cut(n_clusters, min_affinity=min_affinity), whole.cut(n_clusters, min_affinity=min_affinity)
     )
 
 
 @given(any_problems(max_vertices=12), st.floats(0.01, 1), st.integers(1, 3))
 @settings(max_examples=100, deadline=None)
 def test_agdl_ends_where_no_affinity_is_large_enough(problem, share, k_nearest):
-    w, least = problem[0].to_csr().toarray(), share * gdl_u(*problem).affinities.max(initial=0.0)
-    tree = agdl(*problem, n_neighbor_clusters=k_nearest, min_affinity=least)
-    assert (tree.affinities >= least).all()
-    found = tree.cut(1, min_affinity=least)
-    left = [np.flatnonzero(found == c) for c in range(found.max() + 1)]
-    assert not any(affinity(w, p, q) > least * (1 + 1e-12) for i, p in enumerate(left) for q in left[:i])
+    w, min_affinity = problem[0].to_csr().toarray(), share * gdl_u(*problem).affinities.max(initial=0.0)
+    tree = agdl(*problem, n_neighbor_clusters=k_nearest, min_affinity=min_affinity)
+    assert (tree.affinities >= min_affinity).all()
+    found = tree.cut(1, min_affinity=min_affinity)
+    clusters = [np.flatnonzero(found == c) for c in range(found.max() + 1)]
+    assert not any(
+        affinity(w, p, q) > min_affinity * (1 + 1e-12) for i, p in enumerate(clusters) for q in clusters[:i]
+    )
 
 
 @given(any_problems(max_vertices=12))
 @settings(max_examples=50, deadline=None)
-def test_gdl_merges_what_the_definition_says(problem):
+def test_gdl_u_merges_the_pair_of_largest_affinity(problem):
     graph, labels = problem
     w, tree = graph.to_csr().toarray(), gdl_u(graph, labels)
     clusters = {c: np.flatnonzero(labels == c) for c in range(tree.n_initial)}
@@ -78,9 +80,9 @@ def test_agdl_equals_algorithm_3(problem, k_nearest, seed, share):
     assume(connected_components(graph.to_csr(), connection="weak")[0] == 1)
     weights = np.random.default_rng(seed).random(len(graph.weights))  # no two affinities tie
     graph = AffinityGraph(graph.indptr, graph.indices, weights)
-    least = share * gdl_u(graph, labels).affinities.max(initial=0.0)
-    children, affinities = plain_agdl(graph.to_csr().toarray(), labels, k_nearest, least)
-    tree = agdl(graph, labels, n_neighbor_clusters=k_nearest, min_affinity=least)
+    min_affinity = share * gdl_u(graph, labels).affinities.max(initial=0.0)
+    children, affinities = plain_agdl(graph.to_csr().toarray(), labels, k_nearest, min_affinity)
+    tree = agdl(graph, labels, n_neighbor_clusters=k_nearest, min_affinity=min_affinity)
     np.testing.assert_array_equal(children, tree.children)
     np.testing.assert_allclose(affinities, tree.affinities, rtol=1e-12)
 
@@ -107,7 +109,7 @@ def test_permuting_the_samples_permutes_the_partition(seed):
 
 @given(knn_problems(), st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_numbering_of_initial_clusters_does_not_matter_without_ties(problem, seed):
+def test_numbering_of_initial_clusters_changes_no_partition_without_ties(problem, seed):
     graph, labels = problem
     rng = np.random.default_rng(seed)
     weights = rng.random(len(graph.weights))  # no two affinities tie
@@ -126,7 +128,7 @@ def test_ties_go_to_the_pair_with_the_smaller_numbers():
     np.testing.assert_array_equal(tree.children, gdl(AffinityGraph.from_csr(ring), np.arange(6)).children)
 
 
-def test_stops_at_n_clusters_with_the_same_merges():
+def test_merging_stops_at_n_clusters():
     x = np.random.default_rng(3).normal(size=(300, 3))
     knn = knn_graph(x, 10)
     graph, labels = affinity_graph(knn), initial_clusters(knn)
@@ -143,14 +145,14 @@ def separate_blobs(n):
     return affinity_graph(knn), initial_clusters(knn)
 
 
-def test_parts_that_no_edge_joins_are_interleaved_as_one_run_would():
+def test_separate_parts_are_interleaved_as_in_one_run():
     graph, labels = separate_blobs(400)
     assert connected_components(graph.to_csr())[0] >= 12
-    assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels), ROUNDED)
+    assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels), ROUNDING_ULP)
 
 
 @pytest.mark.parametrize("algorithm", [gdl, gdl_u, agdl])
-def test_an_outlier_so_far_that_its_weights_are_zero(algorithm):
+def test_outlier_with_zero_weights_stays_separate(algorithm):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(331, 2)) + np.repeat([[-40, 0], [40, 0], [0, 1e6]], [30, 300, 1], axis=0)
     knn = knn_graph(x, 20)
@@ -163,22 +165,22 @@ def test_an_outlier_so_far_that_its_weights_are_zero(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", [gdl_u, agdl])
-def test_any_number_of_threads_gives_the_same_bits(algorithm):
+def test_merges_do_not_depend_on_the_number_of_threads(algorithm):
     graph, labels = separate_blobs(3000)
     one = algorithm(graph, labels, n_jobs=1)
     for n_jobs in (2, 3, 7, -1):
         assert_equal_trees(one, algorithm(graph, labels, n_jobs=n_jobs))
 
 
-def test_hub_with_edges_from_everywhere():
+def test_hub_with_edges_from_all_vertices_is_merged_exactly():
     n = 400
     w = np.zeros((n, n))
     w[1:, 0] = w[0, 1:] = np.random.default_rng(0).random(n - 1)
     graph = AffinityGraph.from_csr(w)
-    assert_equal_trees(gdl(graph, np.arange(n)), gdl_u(graph, np.arange(n)), ROUNDED)
+    assert_equal_trees(gdl(graph, np.arange(n)), gdl_u(graph, np.arange(n)), ROUNDING_ULP)
 
 
-def test_graph_is_left_as_it_was():
+def test_merging_does_not_change_the_graph():
     graph, labels = separate_blobs(300)
     before = graph.weights.copy(), graph.indices.copy(), labels.copy()
     gdl_u(graph, labels)
@@ -186,7 +188,7 @@ def test_graph_is_left_as_it_was():
         np.testing.assert_array_equal(array, copy)
 
 
-def test_progress_bar(capsys):
+def test_progress_bar_is_shown(capsys):
     graph, labels = separate_blobs(300)
     assert_equal_trees(gdl_u(graph, labels), gdl_u(graph, labels, verbose=1))
     shown = capsys.readouterr().err
@@ -222,7 +224,7 @@ def test_progress_bar_follows_the_merges_of_all_threads(monkeypatch):
     assert bar.shown == (4, 9, 12, 12)  # never more than all
 
 
-def test_graphs_of_too_many_edges():
+def test_too_many_edges_are_refused():
     graph = SimpleNamespace(n_samples=2, indices=np.broadcast_to(0, 2**30))
     with pytest.raises(ValueError, match=r"fewer than 2\*\*30 edges, got 1073741824"):
         gdl_u(graph, [0, 1])
@@ -242,13 +244,13 @@ def test_graphs_of_too_many_edges():
         (["a", "b", "c"], 1, "initial_labels must be integers, got an array of <U1"),
     ],
 )
-def test_bad_arguments(algorithm, labels, n_clusters, message):
+def test_invalid_labels_and_numbers_are_refused(algorithm, labels, n_clusters, message):
     graph = AffinityGraph.from_csr(np.ones((3, 3)))
     with pytest.raises(ValueError, match=message):
         algorithm(graph, labels, n_clusters)
 
 
-def test_bad_options():
+def test_invalid_options_are_refused():
     graph = AffinityGraph.from_csr(np.ones((3, 3)))
     with pytest.raises(ValueError, match=r"n_neighbor_clusters must be an integer of at least 1, got 2\.7"):
         agdl(graph, [0, 1, 2], n_neighbor_clusters=2.7)
@@ -256,7 +258,7 @@ def test_bad_options():
         gdl_u(graph, [0, 1, 2], n_jobs="2")
 
 
-def test_whole_numbers_of_any_type_are_labels():
+def test_labels_may_be_whole_numbers_of_any_type():
     graph = AffinityGraph.from_csr(np.ones((3, 3)))
     for kind in (np.float32, np.uint8, np.int32):
         assert_equal_trees(gdl_u(graph, np.arange(3).astype(kind)), gdl_u(graph, [0, 1, 2]))
@@ -271,7 +273,7 @@ def test_components_of_a_graph_share_its_edges():
     assert np.shares_memory(parts.graph.indices, graph.indices)
 
 
-def test_pairs_that_outgrow_the_hash_table_while_merging():
+def test_hash_table_holds_pairs_that_appear_while_merging():
     knn = knn_graph(np.random.default_rng(1).normal(size=(60, 10)), 4)  # 52 pairs at first, a table of 128
     graph, labels = affinity_graph(knn), initial_clusters(knn, 0)
     assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels))

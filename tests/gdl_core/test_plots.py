@@ -1,4 +1,4 @@
-"""The figures hold what they say."""
+"""Figures show the sizes, colours and scores of clusters."""
 
 import itertools
 
@@ -19,7 +19,7 @@ def _no_windows():
     plt.close("all")
 
 
-def test_dendrogram():
+def test_dendrogram_labels_its_leaves_with_their_sizes():
     model = GraphDegreeLinkage().fit(make_blobs(200, centers=3, random_state=0)[0])
     ax = plot_dendrogram(model, n_leaves=12)
     texts = [t.get_text() for t in ax.get_xticklabels()]
@@ -30,8 +30,8 @@ def test_dendrogram():
 
 
 @pytest.mark.parametrize("plot", [plot_dendrogram, plot_condensed, plot_scores])
-def test_a_new_figure_has_room_for_its_labels(plot):
-    """Also below the sizes of large branches, which are turned."""
+def test_new_figure_has_room_for_its_labels(plot):
+    """The sizes of large branches are turned, so they need more room."""
     model = GraphDegreeLinkage().fit(make_blobs(20_000, centers=3, random_state=0)[0][::4])
     ax = plot(model)
     figure = ax.figure
@@ -42,7 +42,7 @@ def test_a_new_figure_has_room_for_its_labels(plot):
         assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
 
 
-def test_condensed():
+def test_condensed_plot_draws_large_branches_in_the_colours_of_clusters():
     x, _ = make_blobs([100, 60, 40], centers=[[0, 0], [9, 0], [4, 8]], random_state=0)
     model = GraphDegreeLinkage().fit(x)
     ax = plot_condensed(model, min_size=25)
@@ -60,7 +60,7 @@ def test_condensed():
     assert len(plot_condensed(GraphDegreeLinkage(1).fit([[0.0]])).collections) == 1
 
 
-def test_scores():
+def test_score_plot_draws_scores_in_descending_order():
     rng = np.random.default_rng(0)
     x = np.concatenate(
         [rng.normal(size=(80, 2)), rng.normal(size=(80, 2)) + 30, rng.uniform(60, 300, (20, 2))]

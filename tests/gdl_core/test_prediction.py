@@ -19,21 +19,21 @@ NEW, NEW_Y = make_blobs(200, centers=[[0, 0], [7, 0], [3, 8]], random_state=1)
 
 @given(any_problems(20))
 @settings(max_examples=50, deadline=None)
-def test_memberships_and_conductances_are_the_definition(problem):
+def test_memberships_and_conductances_equal_the_definition(problem):
     graph, labels = problem
     w = graph.to_csr().toarray()
     w = w + w.T
     shares, cut = graph_memberships(graph, labels), conductances(graph, labels)
-    for i, own in enumerate(labels.tolist()):
+    for i, cluster in enumerate(labels.tolist()):
         sums = np.array([w[i, labels == c].sum() for c in range(labels.max() + 1)])
-        expected = sums / sums.sum() if sums.sum() else np.arange(len(sums)) == own
+        expected = sums / sums.sum() if sums.sum() else np.arange(len(sums)) == cluster
         np.testing.assert_allclose(shares[i], expected, atol=1e-12)
     for c in range(labels.max() + 1):
         volume, leaving = w[labels == c].sum(), w[np.ix_(labels == c, labels != c)].sum()
         np.testing.assert_allclose(cut[c], leaving / volume if volume else 0, atol=1e-12)
 
 
-def test_weights_of_neighbours_by_hand():
+def test_shares_of_neighbours_equal_hand_computed_values():
     labels = np.array([0, 1, -1])
     found = weigh_neighbours(
         np.array([[0, 1], [1, 2], [2, 2]]), np.array([[1.0, 2.0], [0, 9], [1, 1]]), labels, 3.0
@@ -46,7 +46,7 @@ def test_weights_of_neighbours_by_hand():
     np.testing.assert_allclose(same, [[0.5, 0.5]])
 
 
-def test_new_samples_of_blobs():
+def test_new_samples_get_the_label_of_their_blob():
     model = GraphDegreeLinkage().fit(X)
     first = [int(model.labels_[c == Y][0]) for c in range(3)]
     assert (model.predict(NEW) == np.array(first)[NEW_Y]).mean() > 0.99
@@ -58,7 +58,7 @@ def test_new_samples_of_blobs():
     assert (model.conductances_ < 0.05).all()
 
 
-def test_new_samples_by_distances_and_sparse_ones_are_the_same():
+def test_prediction_accepts_distances_and_sparse_samples():
     direct = GraphDegreeLinkage(3).fit(X).predict(NEW)
     given_distances = GraphDegreeLinkage(3, metric="precomputed").fit(cdist(X, X))
     np.testing.assert_array_equal(given_distances.predict(cdist(NEW, X)), direct)
@@ -66,7 +66,7 @@ def test_new_samples_by_distances_and_sparse_ones_are_the_same():
     np.testing.assert_array_equal(given_distances.predict(csr_matrix(cdist(NEW, X))), direct)
 
 
-def test_new_samples_by_a_sparse_graph_of_their_neighbours():
+def test_prediction_accepts_a_sparse_graph_of_neighbours():
     model = GraphDegreeLinkage(3, metric="precomputed").fit(kneighbors_graph(X, 30, mode="distance"))
     d = cdist(NEW, X)
     near = np.argsort(d, axis=1)[:, :40]  # more than K
@@ -77,7 +77,7 @@ def test_new_samples_by_a_sparse_graph_of_their_neighbours():
     assert model.predict(graph).tolist() == [-1, model.labels_[7], model.labels_[9]]
 
 
-def test_persistence_by_hand():
+def test_persistences_equal_hand_computed_values():
     # samples 0 1 | 2 3 | 4
     tree = MergeTree(np.arange(5), np.array([[0, 1], [2, 3], [5, 6], [4, 7]]), np.array([1, 0.1, 0.02, 0]))
     np.testing.assert_allclose(persistences(tree, np.array([0, 0, 1, 1, 2])), [1 - 0.02, 1 - 0.2, 1])
@@ -95,7 +95,7 @@ def test_separate_clusters_last_longer():
     assert shortest(4) < shortest(6) < shortest(20) == 1
 
 
-def test_many_clusters_last_as_few_at_a_time(monkeypatch):
+def test_persistences_do_not_depend_on_the_batch_size(monkeypatch):
     model = GraphDegreeLinkage(5).fit(X)
     expected = model.persistences()
     monkeypatch.setattr(prediction, "CLUSTERS_PER_PASS", 2)
@@ -108,7 +108,7 @@ def test_outliers_have_no_members():
     np.testing.assert_array_equal(model.predict(NEW), np.full(200, -1))
 
 
-def test_before_a_fit():
+def test_prediction_needs_a_fit():
     for call in (lambda m: m.predict(NEW), lambda m: m.memberships(), lambda m: m.persistences()):
         with pytest.raises(NotFittedError):
             call(GraphDegreeLinkage())

@@ -1,4 +1,4 @@
-"""Results and imports in processes of their own: other threads, an old processor, what is loaded."""
+"""Results and imports in separate processes: other threads, an old processor, loaded modules."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ OLD_PROCESSOR = {
 }
 
 
-def test_threads_and_processors_give_the_same_bits():
+def test_results_are_bitwise_equal_for_all_threads_and_processors():
     code = """
 import hashlib, itertools
 from sklearn.datasets import load_digits
@@ -27,10 +27,8 @@ for n_jobs, search in itertools.product({n_jobs}, {searches}):
     for part in (model.labels_, model.children_, model.affinities_, model.graph_.weights):
         print(hashlib.sha256(part.tobytes()).hexdigest())
 """
-    both, exact = (
-        ("exact", "approximate"),
-        ("exact",),
-    )  # the kernels of one are compiled anew in half a minute
+    # on the old processor only the exact search, because compiling its kernels takes half a minute
+    both, exact = ("exact", "approximate"), ("exact",)
     of_old = run_python(code.format(n_jobs=(2,), searches=exact), **OLD_PROCESSOR).split()
     of_both = run_python(code.format(n_jobs=(1, 3), searches=both)).split()
     found = of_both[:8]
@@ -39,12 +37,12 @@ for n_jobs, search in itertools.product({n_jobs}, {searches}):
     assert of_old == found[:4]
 
 
-def test_import_is_light():
+def test_import_loads_no_slow_modules():
     loaded = run_python("import sys, gdl_core; print(*sys.modules)").split()
     assert not {"numba", "tqdm", "sklearn.neighbors", "matplotlib", "pandas", "pynndescent"} & set(loaded)
 
 
-def test_a_fit_loads_nothing_of_matching():
+def test_fit_loads_no_module_of_matching():
     code = "import sys, gdl_core; gdl_core.GraphDegreeLinkage(2, n_neighbors=2).fit([[0.0], [1], [5], [6]])"
     loaded = {name.split(".")[0] for name in run_python(code + "; print(*sys.modules)").split()}
     assert not {"cv2", "matching", "synth", "skimage", "matplotlib", "shapely"} & loaded

@@ -1,4 +1,4 @@
-"""The most prominent branches: the definition, all choices tried, parts without edges, crumbs."""
+"""The most prominent branches: the definition, a trial of all choices, parts without edges, tiny clusters."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def members(tree):
 
 @given(st.one_of(knn_problems(40), any_problems(20)))
 @settings(max_examples=60, deadline=None)
-def test_prominence_is_the_definition(problem):
+def test_prominence_equals_the_definition(problem):
     graph, labels = problem
     tree = gdl_u(graph, labels)
     w = graph.to_csr().toarray()
@@ -58,7 +58,7 @@ def test_no_other_choice_has_a_larger_product(problem, n_clusters):
     np.testing.assert_allclose(best, max(sums), rtol=1e-9)
 
 
-def test_crumbs_belong_to_no_branch():
+def test_tiny_clusters_are_labelled_minus_one():
     w = np.zeros((9, 9))
     w[:4, :4] = w[4:8, 4:8] = 1.0
     w[3, 4] = w[3, 8] = w[8, 4] = 0.1
@@ -70,7 +70,7 @@ def test_crumbs_belong_to_no_branch():
     assert set(select_prominent_clusters(tree, graph, 1).labels.tolist()) == {0}
 
 
-def test_very_small_branches_are_looked_at_where_there_are_too_few_others():
+def test_tiny_branches_are_used_if_others_are_too_few():
     labels = np.repeat([0, 1], [400, 1])
     tree = MergeTree(labels, np.array([[0, 1]]), np.zeros(1))
     graph = AffinityGraph(np.zeros(402), [], [])
@@ -78,7 +78,7 @@ def test_very_small_branches_are_looked_at_where_there_are_too_few_others():
     assert (found.n_clusters, found.min_cluster_size) == (2, 1)
 
 
-def test_bad_number():
+def test_zero_clusters_are_refused():
     tree = MergeTree(np.arange(2), np.array([[0, 1]]), np.ones(1))
     with pytest.raises(ValueError, match="n_clusters must be an integer of at least 1, got 0"):
         select_prominent_clusters(tree, AffinityGraph.from_csr(np.ones((2, 2))), 0)

@@ -39,7 +39,7 @@ def oracle_input(name):
 
 
 @needs_data
-def test_partitions_of_the_authors_program():
+def test_partitions_equal_those_of_the_authors_program():
     with np.load(ORACLE) as oracle:
         assert len(oracle.files) == 7
         for key in oracle.files:
@@ -53,7 +53,7 @@ def test_partitions_of_the_authors_program():
 
 
 @needs_data
-def test_coil20_with_the_recommended_setting():
+def test_coil20_reaches_published_nmi():
     x, y = images("coil20")
     x = x.astype(np.float32) / 255
     model = GraphDegreeLinkage(n_clusters=20, algorithm="gdl-u", n_neighbors=20, min_cluster_size=5).fit(x)
@@ -62,7 +62,7 @@ def test_coil20_with_the_recommended_setting():
 
 @needs_data
 @pytest.mark.parametrize("algorithm", ["gdl-u", "agdl"])
-def test_mnist_test_gives_the_papers_row(algorithm):
+def test_mnist_test_reproduces_the_papers_table(algorithm):
     x, y = images("mnist_test")
     graph = GraphDegreeLinkage(10, algorithm, n_jobs=2, **PAPER).fit(x.astype(np.float32))
     nmi = normalized_mutual_info_score(y, graph.labels_, average_method="geometric")

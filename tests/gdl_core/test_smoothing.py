@@ -1,4 +1,4 @@
-"""Walks: the definition by matrix powers, threads, what stays."""
+"""Smoothing by random walks: the definition by powers of matrices, threads, labels that stay."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from gdl_core import AffinityGraph, affinity_graph, knn_graph, smooth_labels
 
 
 def plain_smooth(graph, labels, n_steps):
-    """The rounds with dense matrices, for clusters that are never left empty."""
+    """Smooth by dense matrices, for clusters that are never left empty."""
     w = graph.to_csr().toarray()
     w = w + w.T
     degree = w.sum(axis=1)
@@ -26,7 +26,7 @@ def plain_smooth(graph, labels, n_steps):
 
 @pytest.mark.parametrize("kind", ["normal", "clumps", "integers"])
 @pytest.mark.parametrize("n_steps", [1, 2, 7])
-def test_rounds_are_the_definition(kind, n_steps):
+def test_smoothing_equals_the_definition(kind, n_steps):
     rng = np.random.default_rng(3)
     x = samples(kind, 200, 2, rng)
     graph = affinity_graph(knn_graph(x, 8))
@@ -37,14 +37,14 @@ def test_rounds_are_the_definition(kind, n_steps):
     np.testing.assert_array_equal(found, plain_smooth(graph, start, n_steps))
 
 
-def test_a_ragged_boundary_is_drawn_again():
+def test_ragged_boundary_becomes_smooth():
     x, y = make_blobs(600, centers=[[0, 0], [6, 0]], random_state=0)
     graph = affinity_graph(knn_graph(x, 30))
     wrong = np.where(np.random.default_rng(0).random(600) < 0.2, 1 - y, y)
     assert (smooth_labels(graph, wrong) == y).mean() > 0.99
 
 
-def test_threads_give_the_same():
+def test_labels_do_not_depend_on_the_number_of_threads():
     x, y = make_blobs(3000, 5, centers=12, cluster_std=3, random_state=0)
     graph = affinity_graph(knn_graph(x, 15))
     one = smooth_labels(graph, y)
@@ -53,7 +53,7 @@ def test_threads_give_the_same():
         np.testing.assert_array_equal(smooth_labels(graph, y, n_jobs=n_jobs), one)
 
 
-def test_what_stays():
+def test_noise_isolated_samples_and_single_clusters_stay():
     w = np.zeros((7, 7))
     w[0, 1] = w[1, 2] = w[2, 0] = w[3, 4] = w[4, 5] = 1.0  # 6 has no edge
     graph = AffinityGraph.from_csr(w)
@@ -69,6 +69,6 @@ def test_no_cluster_is_lost():
     assert set(smooth_labels(AffinityGraph.from_csr(w), labels, 3).tolist()) == {0, 1}
 
 
-def test_bad_steps():
+def test_negative_number_of_steps_is_refused():
     with pytest.raises(ValueError, match="n_steps must be an integer of at least 0, got -1"):
         smooth_labels(AffinityGraph.from_csr(np.ones((2, 2))), [0, 1], -1)

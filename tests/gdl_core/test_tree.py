@@ -37,7 +37,7 @@ def tree_of(initial, children, affinities=None):
 # --- cuts --------------------------------------------------------------------------------------------
 
 
-def test_cut_by_hand():
+def test_cut_equals_hand_computed_partitions():
     tree = tree_of([0, 1, 0, 2, 3], [[1, 3], [0, 4], [2, 5]])
     np.testing.assert_array_equal(tree.cut(4), [0, 1, 0, 2, 3])
     np.testing.assert_array_equal(tree.cut(3), [0, 1, 0, 2, 1])
@@ -50,28 +50,28 @@ def test_cut_by_hand():
         tree.cut(0)
 
 
-def test_cut_above_an_affinity():
+def test_cut_stops_at_min_affinity():
     tree = tree_of([0, 1, 2, 3], [[0, 1], [2, 4], [3, 5]], [1.0, 0.5, 0.8])
     np.testing.assert_array_equal(tree.cut(1, min_affinity=0.5), [0, 0, 0, 0])
     np.testing.assert_array_equal(tree.cut(1, min_affinity=0.6), [0, 0, 1, 2])
     np.testing.assert_array_equal(tree.cut(1, min_affinity=2), [0, 1, 2, 3])
 
 
-def test_no_samples():
+def test_tree_may_be_empty():
     tree = tree_of(np.empty(0, np.int64), [])
     assert tree.n_initial == 0
     assert tree.cut(1).shape == (0,)
     assert tree.linkage().shape == (0, 4)
 
 
-def test_a_tree_cannot_be_changed():
+def test_tree_is_immutable():
     with pytest.raises(AttributeError):
         tree_of([0, 1], [[0, 1]]).children = None
 
 
 @given(st.one_of(knn_problems(), any_problems()))
 @settings(max_examples=40, deadline=None)
-def test_every_cut_has_the_number_asked_for_and_refines_the_next(problem):
+def test_each_cut_has_n_clusters_and_refines_the_next(problem):
     tree = gdl_u(*problem)
     previous = None
     for k in range(tree.n_initial, tree.n_initial - len(tree.children) - 1, -1):
@@ -87,7 +87,7 @@ def test_every_cut_has_the_number_asked_for_and_refines_the_next(problem):
 
 @given(st.one_of(knn_problems(), any_problems()))
 @settings(max_examples=40, deadline=None)
-def test_linkage_is_valid_monotone_and_draws(problem):
+def test_linkage_is_valid_and_monotone(problem):
     tree = gdl_u(*problem)
     if len(tree.initial_labels) < 2:
         assert tree.linkage().shape == (0, 4)
@@ -100,7 +100,7 @@ def test_linkage_is_valid_monotone_and_draws(problem):
     assert same_partition(fcluster(z, 0.5, criterion="distance"), tree.initial_labels)
 
 
-def test_heights_by_hand():
+def test_heights_equal_hand_computed_values():
     tree = tree_of([0, 1, 2, 3, 4], [[0, 1], [2, 3], [4, 5], [6, 7]], [1.0, 0.1, 0.5, 0.0])
     np.testing.assert_allclose(tree.heights(), [1, 2, 2, 3])
     assert tree_of([0, 1], [[0, 1]], [0.0]).heights() == [1.0]
@@ -109,7 +109,7 @@ def test_heights_by_hand():
 # --- counting clusters of some size -------------------------------------------------------------------
 
 
-def test_min_cluster_size_takes_the_last_cut_with_the_right_number():
+def test_last_cut_with_enough_large_clusters_is_used():
     # sizes 3 and 3 are there, then 1+1, 2+1 makes a third, then it is merged away
     tree = tree_of([0, 0, 0, 1, 1, 1, 2, 3, 4], [[2, 3], [4, 5], [0, 1]])
     chosen = select_clusters(tree, 2, 3)
@@ -119,19 +119,19 @@ def test_min_cluster_size_takes_the_last_cut_with_the_right_number():
     np.testing.assert_array_equal(chosen.labels, [0, 0, 0, 1, 1, 1, 2, 2, 2])
 
 
-def test_min_cluster_size_falls_where_no_cut_has_enough():
+def test_min_cluster_size_is_reduced_until_a_cut_has_enough():
     tree = tree_of([0, 0, 1, 1, 2, 3], [[2, 3], [0, 1], [4, 5]])
     chosen = select_clusters(tree, 3, 4)
     assert (chosen.n_clusters, chosen.min_cluster_size, chosen.n_merges) == (3, 2, 1)
 
 
-def test_samples_of_small_clusters_are_marked():
+def test_samples_of_small_clusters_are_labelled_minus_one():
     tree = tree_of([0, 0, 0, 1, 2, 2, 2], [])
     chosen = select_clusters(tree, 2, 2)
     np.testing.assert_array_equal(chosen.labels, [0, 0, 0, -1, 1, 1, 1])
 
 
-def test_merges_without_affinity_are_used_only_where_needed():
+def test_merges_without_affinity_are_used_only_if_needed():
     tree = tree_of([0, 0, 0, 1, 1, 1, 2, 3, 3, 3], [[0, 2], [1, 4], [3, 5]], [1.0, 0.0, 0.0])
     assert select_clusters(tree, 3, 3).n_merges == 1
     assert select_clusters(tree, 2, 3).n_merges == 2
@@ -139,13 +139,13 @@ def test_merges_without_affinity_are_used_only_where_needed():
     assert select_clusters(tree, 2, 3).n_merges == 0
 
 
-def test_more_parts_than_clusters_asked_for():
+def test_separate_parts_may_exceed_n_clusters():
     assert select_clusters(tree_of([0, 1, 2], [[0, 1]]), 1).n_clusters == 2
 
 
 @given(knn_problems(), st.integers(1, 12), st.integers(1, 9))
 @settings(max_examples=30, deadline=None)
-def test_selected_clusters_are_the_last_cut_by_brute_force(problem, n_clusters, size):
+def test_selected_clusters_equal_the_last_cut_by_brute_force(problem, n_clusters, size):
     tree = gdl_u(*problem)
     chosen = select_clusters(tree, n_clusters, size)
     wanted = min(n_clusters, tree.n_initial)
@@ -160,7 +160,7 @@ def test_selected_clusters_are_the_last_cut_by_brute_force(problem, n_clusters, 
     assert chosen.n_clusters == counts[m][chosen.n_merges]
 
 
-def test_one_as_smallest_size_is_the_plain_cut():
+def test_min_cluster_size_of_one_selects_the_plain_cut():
     x = np.random.default_rng(0).normal(size=(150, 2))
     knn = knn_graph(x, 6)
     tree = gdl_u(affinity_graph(knn), initial_clusters(knn))
@@ -168,7 +168,7 @@ def test_one_as_smallest_size_is_the_plain_cut():
         np.testing.assert_array_equal(select_clusters(tree, k).labels, tree.cut(k))
 
 
-def test_votes_by_hand():
+def test_samples_join_the_cluster_with_the_largest_weight():
     w = np.zeros((6, 6))
     w[4, 0], w[2, 4], w[4, 1] = 0.3, 0.5, 0.3  # 4: 0.6 to cluster 0, 0.5 from cluster 1
     w[5, 4] = 0.1  # 5: only through 4, in the second round
@@ -195,7 +195,7 @@ def test_samples_that_no_edge_reaches_stay_unplaced():
     )
 
 
-def test_labels_must_be_those_of_the_graph():
+def test_labels_must_fit_the_graph():
     graph = AffinityGraph.from_csr(np.ones((3, 3)))
     for function in (give_to_neighbours, connectivity_scores):
         with pytest.raises(ValueError, match=r"labels must have shape \(3,\), got \(2,\)"):
@@ -221,7 +221,7 @@ def test_numbers_must_be_whole(call, message):
 
 
 @pytest.mark.parametrize(("n_clusters", "size", "name"), [(0, 1, "n_clusters"), (1, 0, "min_cluster_size")])
-def test_selection_bad_arguments(n_clusters, size, name):
+def test_selection_refuses_sizes_below_one(n_clusters, size, name):
     with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1, got 0"):
         select_clusters(tree_of([0, 1], [[0, 1]]), n_clusters, size)
 
@@ -271,7 +271,7 @@ def test_completion_takes_the_largest_mean_weight():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_completion_by_weight_is_the_definition(seed):
+def test_completion_by_weight_equals_the_definition(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 25))
     w = np.where(rng.random((n, n)) < 0.2, 2.0 ** rng.integers(-3, 1, size=(n, n)), 0)  # sums are exact
@@ -296,8 +296,8 @@ def test_completion_by_weight_is_the_definition(seed):
 
 
 @pytest.mark.parametrize("n_hubs", [1, 20])
-def test_completion_costs_little_at_hubs(n_hubs, monkeypatch):
-    """A hub takes in its neighbours one by one: each merge queues a few pairs, not all of the hub's."""
+def test_completion_queues_few_pairs_at_hubs(n_hubs, monkeypatch):
+    """A hub absorbs its neighbours one by one; each merge queues a few pairs, not all pairs of the hub."""
     pushes = []
     push = heapq.heappush
     monkeypatch.setattr(heapq, "heappush", lambda heap, item: (pushes.append(1), push(heap, item)))
@@ -315,7 +315,7 @@ def test_completion_costs_little_at_hubs(n_hubs, monkeypatch):
 
 @given(any_problems(max_vertices=15))
 @settings(max_examples=40, deadline=None)
-def test_connectivity_scores_are_the_definition(problem):
+def test_connectivity_scores_equal_the_definition(problem):
     graph, labels = problem
     labels = labels.copy()
     labels[labels == 1] = -1
@@ -327,7 +327,7 @@ def test_connectivity_scores_are_the_definition(problem):
     np.testing.assert_allclose(connectivity_scores(graph, labels), expected, rtol=1e-12)
 
 
-def test_connectivity_scores_bad_labels():
+def test_connectivity_scores_refuse_labels_of_wrong_length():
     with pytest.raises(ValueError, match=r"labels must have shape \(2,\), got \(3,\)"):
         connectivity_scores(AffinityGraph.from_csr(np.ones((2, 2))), [0, 0, 0])
     assert connectivity_scores(AffinityGraph.from_csr(np.ones((2, 2))), [-1, -1]).shape == (0,)
@@ -344,11 +344,11 @@ def test_connectivity_scores_bad_labels():
         ([1.0, 8.0, 2.0, 9.0, 8.5], [False, True, False, True, True]),
     ],
 )
-def test_largest_gap(scores, kept):
+def test_clusters_above_the_largest_gap_are_kept(scores, kept):
     np.testing.assert_array_equal(split_at_largest_gap(scores), np.array(kept, bool))
 
 
-def test_largest_gap_bad_scores():
+def test_invalid_scores_are_refused():
     with pytest.raises(ValueError, match="finite, got nan"):
         split_at_largest_gap([1.0, np.nan])
     with pytest.raises(ValueError, match=r"shape \(n_clusters,\), got \(1, 2\)"):

@@ -1,4 +1,4 @@
-"""The approximate search: recall, the same bits for any number of threads, awkward points."""
+"""The approximate search: recall, equal bits for any number of threads, awkward points."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from gdl_core._search.cell_search import find_approximate_neighbours
 
 @pytest.fixture
 def small_cells(monkeypatch):
-    """Many cells, and cells of cells, for few points."""
+    """Make many cells, and cells of cells, of few points."""
     monkeypatch.setattr(cell_search, "CELL_SIZE", 40)
     monkeypatch.setattr(cell_search, "MAX_BRUTE_FORCE", 64)
 
@@ -23,57 +23,57 @@ def recall(near, exact):
     return np.mean(both) / exact.n_neighbors
 
 
-def searched(x, k, metric="euclidean"):
+def search_both_ways(x, k, metric="euclidean"):
     return (knn_graph(x, k, metric=metric, search=search) for search in ("approximate", "exact"))
 
 
 @pytest.mark.parametrize(
     ("n_features", "metric"), [(9, "euclidean"), (16, "sqeuclidean"), (16, "cosine"), (12, "correlation")]
 )
-def test_recall_of_points_of_few_features(n_features, metric, small_cells):
+def test_recall_is_high_with_few_features(n_features, metric, small_cells):
     x, _ = make_blobs(4000, n_features=n_features, centers=8, random_state=0)
-    near, exact = searched(x, 15, metric)
+    near, exact = search_both_ways(x, 15, metric)
     assert recall(near, exact) > 0.99
     same = near.indices == exact.indices
     np.testing.assert_array_equal(near.distances[same], exact.distances[same])
 
 
-def test_recall_of_points_along_few_of_many_directions(small_cells):
+def test_recall_is_high_along_few_of_many_directions(small_cells):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3000, 6)) @ rng.normal(size=(6, 90)) + 0.3 * rng.normal(size=(3000, 90))
     assert cell_search._project(cell_search._scale(x)).shape[1] <= 10
-    near, exact = searched(x.astype(np.float32), 10)
+    near, exact = search_both_ways(x.astype(np.float32), 10)
     assert recall(near, exact) > 0.97
 
 
-def test_no_projection_where_all_directions_count_alike():
+def test_points_are_not_projected_if_all_directions_count_alike():
     x = np.random.default_rng(0).normal(size=(2000, 40)).astype(np.float32)
     assert cell_search._project(x) is x
 
 
 @pytest.mark.parametrize("n_features", [10, 60])
-def test_threads_give_the_same_bits(n_features, small_cells):
+def test_neighbours_do_not_depend_on_the_number_of_threads(n_features, small_cells):
     x, _ = make_blobs(3000, n_features=n_features, centers=5, random_state=1)
     one = find_approximate_neighbours(x, 8, 1)
     for n_jobs in (2, 3, 7):
         np.testing.assert_array_equal(one, find_approximate_neighbours(x, 8, n_jobs))
 
 
-def test_everything_is_found_in_one_cell():
+def test_search_is_exact_in_one_cell():
     x = np.random.default_rng(0).normal(size=(150, 9))
-    near, exact = searched(x, 10)
+    near, exact = search_both_ways(x, 10)
     np.testing.assert_array_equal(near.indices, exact.indices)
     np.testing.assert_array_equal(near.distances, exact.distances)
 
 
 @pytest.mark.parametrize("k", [1, 98, 99])
-def test_as_many_neighbours_as_there_are(k):
-    near, exact = searched(np.random.default_rng(0).normal(size=(100, 9)), k)
+def test_all_other_points_can_be_neighbours(k):
+    near, exact = search_both_ways(np.random.default_rng(0).normal(size=(100, 9)), k)
     np.testing.assert_array_equal(near.indices, exact.indices)
 
 
 @pytest.mark.parametrize("kind", ["equal", "two values", "line", "far", "huge", "mostly equal"])
-def test_awkward_points(kind, small_cells):
+def test_equal_and_extreme_points_are_found(kind, small_cells):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1000, 10))
     if kind == "equal":
@@ -88,11 +88,11 @@ def test_awkward_points(kind, small_cells):
         x *= 1e60
     else:
         x[:900] = 0
-    near, exact = searched(x, 6)
+    near, exact = search_both_ways(x, 6)
     assert np.isclose(near.distances, exact.distances, rtol=1e-9, atol=0).mean() > 0.97
 
 
-def test_a_cell_does_not_outgrow_the_others(small_cells, monkeypatch):
+def test_no_cell_outgrows_the_others(small_cells, monkeypatch):
     sizes = []
     monkeypatch.setattr(cell_search, "MAX_GROWTH", 1.1)
     divide = cell_search._divide
@@ -103,7 +103,7 @@ def test_a_cell_does_not_outgrow_the_others(small_cells, monkeypatch):
     assert sizes[-1].max() <= 40
 
 
-def test_what_few_cells_miss_is_found_among_neighbours_of_neighbours(small_cells, monkeypatch):
+def test_refinement_finds_neighbours_that_cells_miss(small_cells, monkeypatch):
     monkeypatch.setattr(cell_search, "N_PROBES", 2)
     x = np.random.default_rng(0).normal(size=(3000, 9))
     exact = knn_graph(x, 10)
@@ -115,18 +115,18 @@ def test_what_few_cells_miss_is_found_among_neighbours_of_neighbours(small_cells
 @pytest.mark.filterwarnings("ignore:n_clusters=5. no positive affinity:UserWarning")
 def test_large_sets_are_searched_approximately(monkeypatch, small_cells):
     x, y = make_blobs(1000, n_features=10, centers=5, random_state=0)  # that no edge joins
-    asked = []
+    calls = []
     monkeypatch.setattr(
         neighbors_module,
         "find_approximate_neighbours",
-        lambda *a: asked.append(a) or find_approximate_neighbours(*a),
+        lambda *a: calls.append(a) or find_approximate_neighbours(*a),
     )
     model = GraphDegreeLinkage(5, "gdl-u", n_neighbors=10)
     model.fit(x)
-    assert not asked
+    assert not calls
     monkeypatch.setattr(neighbors_module, "MAX_EXACT_COST", 1e7)
     assert same_partition(model.fit(x).labels_, y)
-    assert asked
-    asked.clear()
+    assert calls
+    calls.clear()
     knn_graph(x[:, :8], 10)
-    assert not asked  # trees are exact and fast
+    assert not calls  # trees are exact and fast

@@ -1,4 +1,4 @@
-"""Exact neighbours of samples: ties in bulk, other metrics, any number of threads."""
+"""Exact neighbours of samples: many ties, other metrics, any number of threads."""
 
 import numpy as np
 import pytest
@@ -18,24 +18,24 @@ COUNTS = COUNTS[np.ptp(COUNTS, axis=1) > 0]
 
 @pytest.fixture
 def searches(monkeypatch):
-    """(rows, neighbours) of each search that scikit-learn is asked for."""
-    asked = []
+    """List (rows, neighbours) of each search by scikit-learn."""
+    calls = []
 
-    def watched(self, x, k, kneighbors=NearestNeighbors.kneighbors):
-        asked.append((len(x), k))
+    def record_search(self, x, k, kneighbors=NearestNeighbors.kneighbors):
+        calls.append((len(x), k))
         return kneighbors(self, x, k)
 
     def no_radius(self, *args):
         raise AssertionError("one search for a radius for each row is slow")
 
-    monkeypatch.setattr(NearestNeighbors, "kneighbors", watched)
+    monkeypatch.setattr(NearestNeighbors, "kneighbors", record_search)
     monkeypatch.setattr(NearestNeighbors, "radius_neighbors", no_radius)
-    return asked
+    return calls
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("k", [6, 7])
-def test_tied_rows_are_settled_together(dtype, k, searches):
+def test_tied_rows_are_searched_together(dtype, k, searches):
     x = np.repeat(RNG.normal(size=(300, 20)).astype(dtype), 2, axis=0)  # K = 6 cuts a pair in two
     knn = knn_graph(x, k)
     indices, distances = plain_neighbours(cdist(x, x), k)
@@ -45,7 +45,7 @@ def test_tied_rows_are_settled_together(dtype, k, searches):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "l1", "chebyshev"])
-def test_many_at_one_distance(metric, monkeypatch, searches):
+def test_many_equal_distances_are_searched_in_blocks(metric, monkeypatch, searches):
     monkeypatch.setattr(exact_search, "_MAX_CANDIDATES", 1000)
     x = np.eye(200)
     knn = knn_graph(x, 5, metric=metric)
@@ -55,7 +55,7 @@ def test_many_at_one_distance(metric, monkeypatch, searches):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
-def test_mostly_zeros_give_the_same_bits(metric, dtype, monkeypatch):
+def test_sparse_and_dense_searches_give_the_same_bits(metric, dtype, monkeypatch):
     x = np.where(RNG.random((150, 403)) < 0.01, RNG.integers(-2, 4, (150, 403)) / 3, 0).astype(dtype)
     x[:20] = x[20:40]  # some equal, some nothing but zeros
     x[40:50] = 0
@@ -68,7 +68,7 @@ def test_mostly_zeros_give_the_same_bits(metric, dtype, monkeypatch):
 
 
 def test_indicators_are_searched_once(searches):
-    """All others are at one distance: no search by products, each of which would have to look at all."""
+    """All others are at one distance, so a search by products would have to compare all of them."""
     x = np.eye(300)
     np.testing.assert_array_equal(knn_graph(x, 5).indices, plain_neighbours(1 - x, 5)[0])
     assert searches == []
@@ -88,7 +88,7 @@ METRICS = ("euclidean", "sqeuclidean", "minkowski", "nan_euclidean", "cosine", "
 
 
 @pytest.mark.parametrize("metric", [*METRICS, "l1", "chebyshev", "canberra", "braycurtis", "hamming"])
-def test_threads_give_the_same_bits(metric, monkeypatch):
+def test_neighbours_do_not_depend_on_the_number_of_threads(metric, monkeypatch):
     one = knn_graph(COUNTS, 10, metric=metric)
     monkeypatch.setattr(neighbors_module, "_BLOCK_ROWS", 500)
     with threadpool_limits(1):
@@ -101,7 +101,7 @@ def test_threads_give_the_same_bits(metric, monkeypatch):
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("k", [6, 40])
-def test_equal_rows_are_at_distance_zero_and_taken_by_index(metric, k):
+def test_equal_rows_are_at_distance_zero_in_the_order_of_indices(metric, k):
     value = np.repeat(np.arange(20), 30)[RNG.permutation(600)]
     knn = knn_graph(RNG.normal(size=(20, 37))[value], k, metric=metric)
     equal = value[:, None] == value
@@ -112,7 +112,7 @@ def test_equal_rows_are_at_distance_zero_and_taken_by_index(metric, k):
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
-def test_directions_against_scipy(metric):
+def test_angular_distances_equal_those_of_scipy(metric):
     x = RNG.normal(size=(300, 12)) * 10.0 ** RNG.integers(-170, 170, size=(300, 1))  # squares overflow
     x[::3] += 3 * np.abs(x[::3]).max(axis=1, keepdims=True)
     knn = knn_graph(x, 8, metric=metric)
@@ -121,7 +121,7 @@ def test_directions_against_scipy(metric):
     np.testing.assert_allclose(knn.distances, distances, atol=1e-14)
 
 
-def test_cosine_of_parallel_rows_and_rows_of_zeros():
+def test_cosine_distance_is_zero_for_parallel_rows_and_one_for_zeros():
     x = np.array([[1.0, 1, 0], [0, 0, 0], [3, 3, 0], [7, 7, 0], [0, 0, 2], [0, 0, 0]])
     knn = knn_graph(x, 5, metric="cosine")
     np.testing.assert_array_equal(knn.indices[0], [2, 3, 1, 4, 5])
@@ -131,14 +131,14 @@ def test_cosine_of_parallel_rows_and_rows_of_zeros():
     np.testing.assert_allclose(knn.distances[1], [0, 1, 1, 1, 1])
 
 
-def test_correlation_of_a_constant_row():
+def test_correlation_refuses_a_constant_row():
     x = RNG.normal(size=(20, 4))
     x[7] = 0.1
     with pytest.raises(ValueError, match='"correlation" needs rows that are not constant, but row 7 of X is'):
         knn_graph(x, 3, metric="correlation")
 
 
-def test_squared_distances():
+def test_sqeuclidean_distances_are_squares():
     x = RNG.normal(size=(80, 5))
     knn = knn_graph(x, 4, metric="sqeuclidean")
     np.testing.assert_array_equal(knn.distances, knn_graph(x, 4).distances ** 2)

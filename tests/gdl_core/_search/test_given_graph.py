@@ -1,4 +1,4 @@
-"""Neighbours found elsewhere: pairs of arrays, in memory or mapped from files."""
+"""Neighbours from other programs: pairs of arrays, in memory or mapped from files."""
 
 import subprocess
 import sys
@@ -17,31 +17,31 @@ WITH_SELF = NearestNeighbors(n_neighbors=13).fit(X).kneighbors(X)[::-1]
 
 @pytest.mark.parametrize("k", [5, 12])
 @pytest.mark.parametrize("pair", [(INDICES, DISTANCES), WITH_SELF])
-def test_pair_of_arrays(pair, k):
-    given, own = knn_graph(pair, k, metric="precomputed"), knn_graph(X, k)
-    np.testing.assert_array_equal(given.indices, own.indices)
-    np.testing.assert_allclose(given.distances, own.distances, rtol=1e-12)
+def test_pair_of_arrays_gives_the_searched_graph(pair, k):
+    given, searched = knn_graph(pair, k, metric="precomputed"), knn_graph(X, k)
+    np.testing.assert_array_equal(given.indices, searched.indices)
+    np.testing.assert_allclose(given.distances, searched.distances, rtol=1e-12)
 
 
-def test_fit_to_a_pair_of_arrays():
+def test_fit_accepts_a_pair_of_arrays():
     model = GraphDegreeLinkage(4, n_neighbors=12, metric="precomputed").fit((INDICES, DISTANCES))
     np.testing.assert_array_equal(model.labels_, GraphDegreeLinkage(4, n_neighbors=12).fit_predict(X))
     assert model.n_features_in_ == 300
 
 
-def test_exactly_k_columns():
+def test_pair_may_have_exactly_k_columns():
     pair = INDICES[:, :7].astype(np.uint32), DISTANCES[:, :7].astype(np.float32)
     np.testing.assert_array_equal(knn_graph(pair, 7, metric="precomputed").indices, knn_graph(X, 7).indices)
 
 
-def test_equal_samples_that_push_the_sample_itself_back():
+def test_sample_behind_equal_ones_is_dropped():
     indices = np.array([[1, 0, 2], [0, 1, 2], [1, 0, 2]])
     knn = knn_graph((indices, np.array([[0.0, 0, 1], [0, 0, 1], [1, 1, 2]])), 2, metric="precomputed")
     np.testing.assert_array_equal(knn.indices, [[1, 2], [0, 2], [0, 1]])
     np.testing.assert_array_equal(knn.distances, [[0, 1], [0, 1], [1, 1]])
 
 
-def changed(array, row, column, value):
+def with_value(array, row, column, value):
     array = array.copy()
     array[row, column] = value
     return array
@@ -56,25 +56,25 @@ def changed(array, row, column, value):
         ((INDICES, DISTANCES), 14, "14 neighbours are required for each sample, but row 0 .* only 13"),
         (WITH_SELF, 13, "13 neighbours are required for each sample, but row 0 .* only 12"),
         (
-            (changed(INDICES, 7, 3, -1), DISTANCES),
+            (with_value(INDICES, 7, 3, -1), DISTANCES),
             5,
             "5 neighbours are required .* but row 7 .* only 5 besides",
         ),
-        ((changed(INDICES, 7, 3, 300), DISTANCES), 5, r"indices must be in \[0, 299\], got 300"),
-        ((changed(INDICES, 7, 3, 2**32), DISTANCES), 5, r"indices must be in \[0, 299\], got 4294967296"),
-        ((changed(INDICES, 7, 3, INDICES[7, 2]), DISTANCES), 5, "row 7 must not hold .* twice"),
-        ((INDICES, changed(DISTANCES, 7, 3, 0.0)), 5, "within a row must not decrease; those of row 7 do"),
-        ((INDICES, changed(DISTANCES, 7, 0, -1.0)), 5, "distances must be finite and not negative"),
+        ((with_value(INDICES, 7, 3, 300), DISTANCES), 5, r"indices must be in \[0, 299\], got 300"),
+        ((with_value(INDICES, 7, 3, 2**32), DISTANCES), 5, r"indices must be in \[0, 299\], got 4294967296"),
+        ((with_value(INDICES, 7, 3, INDICES[7, 2]), DISTANCES), 5, "row 7 must not hold .* twice"),
+        ((INDICES, with_value(DISTANCES, 7, 3, 0.0)), 5, "within a row must not decrease; those of row 7 do"),
+        ((INDICES, with_value(DISTANCES, 7, 0, -1.0)), 5, "distances must be finite and not negative"),
         ((INDICES, np.full(DISTANCES.shape, np.nan)), 5, "distances must be finite and not negative"),
         ((INDICES + 0.5, DISTANCES), 5, "indices must be integers"),
     ],
 )
-def test_bad_pairs(pair, k, message):
+def test_invalid_pairs_are_refused(pair, k, message):
     with pytest.raises(ValueError, match=message):
         knn_graph(pair, k, metric="precomputed")
 
 
-def test_a_pair_that_is_not_said_to_be_one():
+def test_pair_needs_the_metric_precomputed():
     with pytest.raises(ValueError, match='needs metric="precomputed"'):
         knn_graph((INDICES, DISTANCES), 5)
 
@@ -98,7 +98,7 @@ except MemoryError:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems don't limit private memory alone")
-def test_arrays_larger_than_the_memory_limit(tmp_path):
+def test_arrays_larger_than_memory_are_read_from_files(tmp_path):
     n, m = 6_000, 3072  # of which the first columns alone are written; the rest are holes in the files
     paths = tmp_path / "indices.npy", tmp_path / "distances.npy"
     indices = np.lib.format.open_memmap(paths[0], "w+", np.int64, (n, m))

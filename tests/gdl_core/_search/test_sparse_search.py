@@ -12,7 +12,7 @@ COUNTS = random_array((150, 40), density=0.2, rng=np.random.default_rng(0), form
 
 @pytest.mark.parametrize("block", [100, 20_000_000])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_neighbours_are_those_of_all_distances(metric, block, monkeypatch):
+def test_neighbours_equal_those_of_all_distances(metric, block, monkeypatch):
     monkeypatch.setattr(sparse_search, "BLOCK_VALUES", block)
     dense = COUNTS.toarray()
     dense = dense[dense.any(axis=1)]
@@ -22,7 +22,7 @@ def test_neighbours_are_those_of_all_distances(metric, block, monkeypatch):
     np.testing.assert_allclose(found.distances, distances, rtol=1e-7)
 
 
-def test_equal_rows_and_rows_of_zeros():
+def test_equal_rows_and_rows_of_zeros_are_at_distance_zero():
     x = csr_matrix(np.array([[1.0, 2, 0], [2, 4, 0], [0, 0, 0], [0, 0, 0], [0, 0, 5.0]]))
     near = knn_graph(x, 4, metric="cosine")
     np.testing.assert_allclose(near.distances[[0, 2]], [[0, 1, 1, 1]] * 2, rtol=1e-15)

@@ -1,4 +1,4 @@
-"""Fast ways beside NumPy's general ones."""
+"""Operations that replace slower general ones of NumPy."""
 
 from dataclasses import dataclass
 
@@ -17,16 +17,16 @@ class Points:
 @pytest.mark.parametrize(
     "index", [slice(2, 7, 2), np.array([5, 0, 5]), np.arange(10) % 3 == 1, np.empty(0, int), [1, 2]]
 )
-def test_rows_are_those_that_numpy_selects(index):
+def test_rows_equal_those_that_numpy_selects(index):
     points = Points(np.arange(20.0).reshape(10, 2), np.arange(10, dtype=np.int8))
     chosen = select_rows(points, index)
     assert isinstance(chosen, Points)
     for name in ("xy", "number"):
-        own, expected = getattr(chosen, name), getattr(points, name)[index]
-        assert np.array_equal(own, expected) and own.dtype == expected.dtype
+        actual, expected = getattr(chosen, name), getattr(points, name)[index]
+        assert np.array_equal(actual, expected) and actual.dtype == expected.dtype
 
 
-def test_inverses_and_determinants_are_those_of_lapack():
+def test_inverses_and_determinants_equal_those_of_lapack():
     matrices = np.random.default_rng(0).normal(size=(200, 2, 2))
     assert invert_matrices(matrices) == pytest.approx(np.linalg.inv(matrices), rel=1e-9)
     assert determinants(matrices) == pytest.approx(np.linalg.det(matrices), rel=1e-9)

@@ -22,11 +22,11 @@ def test_errors_are_not_lost(n_threads):
         run_in_ranges(lambda start, stop: 1 // (start - 8), 20, n_threads, 8)
 
 
-def test_at_least_one_thread():
+def test_default_is_at_least_one_thread():
     assert default_threads() >= 1
 
 
-def test_limited_threads_hold_inside_only():
+def test_limit_holds_only_inside_the_block():
     before = default_threads(), opencv.set_threads(3)
     opencv.set_threads(before[1])
     with limit_threads(1):
@@ -36,7 +36,7 @@ def test_limited_threads_hold_inside_only():
     assert opencv.set_threads(before[1]) == before[1]
 
 
-def test_the_limit_ends_with_an_error():
+def test_limit_ends_with_an_error():
     with pytest.raises(ZeroDivisionError), limit_threads(1):
         1 // 0  # noqa: B018
     with limit_threads(2):
@@ -66,7 +66,7 @@ print("done")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_process_has_helpers_of_its_own():
+def test_child_process_has_separate_helpers():
     command = [sys.executable, "-W", "ignore", "-c", FORK]
     process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (process.stdout, process.stderr) == ("done\n", "")

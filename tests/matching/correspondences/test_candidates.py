@@ -21,7 +21,7 @@ from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.settings import REGIONS
 
 
-def whole_descriptors(rng, n, width=128):
+def make_descriptors(rng, n, width=128):
     """Whole numbers of norm about DESCRIPTOR_NORM, as `describe` gives them."""
     h = rng.exponential(size=(n, width))
     return np.rint(DESCRIPTOR_NORM * np.sqrt(h / h.sum(axis=1, keepdims=True))).astype(np.float32)
@@ -45,7 +45,7 @@ def literal_nearest(descriptors0, descriptors1, width):
 )
 def test_nearest_descriptors_are_exact(seed, n0, n1, width, block):
     rng = np.random.default_rng(seed)
-    d0, d1 = whole_descriptors(rng, n0), whole_descriptors(rng, n1)
+    d0, d1 = make_descriptors(rng, n0), make_descriptors(rng, n1)
     d1[n1 // 2 :] = d1[: n1 - n1 // 2]  # equal rows: the smaller index first
     found, squared = nearest_descriptors(d0, d1, width, block=block)
     expected, truth = literal_nearest(d0, d1, width)
@@ -57,11 +57,11 @@ def test_nearest_descriptors_are_exact(seed, n0, n1, width, block):
     assert (found[:, k:] == -1).all()
 
 
-def literal_thinning(xy0, xy1, radius, most):
+def literal_thinning(xy0, xy1, radius, limit):
     keep = []
     for p in range(len(xy0)):
         ends = ((np.linalg.norm(xy[p] - xy[q]) < radius for xy in (xy0, xy1)) for q in keep)
-        if len(keep) < most and not any(all(near) for near in ends):
+        if len(keep) < limit and not any(all(near) for near in ends):
             keep.append(p)
     mask = np.zeros(len(xy0), bool)
     mask[keep] = True
@@ -74,13 +74,13 @@ def literal_thinning(xy0, xy1, radius, most):
     n=st.integers(1, 150),
     size=st.floats(3, 60),
     radius=st.floats(0.5, 6),
-    most=st.integers(1, 100),
+    limit=st.integers(1, 100),
 )
-def test_near_duplicates_are_dropped_as_a_literal_loop_does(seed, n, size, radius, most):
+def test_near_duplicates_are_dropped_as_by_a_plain_loop(seed, n, size, radius, limit):
     rng = np.random.default_rng(seed)
     xy0, xy1 = rng.uniform(-size / 4, size, (2, n, 2))
-    found = candidates.find_distinct(xy0, xy1, *np.zeros((2, n)), radius, 0.0, 0.0, most)
-    assert np.array_equal(found, literal_thinning(xy0, xy1, radius, most))
+    found = candidates.find_distinct(xy0, xy1, *np.zeros((2, n)), radius, 0.0, 0.0, limit)
+    assert np.array_equal(found, literal_thinning(xy0, xy1, radius, limit))
 
 
 def features(rng, n, kinds, size=400.0):
@@ -89,12 +89,12 @@ def features(rng, n, kinds, size=400.0):
         n,
         xy=rng.uniform(0, size, (n, 2)),
         frames=np.repeat(5 * np.eye(2)[None], n, axis=0),
-        descriptors=whole_descriptors(rng, n),
+        descriptors=make_descriptors(rng, n),
         kind=np.array([REGIONS.index(k) for k in kinds], np.int8),
     )
 
 
-def two_images(n=60):
+def make_two_images(n=60):
     """Features of either kind, and the same again with small changes: f0 and f1."""
     rng = np.random.default_rng(2)
     f0 = features(rng, n, ["mser"] * (n // 2) + ["sift"] * (n - n // 2))
@@ -104,43 +104,43 @@ def two_images(n=60):
 
 def literal_candidates(f0, f1, kind, config):
     """(i, j) of the candidates of one kind, by rising distance."""
-    own0, own1 = (np.flatnonzero(f.kind == kind) for f in (f0, f1))
-    index, squared = literal_nearest(f0.descriptors[own0], f1.descriptors[own1], config.per_feature)
-    pairs = sorted((squared[a, b], own0[a], own1[index[a, b]]) for a, b in np.ndindex(index.shape))
+    rows0, rows1 = (np.flatnonzero(f.kind == kind) for f in (f0, f1))
+    index, squared = literal_nearest(f0.descriptors[rows0], f1.descriptors[rows1], config.per_feature)
+    pairs = sorted((squared[a, b], rows0[a], rows1[index[a, b]]) for a, b in np.ndindex(index.shape))
     pairs = [p for p in pairs if p[0] < (config.max_distance * DESCRIPTOR_NORM) ** 2]
     i, j = (np.array([p[k] for p in pairs], int) for k in (1, 2))
-    most = config.max_matches // 2
-    keep = literal_thinning(f0.xy[i], f1.xy[j], config.duplicate_radius, most)
+    limit = config.max_matches // 2
+    keep = literal_thinning(f0.xy[i], f1.xy[j], config.duplicate_radius, limit)
     return i[keep], j[keep], np.sqrt([p[0] for p in pairs])[keep] / DESCRIPTOR_NORM
 
 
 def test_candidates_are_the_nearest_pairs_of_each_kind():
-    f0, f1 = two_images()
+    f0, f1 = make_two_images()
     config = CandidateConfig(max_matches=80, per_feature=4)
     found = match_features(f0, f1, config)
     assert isinstance(found, Candidates)
     for kind in range(len(REGIONS)):
         i, j, score = literal_candidates(f0, f1, kind, config)
-        own = found[found.kind == kind]
-        order = np.lexsort((own.xy1[:, 0], own.xy0[:, 0], own.score))
+        actual = found[found.kind == kind]
+        order = np.lexsort((actual.xy1[:, 0], actual.xy0[:, 0], actual.score))
         expected = np.lexsort((f1.xy[j, 0], f0.xy[i, 0], score))
-        assert len(own) == len(i)
-        assert np.allclose(own.score[order], score[expected])
-        assert np.array_equal(own.xy0[order], f0.xy[i][expected])
-        assert np.array_equal(own.xy1[order], f1.xy[j][expected])
-        assert (np.diff(own.score) >= 0).all()
+        assert len(actual) == len(i)
+        assert np.allclose(actual.score[order], score[expected])
+        assert np.array_equal(actual.xy0[order], f0.xy[i][expected])
+        assert np.array_equal(actual.xy1[order], f1.xy[j][expected])
+        assert (np.diff(actual.score) >= 0).all()
 
 
-def test_a_kind_that_one_image_lacks_leaves_its_share_to_the_other():
-    f0, f1 = two_images()
+def test_missing_kind_leaves_its_share_to_the_other():
+    f0, f1 = make_two_images()
     config = CandidateConfig(max_matches=24)
     found = match_features(f0, f1[f1.kind == 0], config)
     assert len(found) == 24
     assert (found.kind == 0).all()
 
 
-def test_no_features_no_candidates():
-    f0, f1 = two_images()
+def test_images_without_features_have_no_candidates():
+    f0, f1 = make_two_images()
     for a, b in ((f0[:0], f1), (f0, f1[:0]), (f0[f0.kind == 0], f1[f1.kind == 1])):
         found = match_features(a, b)
         assert len(found) == 0
@@ -148,8 +148,8 @@ def test_no_features_no_candidates():
         assert found.frames0.shape == (0, 2, 2)
 
 
-def test_the_reserve_is_what_comes_next():
-    images = two_images()
+def test_reserve_continues_the_best_candidates():
+    images = make_two_images()
     wide = match_features(*images, CandidateConfig(max_matches=40))
     best, reserve = match_with_reserve(*images, CandidateConfig(max_matches=20, reserve=1.0))
     for k in np.unique(wide.kind):
@@ -161,20 +161,20 @@ def test_the_reserve_is_what_comes_next():
 
 @pytest.mark.parametrize("max_matches", [21, 60, 200])
 @pytest.mark.parametrize("n_regions", [0, 6, 40])
-def test_candidates_that_have_no_place_are_not_missed(max_matches, n_regions):
+def test_limited_search_finds_all_shared_candidates(max_matches, n_regions):
     """As many of each kind as of all kinds together are enough for the shares; fewer are chosen."""
-    f0, f1 = two_images(90)
+    f0, f1 = make_two_images(90)
     kept = (f0.kind == 1) | (np.arange(len(f0)) < n_regions)
     config = CandidateConfig(max_matches=max_matches, reserve=0.7, per_feature=4)
     images, kinds = (f0[kept], f1[kept]), range(2) if n_regions else [1]
     parts = [candidates._find_best(*images, kind, int(max_matches * 1.7), config, 1) for kind in kinds]
     expected_shares = share_out(parts, max_matches, config.reserve)
-    for own, expected in zip(match_with_reserve(*images, config), expected_shares, strict=True):
-        assert all(np.array_equal(getattr(own, f.name), getattr(expected, f.name)) for f in fields(own))
+    for actual, expected in zip(match_with_reserve(*images, config), expected_shares, strict=True):
+        assert all(np.array_equal(getattr(actual, f.name), getattr(expected, f.name)) for f in fields(actual))
 
 
-def test_dark_regions_are_compared_with_dark_ones_only():
-    f0, f1 = two_images()
+def test_dark_regions_are_matched_only_with_dark_ones():
+    f0, f1 = make_two_images()
     rng = np.random.default_rng(5)
     f0, f1 = (replace(f, bright=rng.random(len(f)) < 0.5) for f in (f0, f1))
     found = match_features(f0, f1, CandidateConfig(per_polarity=True))
@@ -185,8 +185,8 @@ def test_dark_regions_are_compared_with_dark_ones_only():
 
 
 @pytest.mark.parametrize("per_polarity", [False, True])
-def test_dark_regions_of_a_picture_are_compared_with_its_dark_ones_only(per_polarity):
-    f, _ = two_images()
+def test_dark_regions_of_one_picture_are_matched_only_with_dark_ones(per_polarity):
+    f, _ = make_two_images()
     f = replace(f, bright=np.random.default_rng(5).random(len(f)) < 0.5)
     config = CandidateConfig(per_polarity=per_polarity)
     found, _ = match_within(f, np.zeros(len(f)), config)
@@ -194,8 +194,8 @@ def test_dark_regions_of_a_picture_are_compared_with_its_dark_ones_only(per_pola
     assert (f.bright[found.row0] == f.bright[found.row1]).all() == per_polarity
 
 
-def test_candidates_within_a_picture_are_each_pair_once_outside_the_clearance():
-    f, _ = two_images()
+def test_match_within_lists_each_pair_once_outside_the_clearance():
+    f, _ = make_two_images()
     f = replace(f, kind=np.zeros(len(f), np.int8))
     config = CandidateConfig(max_matches=50, per_feature=3, max_distance=2, duplicate_radius=0)
     clearance = np.full(len(f), 90.0)
@@ -215,8 +215,8 @@ def test_candidates_within_a_picture_are_each_pair_once_outside_the_clearance():
     assert {*rows, *following} <= {pair[1:] for pair in expected}
 
 
-def test_a_picture_is_matched_with_its_mirror_image():
-    f, _ = two_images()
+def test_match_within_finds_mirrored_pairs():
+    f, _ = make_two_images()
     clearance = np.full(len(f), 50.0)
     plain, mirrored = (match_within(f, clearance, mirrored=m)[0] for m in (False, True))
     assert (np.linalg.det(plain.maps) > 0).all()
@@ -233,15 +233,15 @@ def test_a_picture_is_matched_with_its_mirror_image():
         ([0, 0], 5, [0, 0]),
     ],
 )
-def test_shares_are_equal_and_what_one_lacks_goes_to_the_others(available, total, shares):
+def test_shares_are_equal_unless_a_kind_has_too_few(available, total, shares):
     assert _equal_shares(available, total).tolist() == shares
 
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n0=st.integers(1, 80), n1=st.integers(2, 80), share=st.floats(0, 1))
-def test_a_bound_leaves_out_what_is_beyond_it_alone(seed, n0, n1, share):
+def test_bound_leaves_out_only_larger_distances(seed, n0, n1, share):
     rng = np.random.default_rng(seed)
-    d0, d1 = whole_descriptors(rng, n0), whole_descriptors(rng, n1)
+    d0, d1 = make_descriptors(rng, n0), make_descriptors(rng, n1)
     d1[n1 // 2 :] = d1[: n1 - n1 // 2]
     found, squared = nearest_descriptors(d0, d1, 5)
     bound = np.floor(np.quantile(squared[found >= 0], share)) + 0.5
@@ -251,47 +251,47 @@ def test_a_bound_leaves_out_what_is_beyond_it_alone(seed, n0, n1, share):
     assert np.array_equal(near[inside], squared[inside])
 
 
-def test_copies_are_within_the_least_bound():
+def test_copies_are_within_the_smallest_bound():
     """However the products of their components are rounded."""
-    descriptors = whole_descriptors(np.random.default_rng(0), 600)
+    descriptors = make_descriptors(np.random.default_rng(0), 600)
     found, squared = nearest_descriptors(descriptors, descriptors, 1, bound=0.5)
     assert np.array_equal(found[:, 0], np.arange(600))
     assert (squared == 0).all()
 
 
-def pictures_with_copies(n, n_copied, seed=0):
+def make_pictures_with_copies(n, n_copied, seed=0):
     """Features of two pictures, of which the first n_copied show the same, with a little noise."""
     rng = np.random.default_rng(seed)
-    descriptors = [whole_descriptors(rng, n) for _ in range(2)]
+    descriptors = [make_descriptors(rng, n) for _ in range(2)]
     noise = rng.integers(-9, 10, (n_copied, 128))
     descriptors[1][:n_copied] = np.clip(descriptors[0][:n_copied] + noise, 0, None)
     return [
         Features(
             rng.uniform(0, 5000, (n, 2)),
             np.broadcast_to(np.eye(2), (n, 2, 2)).copy(),
-            own,
+            rows,
             np.ones(n, np.int8),
             np.arange(n) % 2 == 0,
         )
-        for own in descriptors
+        for rows in descriptors
     ]
 
 
 @pytest.mark.parametrize(
     ("crowd", "again"), [(1.0, False), (0.002, True)], ids=["all apart", "near duplicates"]
 )
-def test_candidates_are_the_same_without_a_bound(monkeypatch, crowd, again):
-    features = pictures_with_copies(3000, 800)
-    features = [replace(own, xy=own.xy * crowd) for own in features]
+def test_bound_does_not_change_the_candidates(monkeypatch, crowd, again):
+    features = make_pictures_with_copies(3000, 800)
+    features = [replace(f, xy=f.xy * crowd) for f in features]
     config = CandidateConfig(max_matches=100)
     bounds, search = set(), candidates.nearest_descriptors
 
-    def noted(descriptors0, *arguments, bound):
+    def record_bound(descriptors0, *arguments, bound):
         if len(descriptors0):
             bounds.add(bound)
         return search(descriptors0, *arguments, bound=bound)
 
-    monkeypatch.setattr(candidates, "nearest_descriptors", noted)
+    monkeypatch.setattr(candidates, "nearest_descriptors", record_bound)
     bounded = candidates.match_with_reserve(*features, config)
     assert any(map(np.isfinite, bounds))
     assert (np.inf in bounds) == again  # where too many were near duplicates

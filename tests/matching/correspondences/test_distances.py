@@ -47,13 +47,13 @@ def literal_distance(c, i, j):
     return (directed(i, j) + directed(j, i)) / 2
 
 
-def test_distances_are_the_definition():
+def test_distances_equal_the_definition():
     c = strangers(np.random.default_rng(0), 12)
     literal = [[literal_distance(c, i, j) for j in range(len(c))] for i in range(len(c))]
     assert np.allclose(acc_distances(c), literal, rtol=1e-9, atol=1e-9)
 
 
-def test_two_shifts_are_as_far_apart_as_the_shifts():
+def test_distance_of_two_shifts_is_their_difference():
     unit = np.repeat(np.eye(2)[None], 2, axis=0)
     c = candidates([[0, 0], [10, 0]], [[5, 5], [18, 9]], unit, unit)  # shifts (5, 5) and (8, 9)
     assert np.allclose(acc_distances(c), [[0, 5], [5, 0]])
@@ -66,7 +66,7 @@ def test_scale_counts_in_both_directions():
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_agreeing_shares_are_the_definition(n_threads):
+def test_agreeing_shares_equal_the_definition(n_threads):
     rng = np.random.default_rng(3)
     c = geometry(together(moving(rng, 60, similarity(0.3, 1.6), noise=6.0), strangers(rng, 40))[0])
     rows, near = rng.permutation(100)[:80], rng.integers(0, 100, (80, 9))
@@ -84,7 +84,7 @@ def test_agreeing_shares_are_the_definition(n_threads):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), m=st.integers(2, 60), k=st.integers(1, 12))
-def test_symmetric_and_unchanged_by_swapping_the_images(seed, m, k):
+def test_distance_is_symmetric_and_unchanged_by_swapping_the_images(seed, m, k):
     rng = np.random.default_rng(seed)
     c = strangers(rng, m)
     d = acc_distances(c)
@@ -97,7 +97,7 @@ def test_symmetric_and_unchanged_by_swapping_the_images(seed, m, k):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), m=st.integers(2, 150), k=st.integers(1, 35))
-def test_neighbors_are_the_k_smallest_of_the_definition(seed, m, k):
+def test_neighbours_have_the_k_smallest_distances(seed, m, k):
     rng = np.random.default_rng(seed)
     k = min(k, m - 1)
     c, _ = together(moving(rng, m // 2, similarity(0.3, 1.2), noise=1.0), strangers(rng, m - m // 2))
@@ -106,9 +106,9 @@ def test_neighbors_are_the_k_smallest_of_the_definition(seed, m, k):
     knn = acc_neighbors(c, k, 2)
     assert knn.indices.shape == (m, k)
     kth = np.sort(d, axis=1)[:, :k]
-    taken = np.take_along_axis(d, knn.indices, axis=1)
+    actual = np.take_along_axis(d, knn.indices, axis=1)
     # single precision may swap neighbours whose distances differ by its rounding, no others
-    assert np.allclose(np.sort(taken, axis=1), kth, rtol=1e-4, atol=5e-3)
+    assert np.allclose(np.sort(actual, axis=1), kth, rtol=1e-4, atol=5e-3)
     assert all(len(set(row)) == k for row in knn.indices.tolist())
 
 
@@ -127,7 +127,7 @@ def test_ties_go_to_the_smaller_index():
     assert np.array_equal(knn.distances, np.take_along_axis(d, expected, axis=1))
 
 
-def test_far_coordinates_lose_nothing():
+def test_far_coordinates_keep_their_precision():
     rng = np.random.default_rng(5)
     near = moving(rng, 60, similarity(0.2, 1.1), noise=1.0)
     far = candidates(near.xy0 + 7000, near.xy1 + 9000, near.frames0, near.frames1)
@@ -136,7 +136,7 @@ def test_far_coordinates_lose_nothing():
     )
 
 
-def test_threads_change_nothing():
+def test_neighbours_do_not_depend_on_the_number_of_threads():
     c, _ = together(*(strangers(np.random.default_rng(s), 400) for s in range(2)))
     one = acc_neighbors(c, 35, 1)
     for n_threads in (2, 5):
@@ -145,7 +145,7 @@ def test_threads_change_nothing():
         assert one.distances.tobytes() == other.distances.tobytes()
 
 
-def test_where_all_moves_alike_the_nearest_in_place_come_first():
+def test_nearness_orders_correspondences_with_equal_motion():
     rng = np.random.default_rng(4)
     c = moving(rng, 60, np.eye(2), shift=(40, -7))
     nearness = 1 / 128
@@ -157,7 +157,7 @@ def test_where_all_moves_alike_the_nearest_in_place_come_first():
 
 
 @pytest.mark.parametrize("magnification", [1.0, 4.0, 1 / 4])
-def test_agreeing_counts_pixels_of_the_smaller_image(magnification):
+def test_agreement_is_measured_in_pixels_of_the_smaller_image(magnification):
     # both maps are right but for the second point, which is 3 pixels off in the smaller image, 40 apart there
     linear, size = similarity(0.0, magnification), 40 / min(magnification, 1.0)
     xy0 = np.array([[0.0, 0.0], [size, 0.0]])
@@ -169,7 +169,7 @@ def test_agreeing_counts_pixels_of_the_smaller_image(magnification):
     assert find_agreeing_shares(c, i, j, 2.9, 0.05) == 1  # sqrt(2.9^2 + 2^2) = 3.5 at a gap of 40
 
 
-def test_neighbours_among_chosen_ones_only():
+def test_neighbours_are_chosen_among_given_candidates():
     rng = np.random.default_rng(8)
     c, _ = together(moving(rng, 50, similarity(0.3), noise=1.0), strangers(rng, 30))
     every = np.array([[j for j in range(80) if j != i] for i in range(80)])
@@ -180,13 +180,13 @@ def test_neighbours_among_chosen_ones_only():
         assert (knn.indices[:, :, None] == chosen[:, None]).any(axis=2).all()
 
 
-def test_nearest_among_some_of_the_points():
+def test_find_nearest_among_uses_only_the_given_rows():
     line = np.array([[0.0, 0], [1, 0], [3, 0], [7, 0], [8, 0]])
     rows = np.array([0, 2, 4])
     assert find_nearest_among(line, rows, 2).tolist() == [[2, 4], [0, 2], [0, 4], [4, 2], [2, 0]]
 
 
-def test_nearest_in_both_pictures():
+def test_find_nearest_in_both_adds_squares_of_both_images():
     # in the first picture 1 is nearer to 0, in both together 2 is
     xy0, xy1 = np.array([[0.0, 0], [1, 0], [2, 0]]), np.array([[0.0, 0], [9, 0], [2, 0]])
     c = Correspondences(xy0, xy1, np.tile(np.eye(2), (3, 1, 1)))

@@ -30,7 +30,7 @@ def by_definition(points, places, k, reach=np.inf):
 
 @pytest.mark.parametrize("k", [1, 12])
 @pytest.mark.parametrize("name", SETS)
-def test_nearest_points_are_those_of_the_definition(name, k):
+def test_nearest_points_equal_the_definition(name, k):
     points = SETS[name]
     low, high = points.min(axis=0), points.max(axis=0)
     around = np.random.default_rng(1).uniform(low - 100, high + 100, (200, 2))
@@ -44,7 +44,7 @@ def test_nearest_points_are_those_of_the_definition(name, k):
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("name", ["even", "ties", "line", "spot"])
-def test_nearest_members_are_those_of_the_definition_as_members_come_and_go(name, n_threads):
+def test_nearest_members_equal_the_definition_while_members_change(name, n_threads):
     points, rng, k = np.tile(SETS[name], (8, 1))[:1200], np.random.default_rng(2), 4
     everyone = np.arange(len(points))
     nearest, before = NearestMembers(points, k), np.full((len(points), k), -2)
@@ -78,14 +78,14 @@ def _with_some_exchanged(rng, members, everyone):
     return np.concatenate([rng.permutation(members)[3:], rng.permutation(others)[:3]])
 
 
-def test_no_points_and_no_places():
+def test_points_and_places_may_be_missing():
     index, distance = nearest_points(np.empty((0, 2)), np.zeros((2, 2)), 3)
     assert (index == -1).all()
     assert np.isinf(distance).all()
     assert nearest_points(np.zeros((2, 2)), np.empty((0, 2)), 3)[0].shape == (0, 3)
 
 
-def test_points_within_reach_of_others():
+def test_points_within_reach_of_others_are_found():
     others = np.array([[0.0, 0], [100, 0]])
     points = np.array([[3.0, 4], [3, 4.1], [95, 0], [50, 0]])
     assert is_within_reach(points, others, 5.05).tolist() == [True, False, True, False]
@@ -93,7 +93,7 @@ def test_points_within_reach_of_others():
     assert not is_within_reach(points, others[:0], 5.0).any()
 
 
-def test_points_amid_others():
+def test_points_amid_others_are_found():
     others = np.array([[10.0 * x, 10.0 * y] for x in range(5) for y in range(5)])
     points = np.array([[20.0, 20], [59, 20], [61, 20], [20, -19], [20, -21], [56, 56], [500, 500]])
     assert is_amid(points, others).tolist() == [True, True, False, True, False, False, False]

@@ -48,11 +48,11 @@ def test_bands_hold_the_nearest_of_each_octave_at_their_scale(pair):
         assert len(reserve) == 0
 
 
-def test_the_best_of_a_band_and_the_next_best(pair):
+def test_reserve_of_a_band_continues_its_best(pair):
     config = CandidateConfig(max_distance=2, duplicate_radius=0, max_matches=20)
     (best, reserve), (all_of_it, _) = (
-        next(iter(match_by_scale(*pair, (-1.0, -1.0), how)))
-        for how in (config, CandidateConfig(max_distance=2, duplicate_radius=0))
+        next(iter(match_by_scale(*pair, (-1.0, -1.0), settings)))
+        for settings in (config, CandidateConfig(max_distance=2, duplicate_radius=0))
     )
     for kind in (0, 1):
         ranked = np.sort(all_of_it.score[all_of_it.kind == kind])
@@ -60,6 +60,6 @@ def test_the_best_of_a_band_and_the_next_best(pair):
         assert np.array_equal(reserve.score[reserve.kind == kind], ranked[10:20])
 
 
-def test_without_features(pair):
+def test_pictures_without_features_have_empty_bands(pair):
     for a, b in ((pair[0][:0], pair[1]), (pair[0], pair[1][:0])):
         assert [len(best) for best, _ in match_by_scale(a, b, (0.0, 0.5))] == [0, 0]

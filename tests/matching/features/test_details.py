@@ -32,25 +32,23 @@ def sizes(features):
 @pytest.mark.parametrize(
     ("regions", "tiled"), [(("mser", "sift"), (1,)), (("sift",), (1,)), (("mser",), (0,))]
 )
-def test_small_features_are_those_of_the_picture_and_others_of_the_working_size(
-    picture, coarse, regions, tiled
-):
+def test_small_features_come_from_tiles_and_others_from_the_working_size(picture, coarse, regions, tiled):
     coarse, config = coarse[np.isin(coarse.kind, [REGIONS.index(r) for r in regions])], FeatureConfig(regions)
     found = describe(picture, coarse, config=config)
     # the faintest key points are left out in tiles, and second directions
     whole = extract_features(picture, FeatureConfig(sift_contrast=details.MIN_CONTRAST, sift_orientations=1))
     whole = whole[np.isin(whole.kind, tiled)]
     coarsest = measure_by_kind(config, "coarsest")
-    least = 2 * np.where(np.isin(np.arange(len(REGIONS)), tiled), coarsest[: len(REGIONS)], 0)
-    is_small = sizes(found) < least[found.kind]
-    expected = whole[sizes(whole) < least[whole.kind]]
+    min_radius = 2 * np.where(np.isin(np.arange(len(REGIONS)), tiled), coarsest[: len(REGIONS)], 0)
+    is_small = sizes(found) < min_radius[found.kind]
+    expected = whole[sizes(whole) < min_radius[whole.kind]]
     assert np.array_equal(np.sort(found.xy[is_small], axis=0), np.sort(expected.xy, axis=0))
-    large = coarse[2 * sizes(coarse) >= least[coarse.kind]]
+    large = coarse[2 * sizes(coarse) >= min_radius[coarse.kind]]
     assert np.allclose(found.xy[~is_small], 2 * large.xy + 0.5, rtol=0, atol=1e-9)
     assert np.array_equal(found.descriptors[~is_small], large.descriptors)
 
 
-def test_tiles_do_not_show(picture, coarse, monkeypatch):
+def test_tiling_hardly_changes_the_features(picture, coarse, monkeypatch):
     config = FeatureConfig(max_features=10**6)  # no tile has more than it may have
     whole = describe(picture, coarse, config=config)
     monkeypatch.setattr(details, "TILE_SIZE", 200)
@@ -63,13 +61,13 @@ def test_tiles_do_not_show(picture, coarse, monkeypatch):
     assert (apart[at_cut] < 1e-3).mean() > 0.97
 
 
-def test_mask_and_number_of_features(picture, coarse, monkeypatch):
+def test_details_respect_the_mask_and_max_features(picture, coarse, monkeypatch):
     mask = np.zeros(picture.shape, bool)
     mask[:, :300] = True
     few = describe(picture, coarse[:0], mask)
     assert 100 < len(few) < len(describe(picture, coarse[:0]))
     assert few.xy[:, 0].max() < 300
-    most = FeatureConfig(max_features=50)  # of the working picture, which is half as wide and high
-    assert len(describe(picture, coarse[:0], config=most)) == 4 * 50
+    config = FeatureConfig(max_features=50)  # of the working picture, which is half as wide and high
+    assert len(describe(picture, coarse[:0], config=config)) == 4 * 50
     monkeypatch.setattr(details, "TILE_SIZE", SIZE // 2)
-    assert len(describe(picture, coarse[:0], config=most)) == 4 * 50
+    assert len(describe(picture, coarse[:0], config=config)) == 4 * 50

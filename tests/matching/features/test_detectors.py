@@ -1,4 +1,4 @@
-"""Detectors that are registered: the example of the documents, in every way through the program."""
+"""Registered detectors: the example of the documents, through every part of the program."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def orb(example, monkeypatch):
 
 
 @pytest.mark.parametrize("regions", [("orb",), REGIONS])
-def test_objects_are_found_by_its_features(orb, regions):
+def test_registered_detector_finds_objects(orb, regions):
     pair = object_pair()
     result = match(*pair, regions=regions)
     assert len(result.objects) == 2
@@ -51,7 +51,7 @@ def test_objects_are_found_by_its_features(orb, regions):
     assert np.array_equal(swapped.cluster, result.cluster)
 
 
-def test_its_features_come_after_the_others_and_leave_them_as_they_are(orb):
+def test_features_of_registered_detectors_come_last(orb):
     grey = np.asarray(Image.fromarray(crops(200)["coffee"]).convert("L"))
     config = MatchConfig().features
     plain, more = (extract_features(grey, replace(config, regions=r)) for r in (REGIONS[:2], REGIONS))
@@ -59,30 +59,30 @@ def test_its_features_come_after_the_others_and_leave_them_as_they_are(orb):
     assert set(more.kind) == {0, 1, last}
     assert np.array_equal(more[more.kind < 2].descriptors, plain.descriptors)
     found = orb.detect(grey)
-    own = more[more.kind == last]
-    assert np.array_equal(own.xy, found.xy)
-    assert np.array_equal(own.frames, found.frames)
+    features = more[more.kind == last]
+    assert np.array_equal(features.xy, found.xy)
+    assert np.array_equal(features.frames, found.frames)
 
 
-def test_a_registered_detector_that_is_not_named_changes_nothing(orb):
+def test_unnamed_detector_changes_nothing(orb):
     result = match(*object_pair())
     detectors._REGISTRY.clear()
     assert np.array_equal(match(*object_pair()).xy0, result.xy0)
 
 
-def test_repeats_views_and_details_take_it(orb):
-    large, thing = crops(240)["coffee"], crops(120)["coffee"]
+def test_repeats_views_and_details_use_registered_detectors(orb):
+    large, small = crops(240)["coffee"], crops(120)["coffee"]
     sheet = np.hstack([large, skimage.data.chelsea()[:240, :240], large])
     assert find_repeats(sheet, regions=("orb",)).objects
     scene = skimage.data.astronaut().copy()
-    scene[300:420, 200:320] = thing
+    scene[300:420, 200:320] = small
     closer = match(large, scene, regions=("orb",), working_pixels=90_000)
     assert closer.matched_at[1] == pytest.approx(scene.shape[0] * scene.shape[1] / 1e6)
     others = skimage.data.rocket()[:160, :160]
-    assert not match(others, thing, regions=("orb",), view_synthesis=True).objects
+    assert not match(others, small, regions=("orb",), view_synthesis=True).objects
 
 
-def test_directions_are_found_for_a_detector_that_has_none(orb):
+def test_upright_features_get_directions(orb):
     def detect(grey):
         found = orb.detect(grey)
         radius = np.sqrt(np.linalg.det(found.frames))
@@ -94,7 +94,7 @@ def test_directions_are_found_for_a_detector_that_has_none(orb):
     assert len(match(left, turned, regions=("upright",)).objects) == 2
 
 
-def test_collections_take_it_in_other_processes(orb, tmp_path):
+def test_collections_use_registered_detectors_in_other_processes(orb, tmp_path):
     for k, image in enumerate(object_pair()):
         Image.fromarray(image).save(tmp_path / f"{k}.png")
     (tmp_path / "cache").mkdir()
@@ -108,7 +108,7 @@ def test_collections_take_it_in_other_processes(orb, tmp_path):
     connection.close()
 
 
-def test_an_index_refuses_it_by_name(orb, tmp_path):
+def test_index_refuses_registered_detectors_by_name(orb, tmp_path):
     config = MatchConfig().with_settings(regions=REGIONS)
     with (
         pytest.raises(InputError, match="orb features can't be indexed, only mser and sift"),
@@ -118,14 +118,14 @@ def test_an_index_refuses_it_by_name(orb, tmp_path):
     assert not (tmp_path / "index").exists()
 
 
-def test_the_cache_tells_its_versions_apart(orb):
+def test_cache_key_depends_on_the_version_of_a_detector(orb):
     config = MatchConfig().with_settings(regions=("orb",))
     before = entry_key("content", config)
     register_detector(replace(orb, version="2"))
     assert entry_key("content", config) != before
 
 
-def test_command(orb, example, tmp_path, capsys, monkeypatch):
+def test_command_loads_detectors_from_files(orb, example, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     detectors._REGISTRY.clear()
     Path("orb.py").write_text(example, encoding="utf-8")
@@ -143,8 +143,8 @@ def test_command(orb, example, tmp_path, capsys, monkeypatch):
         ([], ["mser", "sift"]),  # registered by earlier commands of the process
     ):
         assert cli.main([*given, *options]) == 0
-        told = json.loads(Path("0-1-match/matches.json").read_text())
-        assert told["parameters"]["features"]["regions"] == regions
+        document = json.loads(Path("0-1-match/matches.json").read_text())
+        assert document["parameters"]["features"]["regions"] == regions
     assert cli.main(["collection", "--all", ".", "--db", "c.db", "--detector", "orb.py", "--jobs", "1"]) == 0
     with closing(sqlite3.connect("c.db")) as db:
         assert '"orb"' in str(db.execute("SELECT * FROM settings").fetchall())
@@ -167,7 +167,7 @@ def test_command(orb, example, tmp_path, capsys, monkeypatch):
         ),
     ],
 )
-def test_a_file_that_fails_is_told_in_one_line(tmp_path, capsys, monkeypatch, text, message):
+def test_failing_detector_file_is_reported_in_one_line(tmp_path, capsys, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(text)
     assert cli.main(["0.png", "1.png", "--detector", "mine.py"]) == 2
@@ -191,18 +191,18 @@ def square(n, **changes):
         (square(3, xy=np.full((3, 2), np.nan)), "finite points and invertible frames"),
     ],
 )
-def test_what_a_detector_returns_is_checked(found, rule):
+def test_result_of_a_detector_is_checked(found, rule):
     with pytest.raises(InputError, match=f"detector 'odd'.*{rule}"):
         Detector("odd", lambda grey: found).run(np.zeros((9, 12), np.uint8))
 
 
-def test_a_detector_may_return_nothing_and_some_points_outside():
+def test_detector_may_return_nothing_or_points_outside():
     for found in (square(0), square(2, xy=np.array([[11.0, 8.0], [40.0, 40.0]]))):
         odd = Detector("odd", lambda grey, found=found: found)
         assert np.array_equal(odd.run(np.zeros((9, 12), np.uint8)).xy, found.xy)
 
 
-def test_bad_detectors_are_refused(orb):
+def test_invalid_detectors_are_refused(orb):
     with pytest.raises(InputError, match="name must not be 'sift', which is a built-in detector"):
         register_detector(Detector("sift", orb.detect))
     with pytest.raises(InputError, match="letters, digits and hyphens, got 'a,b'"):

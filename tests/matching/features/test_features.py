@@ -53,7 +53,7 @@ def opencv_moments(grey, bright, delta, min_area, max_area, max_variation):
 @pytest.mark.parametrize("bright", [False, True])
 @pytest.mark.parametrize("settings", [(3, 30, 5000, 0.4), (1, 5, 300, 0.25), (20, 100, 2000, 0.5)])
 @pytest.mark.parametrize("kind", ["photograph", "noise", "few levels"])
-def test_regions_are_those_of_opencv(kind, settings, bright):
+def test_regions_equal_those_of_opencv(kind, settings, bright):
     if kind == "photograph":
         grey = np.ascontiguousarray(grey_photograph("camera")[:300, 100:350])
     else:
@@ -83,7 +83,7 @@ def test_regions_come_after_those_within_them():
 @pytest.mark.parametrize(
     ("axes", "angle"), [((40, 40), 0.0), ((45, 20), 0.0), ((50, 18), 0.6), ((30, 22), -1.2)]
 )
-def test_ellipses_of_a_drawn_ellipse(axes, angle, invert):
+def test_ellipses_equal_a_drawn_ellipse(axes, angle, invert):
     centre = (120.3, 98.6)
     grey = drawn_ellipse(centre, axes, angle)
     if invert:
@@ -128,7 +128,7 @@ def test_a_list_of_regions_is_kept_as_a_tuple():
     assert hash(FeatureConfig(regions=["sift"])) == hash(FeatureConfig(regions=("sift",)))
 
 
-def test_pyramid_halves_every_second_level():
+def test_pyramid_halves_the_size_at_every_second_level():
     grey = grey_photograph("camera")[:200, :300]
     pyramid = build_pyramid(grey)
     offset, height, width, step = pyramid.levels.T
@@ -199,7 +199,7 @@ def camera():
     return grey, extract_features(grey)
 
 
-def test_record_holds_what_it_says(camera):
+def test_features_have_documented_shapes_and_ranges(camera):
     grey, features = camera
     n = len(features)
     assert features.xy.shape == (n, 2)
@@ -215,7 +215,7 @@ def test_record_holds_what_it_says(camera):
     assert (features.descriptors.astype(np.int64) ** 2).sum(axis=1).max() < 2**24  # exact in float32
 
 
-def test_kinds_can_be_had_alone(camera):
+def test_kinds_can_be_extracted_alone(camera):
     grey, both = camera
     for k, kind in enumerate(REGIONS):
         alone = extract_features(grey, FeatureConfig(regions=(kind,)))
@@ -225,14 +225,14 @@ def test_kinds_can_be_had_alone(camera):
         assert np.array_equal(alone.xy, same.xy)
 
 
-def test_threads_change_nothing(camera):
+def test_features_do_not_depend_on_the_number_of_threads(camera):
     grey, one = camera
     four = extract_features(grey, n_threads=4)
     for name in ("xy", "frames", "descriptors", "kind"):
         assert getattr(one, name).tobytes() == getattr(four, name).tobytes()
 
 
-def test_masked_places_give_no_features(camera):
+def test_masked_places_have_no_features(camera):
     grey, everywhere = camera
     mask = np.zeros(grey.shape, bool)
     mask[:, :150] = True
@@ -242,7 +242,7 @@ def test_masked_places_give_no_features(camera):
     assert len(extract_features(grey, mask=np.zeros(grey.shape, bool))) == 0
 
 
-def test_gradients_of_a_patch():
+def test_gradients_equal_differences_of_a_patch():
     patch = np.random.default_rng(0).normal(size=(22, 22)).astype(np.float32)
     patch[:4, :4] = 1.0  # flat
     patch[10:13, 5:8] = [[0, 0, 0], [3, 0, 1], [0, 0, 0]]  # straight to the left
@@ -261,27 +261,28 @@ def test_gradients_of_a_patch():
     assert direction[10, 5] == 4
 
 
-def test_mirrored_descriptors_are_those_of_the_mirrored_picture(camera):
+def test_mirrored_features_equal_those_of_the_mirrored_picture(camera):
     grey = np.ascontiguousarray(grey_photograph("camera")[:200, 100:300])
-    own = extract_features(grey, FeatureConfig(regions=("sift",)))[:300]
-    mirrored, flip = mirrored_features(own), np.diag([-1.0, 1.0])
+    features = extract_features(grey, FeatureConfig(regions=("sift",)))[:300]
+    mirrored, flip = mirrored_features(features), np.diag([-1.0, 1.0])
     assert (np.linalg.det(mirrored.frames) < 0).all()
-    xy = own.xy * [-1, 1] + [grey.shape[1] - 1, 0]
+    xy = features.xy * [-1, 1] + [grey.shape[1] - 1, 0]
     pyramid = build_pyramid(np.ascontiguousarray(grey[:, ::-1]))
     seen = describe(pyramid, xy, flip @ mirrored.frames * FeatureConfig().sift_window)
-    distance = [np.linalg.norm(seen - d.descriptors, axis=1) / DESCRIPTOR_NORM for d in (mirrored, own)]
+    distance = [np.linalg.norm(seen - d.descriptors, axis=1) / DESCRIPTOR_NORM for d in (mirrored, features)]
     assert np.median(distance[0]) < 0.02
     assert np.median(distance[1]) > 0.3
-    assert np.array_equal(mirrored_features(mirrored).descriptors, own.descriptors)
+    assert np.array_equal(mirrored_features(mirrored).descriptors, features.descriptors)
 
 
-def test_negative_features_are_those_of_the_negative_picture():
+def test_negative_features_equal_those_of_the_negative_picture():
     grey = np.ascontiguousarray(grey_photograph("camera")[:200, 100:300])
-    own, negative = extract_features(grey), negative_features(extract_features(255 - grey))
+    features, negative = extract_features(grey), negative_features(extract_features(255 - grey))
     order = [
-        np.lexsort((*f.frames.reshape(-1, 4).round(3).T, *f.xy.round(3).T, f.bright)) for f in (own, negative)
+        np.lexsort((*f.frames.reshape(-1, 4).round(3).T, *f.xy.round(3).T, f.bright))
+        for f in (features, negative)
     ]
-    one, other = own[order[0]], negative[order[1]]
+    one, other = features[order[0]], negative[order[1]]
     assert np.array_equal(one.bright, other.bright)
     np.testing.assert_allclose(one.xy, other.xy, atol=2e-3)
     np.testing.assert_allclose(one.frames, other.frames, atol=2e-3)

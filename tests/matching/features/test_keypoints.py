@@ -25,26 +25,26 @@ def blobs(shape, centres, sigmas, heights):
     return np.clip(np.rint(image), 0, 255).astype(np.uint8)
 
 
-def rows_of_blobs(rng, least, most):
+def rows_of_blobs(rng, min_sigma, max_sigma):
     """Bright and dark blobs 50 px apart: the picture, centres (n, 2), sigmas (n,) and heights (n,)."""
     x, y = np.meshgrid(np.arange(40, 460, 50), np.arange(40, 460, 50))
     centres = np.stack([x.ravel(), y.ravel()], axis=1) + rng.uniform(-0.5, 0.5, (x.size, 2))
-    sigmas = np.exp(rng.uniform(*np.log([least, most]), len(centres)))
+    sigmas = np.exp(rng.uniform(*np.log([min_sigma, max_sigma]), len(centres)))
     heights = rng.choice([-90.0, 90.0], len(centres))
     return blobs((480, 480), centres, sigmas, heights), centres, sigmas, heights
 
 
-@pytest.mark.parametrize(("least", "most"), [(1.5, 2.5), (2.0, 4.0), (4.0, 8.0)])
-def test_blobs_are_found_in_their_place_and_scale(least, most):
-    grey, centres, sigmas, heights = rows_of_blobs(np.random.default_rng(1), least, most)
+@pytest.mark.parametrize(("min_sigma", "max_sigma"), [(1.5, 2.5), (2.0, 4.0), (4.0, 8.0)])
+def test_blobs_are_found_at_their_place_and_scale(min_sigma, max_sigma):
+    grey, centres, sigmas, heights = rows_of_blobs(np.random.default_rng(1), min_sigma, max_sigma)
     found = dog_keypoints(grey)
     near = cKDTree(found.xy).query_ball_point(centres, 2.0)
     best = np.array([max(rows, key=lambda r: abs(found.response[r])) for rows in near])
     errors = found.xy[best] - centres
-    assert np.abs(errors).max() < 0.1 * most
+    assert np.abs(errors).max() < 0.1 * max_sigma
     assert np.abs(errors.mean(axis=0)).max() < 0.03  # no bias, of a half or a quarter pixel
     assert np.array_equal(found.response[best] < 0, heights > 0)
-    # The difference of two Gaussians, k = 2^(1/3) apart, answers most to a blob of sqrt(k) times the sigma of
+    # The difference of two Gaussians, k = 2^(1/3) apart, is largest for a blob of sqrt(k) times the sigma of
     # the first; the camera's blur is in the blob already.
     ratio = found.sigma[best] * 2 ** (1 / 6) / sigmas
     assert np.median(ratio) == pytest.approx(1.0, abs=0.06)
@@ -65,11 +65,11 @@ def half_pixels(image):
     return image
 
 
-def extrema_by_definition(dog, least):
+def extrema_by_definition(dog, min_response):
     """Layer and half pixels y, x (n, 3) of the extrema of the doubled differences that are no edges."""
     fine = np.stack([half_pixels(layer.astype(float)) for layer in dog])
     highest, lowest = maximum_filter(fine, 3) == fine, minimum_filter(fine, 3) == fine
-    at = np.argwhere((highest & (fine > least)) | (lowest & (fine < -least)))
+    at = np.argwhere((highest & (fine > min_response)) | (lowest & (fine < -min_response)))
     height, width = fine.shape[1:]
     inner = (
         (at[:, 0] > 0) & (at[:, 0] < len(dog) - 1) & (at[:, 1:] >= 8).all(axis=1)
@@ -83,22 +83,22 @@ def extrema_by_definition(dog, least):
     return at[inner][round_]
 
 
-def test_extrema_are_those_of_the_doubled_image():
-    least = np.float32(0.04 * 255 / N_LAYERS)
+def test_extrema_equal_those_of_the_doubled_image():
+    min_response = np.float32(0.04 * 255 / N_LAYERS)
     image = cv2.GaussianBlur(camera()[100:300, 150:400].astype(np.float32), (0, 0), 0.62)
     dog, _ = _differences(image)
-    found = octave_extrema(dog, least)
-    wanted = extrema_by_definition(dog, least)
-    assert len(wanted) > 140
-    wanted = cKDTree(wanted[:, [2, 1, 0]] / [2, 2, 1])
-    gap = cKDTree(found[:, :3]).query(wanted.data)[0]
-    assert (gap < 1.0).mean() > 0.85  # some are far from the vertex, or are no extrema among the pixels
-    # Those that are found on top reach the least value at the vertex, between the half pixels.
-    clear = np.abs(found[:, 3]) > 1.2 * least
-    assert (wanted.query(found[clear, :3], distance_upper_bound=1.0)[0] < 1.0).all()
+    found = octave_extrema(dog, min_response)
+    expected = extrema_by_definition(dog, min_response)
+    assert len(expected) > 140
+    expected = cKDTree(expected[:, [2, 1, 0]] / [2, 2, 1])
+    gap = cKDTree(found[:, :3]).query(expected.data)[0]
+    assert (gap < 1.0).mean() > 0.85  # others are far from the vertex, or are no extrema among the pixels
+    # Other extrema reach the smallest response only at the vertex, between the half pixels.
+    clear = np.abs(found[:, 3]) > 1.2 * min_response
+    assert (expected.query(found[clear, :3], distance_upper_bound=1.0)[0] < 1.0).all()
 
 
-def test_the_octave_ends_at_twice_its_first_blur():
+def test_octave_ends_at_twice_its_first_blur():
     impulse = np.zeros((61, 61), np.float32)
     impulse[30, 30] = 1.0
     image = cv2.GaussianBlur(impulse, (0, 0), 0.8)
@@ -144,12 +144,12 @@ def found_again(key_points, copys, matrix, shape):
 def test_key_points_are_found_again_as_often_as_opencvs(angle, scale):
     copy, matrix = turned_copy(camera(), angle, scale, np.random.default_rng(5))
     pairs = zip(detect_both(camera()), detect_both(copy), strict=True)
-    own, opencvs = (found_again(*pair, matrix, copy.shape) for pair in pairs)
-    assert own.sum() > opencvs.sum()
-    assert own.mean() > 0.95 * opencvs.mean()
+    ours, opencvs = (found_again(*pair, matrix, copy.shape) for pair in pairs)
+    assert ours.sum() > opencvs.sum()
+    assert ours.mean() > 0.95 * opencvs.mean()
 
 
-def test_edges_are_no_key_points():
+def test_edges_have_no_key_points():
     x = np.arange(200)
     step = np.tile(np.where(x < 99, 40, 200).astype(np.uint8), (200, 1))
     assert len(dog_keypoints(step).xy) == 0
@@ -157,29 +157,29 @@ def test_edges_are_no_key_points():
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 300), (8, 8), (9, 9), (9, 400), (40, 30)])
 @pytest.mark.parametrize("value", [0, 255])
-def test_flat_and_small_pictures_have_none(shape, value):
+def test_flat_and_small_pictures_have_no_key_points(shape, value):
     found = dog_keypoints(np.full(shape, value, np.uint8))
     assert found.xy.shape == (0, 2)
     assert len(found.sigma) == len(found.response) == 0
 
 
-def test_extrema_among_pixels():
+def test_extrema_among_pixels_equal_the_definition():
     rng = np.random.default_rng(3)
     dog = rng.normal(size=(3, 200, 300)).astype(np.float32)
     for sign in (1, -1):
         layer = dog[1] * sign
         high = (maximum_filter(layer, 3) == layer) & (layer > 0.5)
-        beside = np.maximum(*(maximum_filter(sign * dog[k], 3) for k in (0, 2)))
-        high &= layer * np.float32(1.5) >= beside
-        wanted = np.argwhere(high)
-        wanted = wanted[((wanted >= 4) & (wanted < [196, 296])).all(axis=1)]
+        highest_beside = np.maximum(*(maximum_filter(sign * dog[k], 3) for k in (0, 2)))
+        high &= layer * np.float32(1.5) >= highest_beside
+        expected = np.argwhere(high)
+        expected = expected[((expected >= 4) & (expected < [196, 296])).all(axis=1)]
         found = find_extrema(dog, 1, np.float32(0.5), np.float32(1.5))
         found = found[dog[1][tuple(found.T)] * sign > 0]
         assert len(found) > 1100
-        assert np.array_equal(found, wanted)
+        assert np.array_equal(found, expected)
 
 
-def test_threads_change_nothing():
+def test_key_points_do_not_depend_on_the_number_of_threads():
     one, three = dog_keypoints(camera(), n_threads=1), dog_keypoints(camera(), n_threads=3)
     for name in ("xy", "sigma", "response"):
         assert np.array_equal(getattr(one, name), getattr(three, name))

@@ -1,4 +1,4 @@
-"""A bounded number of features: the strongest of every part of a picture."""
+"""The number of features is limited: the strongest of each part of a picture are kept."""
 
 import numpy as np
 import pytest
@@ -11,26 +11,26 @@ from synth.textures import Screen, texture
 RNG = np.random.default_rng(0)
 
 
-def test_few_points_all_stay():
+def test_few_points_are_all_chosen():
     xy = RNG.uniform(0, 500, (40, 2))
     assert choose_strongest(xy, RNG.random(40), 40).tolist() == list(range(40))
     assert choose_strongest(xy[:0], np.empty(0), 3).tolist() == []
 
 
-@pytest.mark.parametrize("most", [1, 7, 60, 299])
-def test_squares_have_equal_shares_of_their_strongest(most):
+@pytest.mark.parametrize("limit", [1, 7, 60, 299])
+def test_squares_have_equal_shares_of_their_strongest(limit):
     xy = RNG.uniform(-1, 5 * SQUARE_SIDE, (300, 2)) * RNG.choice([0.3, 1], (300, 1))  # dense at the top left
     strength = RNG.integers(0, 20, 300).astype(float)  # with ties
-    chosen = choose_strongest(xy, strength, most)
-    assert len(chosen) == most and (np.diff(chosen) > 0).all()
+    chosen = choose_strongest(xy, strength, limit)
+    assert len(chosen) == limit and (np.diff(chosen) > 0).all()
     squares = {}
     for i in sorted(range(300), key=lambda i: (-strength[i], i)):
         squares.setdefault(tuple(np.floor(xy[i] / SQUARE_SIDE)), []).append(i)
-    counts = [len(set(own) & set(chosen.tolist())) for own in squares.values()]
-    most_of_one = max(counts)
-    for own, count in zip(squares.values(), counts, strict=True):
-        assert set(own[:count]) <= set(chosen.tolist())  # the strongest, of equal ones the first
-        assert count >= min(most_of_one - 1, len(own))
+    counts = [len(set(rows) & set(chosen.tolist())) for rows in squares.values()]
+    largest = max(counts)
+    for rows, count in zip(squares.values(), counts, strict=True):
+        assert set(rows[:count]) <= set(chosen.tolist())  # the strongest, of equal ones the first
+        assert count >= min(largest - 1, len(rows))
 
 
 def test_faint_points_fill_squares_that_have_few():
@@ -40,13 +40,13 @@ def test_faint_points_fill_squares_that_have_few():
     assert chosen[clearness >= 1].all() and not chosen.all()
     squares = np.floor(xy / SQUARE_SIDE)
     for square in np.unique(squares, axis=0):
-        own = np.flatnonzero((squares == square).all(axis=1))
-        n_clear = np.count_nonzero(clearness[own] >= 1)
-        strongest = own[np.argsort(-clearness[own], kind="stable")[: max(n_clear, 9)]]
-        assert set(own[chosen[own]]) == set(strongest)  # of equal ones the first
+        rows = np.flatnonzero((squares == square).all(axis=1))
+        n_clear = np.count_nonzero(clearness[rows] >= 1)
+        strongest = rows[np.argsort(-clearness[rows], kind="stable")[: max(n_clear, 9)]]
+        assert set(rows[chosen[rows]]) == set(strongest)  # of equal ones the first
 
 
-def test_no_points_and_no_fill():
+def test_points_and_fill_may_be_missing():
     assert choose_clear(np.empty((0, 2)), np.empty(0), 9).tolist() == []
     assert choose_clear(np.zeros((3, 2)), np.array([0.9, 1.0, 3.0]), 0).tolist() == [False, True, True]
 
@@ -63,19 +63,19 @@ def test_plain_pictures_have_faint_key_points_and_rich_ones_no_more():
     assert count(rich, sift_fill=0) == count(rich)
 
 
-def test_textures_have_no_more_features_than_asked():
+def test_textures_have_at_most_max_features():
     grey = texture("dots", (300, 400), np.random.default_rng(0), Screen(6.0, 0.4))[..., 1]
     every = extract_features(grey)
-    most = max(np.bincount(every.kind)) // 2
-    few = extract_features(grey, FeatureConfig(max_features=most))
-    assert max(np.bincount(few.kind)) == most
-    known = {tuple(row) for row in np.c_[every.xy, every.frames.reshape(-1, 4)].tolist()}
-    assert all(tuple(row) in known for row in np.c_[few.xy, few.frames.reshape(-1, 4)].tolist())
-    again = extract_features(grey, FeatureConfig(max_features=most), n_threads=3)
+    limit = max(np.bincount(every.kind)) // 2
+    few = extract_features(grey, FeatureConfig(max_features=limit))
+    assert max(np.bincount(few.kind)) == limit
+    all_rows = {tuple(row) for row in np.c_[every.xy, every.frames.reshape(-1, 4)].tolist()}
+    assert all(tuple(row) in all_rows for row in np.c_[few.xy, few.frames.reshape(-1, 4)].tolist())
+    again = extract_features(grey, FeatureConfig(max_features=limit), n_threads=3)
     np.testing.assert_array_equal(few.descriptors, again.descriptors)
 
 
-def test_what_a_mask_hides_takes_no_place():
+def test_masked_features_do_not_count_towards_the_limit():
     grey = texture("dots", (300, 400), np.random.default_rng(0), Screen(6.0, 0.4))[..., 1]
     mask = np.zeros(grey.shape, bool)
     mask[:, :150] = True

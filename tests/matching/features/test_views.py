@@ -53,7 +53,7 @@ def test_frames_are_mapped_back_by_the_affine_map_of_the_view(view, grey):
 
 
 @pytest.mark.parametrize(("tilt", "angle"), [(1.0, 0.4), (2.0, 0.0), (4.0, 1.0), (8.0, 2.8)])
-def test_a_view_shows_what_its_matrix_says(tilt, angle):
+def test_view_shows_the_picture_under_its_matrix(tilt, angle):
     y, x = np.mgrid[:180, :240]
     ramp = (0.5 * x + 0.6 * y).astype(np.uint8)  # linear: neither blur nor interpolation changes it
     view, matrix = opencv.tilt(ramp, tilt, angle, 0.8)
@@ -68,7 +68,7 @@ def test_a_view_shows_what_its_matrix_says(tilt, angle):
 
 
 @pytest.mark.parametrize("angle", [0.0, np.pi / 4])
-def test_a_squeezed_blob_gets_its_own_ellipse(angle):
+def test_squeezed_blob_gets_the_ellipse_of_the_picture(angle):
     """A Gaussian blob, four times as long as wide, is a round one in the view that squeezes it."""
     long, narrow = 32.0, 8.0
     turn = rotation(np.array([-angle]))[0]  # the view turns by +angle, and squeezes x
@@ -97,7 +97,7 @@ def test_features_keep_away_from_the_border_and_from_what_is_masked(grey):
     assert (found.xy + half <= np.array(grey.shape[::-1]) - 0.5).all()
 
 
-def test_the_view_that_changes_nothing_has_the_features_of_the_picture(grey):
+def test_identity_view_has_the_features_of_the_picture(grey):
     plain = extract_features(grey)
     found = extract_from_view(grey, View(1.0, 0.0), FeatureConfig(max_features=80_000))
     rows = [np.flatnonzero((plain.xy == xy).all(axis=1)) for xy in found.xy]
@@ -105,7 +105,7 @@ def test_the_view_that_changes_nothing_has_the_features_of_the_picture(grey):
     assert all(len(r) for r in rows)
 
 
-def test_levels_are_few_views_and_then_many_more():
+def test_levels_begin_with_few_views():
     few, many = view_levels()
     assert (len(few), len(many)) == (12, 56)
     assert set(few) <= set(many)
@@ -115,7 +115,7 @@ def test_levels_are_few_views_and_then_many_more():
     assert {view.kinds for view in view_levels(("mser",))[1]} == {("mser",)}
 
 
-def test_features_of_views_do_not_depend_on_threads_and_are_found_once(grey, monkeypatch):
+def test_features_of_views_are_computed_once(grey, monkeypatch):
     views = (View(2.0, 0.3), View(4.0, 1.0), View(4.0, 2.0))
     one = ViewedPicture(grey, None, FeatureConfig()).features(views, 1)
     picture = ViewedPicture(grey, None, FeatureConfig())
