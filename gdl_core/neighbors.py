@@ -169,8 +169,8 @@ def _check_samples(x: Any, metric: Metric) -> Any:
     precomputed = metric == "precomputed"
     x = check_array(x, accept_sparse="csr", dtype=(np.float64, np.float32), input_name="X")
     if scipy.sparse.issparse(x) and not precomputed and metric not in SPARSE_METRICS:
-        known = ", ".join(map(repr, SPARSE_METRICS))
-        raise ValueError(f'a sparse matrix needs metric {known} or "precomputed", got {metric!r}')
+        names = ", ".join(map(repr, SPARSE_METRICS))
+        raise ValueError(f'a sparse matrix needs metric {names} or "precomputed", got {metric!r}')
     if precomputed:
         if x.shape[0] != x.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {x.shape}")
@@ -190,9 +190,9 @@ def _check_samples(x: Any, metric: Metric) -> Any:
 def _check_metric(metric: Metric) -> None:
     from sklearn.neighbors import VALID_METRICS
 
-    known = sorted({name for names in VALID_METRICS.values() for name in names} - {*PARAMETER_METRICS})
-    if not callable(metric) and metric not in known:
-        raise ValueError(f"metric must be a function or one of {', '.join(known)}, got {metric!r}")
+    names = sorted({name for group in VALID_METRICS.values() for name in group} - {*PARAMETER_METRICS})
+    if not callable(metric) and metric not in names:
+        raise ValueError(f"metric must be a function or one of {', '.join(names)}, got {metric!r}")
 
 
 def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
@@ -203,8 +203,8 @@ def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
     if search == "exact" or (search == "auto" and not (is_large and (is_by_cells or is_by_descent))):
         return False
     if not (is_by_cells or is_by_descent):
-        known = ", ".join((*CELL_METRICS, *DESCENT_METRICS))
-        raise ValueError(f'search="approximate" takes the metrics {known}, got {metric!r}')
+        names = ", ".join((*CELL_METRICS, *DESCENT_METRICS))
+        raise ValueError(f'search="approximate" takes the metrics {names}, got {metric!r}')
     if is_by_cells or find_spec("pynndescent") is not None:
         return True
     if search == "approximate":

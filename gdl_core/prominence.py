@@ -96,7 +96,7 @@ class _Choices:
     best: Floats  # (j + 1,) the largest sum of values for each number of nodes
     node: int  # the best choice of one node
     parts: "tuple[_Choices, _Choices] | None" = None  # the branches that were joined, if any
-    split: Array | None = None  # (j + 1,) for each number of nodes, how many of them are in the first part
+    split: Array | None = None  # (j + 1,) for each number of nodes, the number in the first part
 
 
 def _choose_nodes(tree: MergeTree, is_large: Array, value: Floats, n_clusters: int) -> Ints:

@@ -28,9 +28,9 @@ def walk_step(
     symmetric, in compressed rows.
     """
     total = np.zeros(n_clusters)
-    met = np.empty(n_clusters, np.int64)
+    candidates = np.empty(n_clusters, np.int64)  # clusters with a share at a neighbour
     for i in range(first, end):
-        n_met = 0
+        n_candidates = 0
         degree = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j, weight = indices[e], weights[e]
@@ -42,13 +42,13 @@ def walk_step(
                 gain = weight * shares[j, s]
                 if gain > 0:
                     if total[c] == 0:
-                        met[n_met] = c
-                        n_met += 1
+                        candidates[n_candidates] = c
+                        n_candidates += 1
                     total[c] += gain
         for s in range(clusters.shape[1]):
             best = -1
-            for m in range(n_met):
-                c = met[m]
+            for m in range(n_candidates):
+                c = candidates[m]
                 if total[c] > 0 and (
                     best < 0 or total[c] > total[best] or (total[c] == total[best] and c < best)
                 ):
@@ -58,5 +58,5 @@ def walk_step(
                 break
             new_shares[i, s] = total[best] / degree
             total[best] = 0.0
-        for m in range(n_met):
-            total[met[m]] = 0.0
+        for m in range(n_candidates):
+            total[candidates[m]] = 0.0

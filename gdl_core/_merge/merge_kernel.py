@@ -219,7 +219,7 @@ def _find_pairs(
 def _move_pairs(
     t: int, a: int, b: int, clusters: Array, queue: Arrays, table: Array, choice: Arrays, changed: Array
 ) -> Scalar:
-    """Make the pairs of b pairs of a: Eq. 9, and the first two terms of S[ab][c].
+    """Turn the pairs of b into pairs of a: Eq. 9, and the first two terms of S[ab][c].
 
     Fills ``changed`` with the clusters whose pair with a has changed, and returns their number.
     """
@@ -264,7 +264,7 @@ def _move_entries(
     t: int, a: int, b: int, clusters: Array, vertex: Array, entries: Arrays, queue: Arrays, table: Array,
     changed: Array, n_changed: int,
 ) -> Scalar:  # fmt: skip
-    """Make the entries of b entries of a, which gives the third term of S[ab][c].
+    """Turn the entries of b into entries of a, which gives the third term of S[ab][c].
 
     Adds to ``changed``, which holds ``n_changed`` clusters, and returns their new number.
     """
@@ -332,7 +332,7 @@ def _look_ahead(v: int, vertex: Array, entry_cluster: Array, link: Array) -> Sca
 def _move_members(
     a: int, b: int, clusters: Array, vertex: Array, next_member: Array, entries: Arrays
 ) -> None:
-    """Make the members of b members of a, and drop their entries for a."""
+    """Move the members of b to a, and drop their entries for a."""
     entry_cluster, sums, _ = entries
     m = clusters[b, FIRST]
     while m >= 0:

@@ -11,7 +11,7 @@ def list_modules(package: str) -> tuple[str, ...]:
     An entry has the name of its file, with hyphens for underscores. Files that begin with an underscore are
     not entries.
     """
-    names = (found.name for found in pkgutil.iter_modules(import_module(package).__path__))
+    names = (module.name for module in pkgutil.iter_modules(import_module(package).__path__))
     return tuple(name.replace("_", "-") for name in names if not name.startswith("_"))
 
 

@@ -236,17 +236,17 @@ def sample_linear(image: Array, xy: Array) -> Array:
 
 
 def median_blur(image: Array, side: int) -> Array:
-    """The median of the square window around each pixel: image (h, w) float32 -> (h, w)."""
+    """Compute the median of the square window around each pixel: image (h, w) float32 -> (h, w)."""
     return cv2.medianBlur(np.ascontiguousarray(image), side)
 
 
 def box_mean(image: Array, side: int) -> Array:
-    """The mean of the square window around each pixel: image (h, w) float32 -> (h, w); edges are mirrored."""
+    """Compute the mean of the square around each pixel: image (h, w) float32 -> (h, w), edges mirrored."""
     return cv2.boxFilter(image, -1, (side, side), borderType=cv2.BORDER_REFLECT_101)
 
 
 def laplacian(image: Array) -> Array:
-    """The sum of the second derivatives: image (h, w) float32 -> (h, w)."""
+    """Compute the sum of the second derivatives: image (h, w) float32 -> (h, w)."""
     return cv2.Laplacian(image, cv2.CV_32F)
 
 
@@ -273,7 +273,7 @@ def label_components(mask: Bools) -> tuple[int, Ints]:
 
 
 def trace_outline(mask: Bools) -> Floats:
-    """The outer outline of the largest component of a mask (h, w) -> (k, 2); (0, 2) if it is empty."""
+    """Find the outer outline of the largest component of a mask (h, w) -> (k, 2); (0, 2) if it is empty."""
     outlines = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)[0]
     if not outlines:
         return np.empty((0, 2))
@@ -287,7 +287,7 @@ def correlate_template(image: Array, template: Array) -> Floats:
 
 
 def polygon_area(polygon: Array) -> float:
-    """The area of a polygon (k, 2)."""
+    """Compute the area of a polygon (k, 2)."""
     return float(cv2.contourArea(polygon.astype(np.float32)))
 
 

@@ -282,7 +282,9 @@ def find_near_pairs(
 
     limits: `apart` or `bound` of `nearest_descriptors`.
     """
-    found, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, n_threads, **limits)
-    is_near = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
+    nearest, squared = nearest_descriptors(
+        descriptors0, descriptors1, config.per_feature, n_threads, **limits
+    )
+    is_near = (nearest >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(is_near)
-    return rows0[row], rows1[found[row, rank]], squared[row, rank]
+    return rows0[row], rows1[nearest[row, rank]], squared[row, rank]

@@ -108,9 +108,9 @@ def _nearest_pairs(
 ) -> tuple[Ints, Ints, Float32s, Float32s]:
     """Find pairs with descriptors nearer than those of other places -> rows (p,), (p,), squares, ratios."""
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
-    found, squared = search_by_cells(*descriptors, config.per_feature, n_threads)
-    ratios = np.empty(found.shape, np.float32)
-    _candidate_kernels.ratios_to_other_places(found, squared, features1.xy[rows1], views.same_place, ratios)
-    is_near = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)
+    nearest, squared = search_by_cells(*descriptors, config.per_feature, n_threads)
+    ratios = np.empty(nearest.shape, np.float32)
+    _candidate_kernels.ratios_to_other_places(nearest, squared, features1.xy[rows1], views.same_place, ratios)
+    is_near = (nearest >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)
     row, rank = np.nonzero(is_near)
-    return rows0[row], rows1[found[row, rank]], squared[row, rank], ratios[row, rank]
+    return rows0[row], rows1[nearest[row, rank]], squared[row, rank], ratios[row, rank]

@@ -90,7 +90,7 @@ class Detector:
 
     @property
     def reach(self) -> float:
-        """How far the window of the largest feature at full size extends from its centre, in pixels."""
+        """The distance from the centre to the corners of the largest window at full size, pixels."""
         return math.ceil(self.coarsest * self.window * ROOT_2)
 
     def run(self, grey: Array) -> Detection:
@@ -120,9 +120,9 @@ class Detector:
         for field, shape in shapes.items():
             array = np.asarray(getattr(detection, field))
             if array.shape != (n, *shape):
-                wanted = str(("n", *shape)).replace("'", "")
+                expected = str(("n", *shape)).replace("'", "")
                 raise InputError(
-                    f"detector {self.name!r}: {field} must have shape {wanted}, got {array.shape}"
+                    f"detector {self.name!r}: {field} must have shape {expected}, got {array.shape}"
                 )
         columns = detection.xy, detection.frames, detection.strength
         xy, frames, strength = (np.asarray(column, np.float64) for column in columns)

@@ -80,7 +80,7 @@ def find_orientations(
 
 
 def _find_peaks(histograms: Array, n_peaks: int) -> Floats:
-    """The angles of the highest peaks of smoothed circular histograms (n, BINS) -> (n, most)."""
+    """Find the angles of the highest peaks of smoothed circular histograms (n, BINS) -> (n, n_peaks)."""
     smooth = histograms.astype(np.float64)
     for _ in range(3):
         left, right = _neighbours(smooth)
