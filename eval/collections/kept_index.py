@@ -30,7 +30,7 @@ from matching.collection.backends import start_workers
 from matching.collection.kept_index._index import add_pictures
 from matching.collection.kept_index._store import open_index
 from matching.collection.retrieval import _inverted
-from matching.collection.retrieval._codes import PICTURE
+from matching.collection.retrieval._codes import SHAPE_BITS
 from matching.collection.retrieval._shards import Shard, rank_pictures
 from matching.collection.work import Source
 from matching.output.folders import compute_digest
@@ -186,7 +186,7 @@ class Gallery:
 
     def _ask(self, size, seconds):
         with open_index(self.folder / "index", MatchConfig()) as index:
-            numbers = {path: index.number_of(path) for path in index.found()}
+            numbers = {path: index.number_of(path) for path in index.indexed()}
             shards = index.shards()
         shards = [replace(shard, n=size) for shard in shards]
         shards += [Shard(str(path), size) for path in sorted(self.folder.glob("drawn-*.seg"))]
@@ -227,7 +227,7 @@ def draw(living, first, n, rng):
     entries, lists = living
     drawn = entries.copy()
     pictures = DRAWN + first + rng.integers(n, size=len(drawn))
-    drawn["id"] = (pictures << PICTURE) + (drawn["id"] & (1 << PICTURE) - 1)
+    drawn["id"] = (pictures << SHAPE_BITS) + (drawn["id"] & (1 << SHAPE_BITS) - 1)
     masks = np.packbits(rng.random((4096, 256)) < CHANGED, axis=1)
     drawn["bits"] ^= masks[rng.integers(len(masks), size=len(drawn))]
     return drawn, lists

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-LINE = "compiling: {n_fmt} functions, {elapsed}"
-TEXT = "compiling inner loops on their first use, which takes up to a minute"
+PROGRESS_FORMAT = "compiling: {n_fmt} functions, {elapsed}"
+COMPILING_MESSAGE = "compiling inner loops on their first use, which takes up to a minute"
 
 
 @contextmanager
@@ -33,8 +33,8 @@ def report_compiling(tell: Callable[[str], object], is_shown: bool = False) -> I
             if self.line is None:
                 from tqdm import tqdm  # most runs compile nothing, and need not import it
 
-                tell(TEXT)
-                self.line = tqdm(bar_format=LINE, leave=False, disable=None if is_shown else True)
+                tell(COMPILING_MESSAGE)
+                self.line = tqdm(bar_format=PROGRESS_FORMAT, leave=False, disable=None if is_shown else True)
                 if default_threads() > 1:
                     self.other = _start(
                         "from matching.cli.compiling import compile_grouping; compile_grouping()"

@@ -15,7 +15,7 @@ from matching.errors import INTERRUPTED, InputError, one_line
 
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, BROKEN_PIPE = 0, 1, 2, 3, 141
 
-STOPPED = "interrupted; run the same command again to continue"  # for commands that can continue
+RESUMABLE_MESSAGE = "interrupted; run the same command again to continue"  # for commands that can continue
 
 
 def exit_status(command: str, work: Callable[[], int], stopped: str = "interrupted") -> int:

@@ -32,8 +32,9 @@ Task = tuple[Any, ...]
 Run = Callable[[Function, Iterable[Task]], Iterator[Any]]
 Progress = Callable[..., Iterable[Any]]  # like tqdm
 
-AHEAD = 4  # tasks in flight per thread of the cluster; this bounds the results that wait to be written
-CONNECT = 30  # seconds to wait for a connection
+# Tasks in flight on the cluster, per thread; this bounds the results that wait to be written.
+TASKS_PER_THREAD = 4
+CONNECT_SECONDS = 30
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}  # new processes import nothing from the current folder
 
 
@@ -46,9 +47,9 @@ class Lost:
 
 
 class Workers(NamedTuple):
-    """The backend of tasks, their shared data, and the display of their progress."""
+    """A backend that runs tasks, the data that they share, and the display of their progress."""
 
-    run: Run  # yields records as they arrive, and a Lost for each task whose worker died at every attempt
+    run: Run  # yields records as they arrive, and a Lost for a task whose worker died at every attempt
     settings: Settings
     progress: Progress
 
@@ -128,14 +129,14 @@ def dask_backend(address: str) -> Iterator[Run]:
     """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others."""
     distributed = import_optional("distributed", "--scheduler needs dask.distributed", "dask")
     try:
-        client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"--scheduler {address}: no Dask scheduler answers ({one_line(error)})") from None
     for name in ("distributed", "tornado.application"):  # errors are reported in one line, not by tracebacks
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
         _check_workers(client, address)
-        ahead = AHEAD * max(sum(client.nthreads().values()), 1)
+        ahead = TASKS_PER_THREAD * max(sum(client.nthreads().values()), 1)
         executor = client.get_executor(pure=False)
 
         def submit(function: Function, task: Task) -> Future[Any]:
@@ -159,7 +160,7 @@ def dask_backend(address: str) -> Iterator[Run]:
 
 def _check_workers(client: Any, address: str) -> None:
     try:
-        client.wait_for_workers(1, timeout=CONNECT)
+        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         found = client.run(programs)
     except TimeoutError:
         raise InputError(f"--scheduler {address}: the cluster has no workers") from None

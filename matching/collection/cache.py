@@ -27,14 +27,14 @@ from matching.features.extraction import Features, get_detector
 from matching.output.provenance import as_text, machine, programs
 
 SUFFIX = ".npz"
-FULL = 0.9  # share of the limit to which the entries are then reduced
-UNCOUNTED = 0.02  # share of the limit that a process adds between two counts
-_left: "dict[FeatureCache, float]" = {}  # bytes that this process may still add before it counts again
-DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+SHARE_AFTER_CLEANING = 0.9  # of the limit: old entries are removed until this much is used
+SHARE_BETWEEN_COUNTS = 0.02  # of the limit: a process counts the files again after adding this much
+_bytes_left: "dict[FeatureCache, float]" = {}  # that this process may add before it counts again
+DAMAGE_ERRORS = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
-    """The key of a file's features as this process computes them, on this kind of processor."""
+    """Make the key of a file's features as this process computes them, on this kind of processor."""
     described_by: tuple[object, ...] = (
         content,
         config.features,
@@ -72,7 +72,7 @@ class FeatureCache:
             entry = _read(path)
         except OSError:  # missing, or unreadable for now: too many open files, a network disk
             return None
-        except DAMAGED:
+        except DAMAGE_ERRORS:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             return None
@@ -95,8 +95,8 @@ class FeatureCache:
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
-            _left[self] = _left.get(self, 0) - size
-            if _left[self] < 0:
+            _bytes_left[self] = _bytes_left.get(self, 0) - size
+            if _bytes_left[self] < 0:
                 self._make_room()
 
     def _path(self, key: str) -> Path:
@@ -105,17 +105,17 @@ class FeatureCache:
     def _make_room(self) -> None:
         """Add up the entries; if they exceed the limit, remove those used least recently."""
         entries = sorted(self._entries(), key=lambda entry: entry[0])  # least recently used first
-        taken = sum(size for _, size, _ in entries)
-        for _, size, path in entries if taken > self.limit else ():
-            if taken <= FULL * self.limit:
+        used = sum(size for _, size, _ in entries)
+        for _, size, path in entries if used > self.limit else ():
+            if used <= SHARE_AFTER_CLEANING * self.limit:
                 break
             with suppress(OSError):  # another user's
                 path.unlink(missing_ok=True)
-                taken -= size
-        _left[self] = min(self.limit - taken, UNCOUNTED * self.limit)
+                used -= size
+        _bytes_left[self] = min(self.limit - used, SHARE_BETWEEN_COUNTS * self.limit)
 
     def _entries(self) -> Iterator[tuple[int, int, Path]]:
-        """The time of last use, size in bytes and path of each entry."""
+        """List the time of last use, the size in bytes and the path of each entry."""
         for path in self.folder.glob(f"??/*{SUFFIX}"):
             with suppress(OSError):  # another process removed it, or another user owns it
                 status = path.stat()

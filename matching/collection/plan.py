@@ -75,10 +75,10 @@ def plan_list(path: str | Path) -> Plan:
     pairs: dict[tuple[int, int], None] = {}
     for number, line in enumerate(lines, 1):
         if line.strip(BLANKS) and not line.lstrip(BLANKS).startswith("#"):
-            names = _names(line)
+            names = _split_names(line)
             if len(names) != 2:
                 raise InputError(f"{path}: line {number} must name two pictures, got {len(names)}")
-            both = [_located(name, path.parent) for name in names]
+            both = [_locate(name, path.parent) for name in names]
             pairs[rows.setdefault(both[0], len(rows)), rows.setdefault(both[1], len(rows))] = None
     if not pairs:
         raise InputError(f"{path}: the list has no pairs")
@@ -126,8 +126,8 @@ def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = Fal
     """
     sides = [list_pictures(folder, recursive) for folder in (queries, gallery)]
     rows = {path: k for k, path in enumerate(dict.fromkeys(sides[0] + sides[1]))}
-    asked, searched = (tuple(rows[path] for path in side) for side in sides)
-    plan = Plan(tuple(rows), (), asked, searched)
+    query_rows, gallery_rows = (tuple(rows[path] for path in side) for side in sides)
+    plan = Plan(tuple(rows), (), query_rows, gallery_rows)
     if len(rows) < 2:
         raise InputError("--query and --gallery: there is no pair of different pictures")
     return plan
@@ -138,7 +138,7 @@ def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
     return [_absolute(path) for path in find_pictures(folder, recursive, may_be_empty=may_be_empty)]
 
 
-def _names(line: str) -> list[str]:
+def _split_names(line: str) -> list[str]:
     if "\t" in line:
         return [name.strip(BLANKS) for name in line.split("\t") if name.strip(BLANKS)]
     if "," in line:
@@ -157,9 +157,9 @@ def _names(line: str) -> list[str]:
         return [name for name in re.split(f"[{BLANKS}]", line) if name]
 
 
-def _located(name: str, folder: Path) -> str:
-    beside = folder / name
-    return _absolute(beside if exists(beside) or not exists(name) else name)
+def _locate(name: str, folder: Path) -> str:
+    in_folder = folder / name
+    return _absolute(in_folder if exists(in_folder) or not exists(name) else name)
 
 
 def _absolute(path: str | Path) -> str:

@@ -14,7 +14,7 @@ from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.retrieval._codes import check_indexed
 from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
-from matching.collection.work import INTERNAL, Source, describe_file, match_files
+from matching.collection.work import INTERNAL_PREFIX, Source, describe_file, match_files
 from matching.core.config import MatchConfig, check_config
 from matching.output.folders import compute_digest
 from matching.output.provenance import RESULT_VERSIONS, as_text
@@ -105,7 +105,7 @@ def match_collection(
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
-        store.forget_changed(_contents(store, workers.progress))
+        store.forget_changed(_digest_known(store, workers.progress))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
         n_described = _describe(store, workers)
@@ -113,10 +113,10 @@ def match_collection(
             _add_shortlist(store, plan, numbers, shortlist, workers)
         store.fail_pairs_of_failed_images()
         n_matched = _match(store, workers)
-        return _summary(store, n_described, n_matched)
+        return _summarise(store, n_described, n_matched)
 
 
-def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
+def _digest_known(store: Store, progress: Progress) -> dict[int, str | None]:
     """Map the number of each picture that an earlier run processed to the present digest of its file."""
     rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
     with ThreadPoolExecutor(4) as pool:
@@ -140,7 +140,7 @@ def _describe(store: Store, workers: Workers) -> int:
 
 
 def _match(store: Store, workers: Workers) -> int:
-    sources = _sources(store)  # all pairs share the sources: there may be millions of pairs
+    sources = _list_sources(store)  # all pairs share the sources: there may be millions of pairs
     # another run may describe further pictures meanwhile; it matches their pairs
     rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
 
@@ -155,33 +155,32 @@ def _match(store: Store, workers: Workers) -> int:
     return n
 
 
-def _sources(store: Store) -> dict[int, Source]:
+def _list_sources(store: Store) -> dict[int, Source]:
     rows = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
     return {number: Source(path, content) for number, path, content in rows}
 
 
 def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, workers: Workers) -> None:
-    sources = _sources(store)
+    sources = _list_sources(store)
     sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
-    asked, searched = ([sources[k].content for k in side] for side in (queries, gallery))
-    known_as = fingerprint(n, asked, searched, as_text(RESULT_VERSIONS))
-    if not store.has_shortlist(known_as):
-        found = choose_pairs(queries, gallery, sources, n, workers)
-        pairs = dict.fromkeys((min(p), max(p)) for p in found) if plan.is_mutual else found
-        store.add_pairs(pairs, known_as)
+    query_contents, contents = ([sources[k].content for k in side] for side in (queries, gallery))
+    key = fingerprint(n, query_contents, contents, as_text(RESULT_VERSIONS))
+    if not store.has_shortlist(key):
+        chosen = choose_pairs(queries, gallery, sources, n, workers)
+        pairs = dict.fromkeys((min(p), max(p)) for p in chosen) if plan.is_mutual else chosen
+        store.add_pairs(pairs, key)
 
 
-def _summary(store: Store, described: int, matched: int) -> Summary:
+def _summarise(store: Store, described: int, matched: int) -> Summary:
     counts = store.rows(
         "SELECT count(*), total(status = 'failed') FROM images UNION ALL"
         " SELECT count(*), total(status = 'failed') FROM pairs UNION ALL"
         " SELECT total(n_objects > 0), total(n_objects) FROM pairs"
     )
-    internal = sum(
-        store.value(f"SELECT count(*) FROM {table} WHERE substr(error, 1, ?) = ?", (len(INTERNAL), INTERNAL))
-        for table in ("images", "pairs")
-    )
+    failed = "SELECT count(*) FROM {} WHERE substr(error, 1, ?) = ?"
+    prefix = len(INTERNAL_PREFIX), INTERNAL_PREFIX
+    internal = sum(store.value(failed.format(table), prefix) for table in ("images", "pairs"))
     numbers = (int(n) for row in counts for n in row)
     values: Any = *numbers, described, matched, internal, describe_other_programs(store.settings())
     return Summary(*values)

@@ -17,8 +17,8 @@ from matching.output.folders import compute_digest
 from matching.pictures.folders import find_picture_suffixes
 from matching.pictures.names import is_file, is_folder, make_absolute
 
-QUIET = 1600  # milliseconds within which changes are handled together
-ALIVE = 500  # milliseconds after which a watch without events counts as begun
+DEBOUNCE_MS = 1600  # changes within this time are handled together
+START_MS = 500  # a watch without events counts as begun after this time
 
 
 def watch_folder(
@@ -33,30 +33,34 @@ def watch_folder(
 ) -> Iterator[tuple[Added, dict[str, PairRecord]]]:
     """Add the pictures of a folder to an index, and then, without end, those that arrive or change.
 
-    Yield what was added at one time, and how each picture matches the wanted thing, if there is one.
+    Yield each batch that was added, with the match of each of its pictures with the thing, if there is one.
     """
     watchfiles = import_optional("watchfiles", "index watch needs watchfiles", "watch")
     if not is_folder(folder):
         raise InputError(f"{folder}: is not a folder")
-    root, own = make_absolute(folder), make_absolute(index)
+    root, index_folder = make_absolute(folder), make_absolute(index)
     settings = Settings(config, cache)
     source = None if thing is None else _read_thing(thing, settings)
 
-    def is_heard(_: Any, path: str) -> bool:
+    def is_of_interest(_: Any, path: str) -> bool:
         is_hidden = any(part.startswith(".") for part in Path(path).relative_to(root).parts)
-        is_own = path == own or path.startswith(own + os.sep)
+        is_of_index = path == index_folder or path.startswith(index_folder + os.sep)
         has_suffix = os.path.splitext(path)[1].lower() in find_picture_suffixes()  # noqa: PTH122
-        return not is_hidden and not is_own and (has_suffix or not is_file(path))
+        return not is_hidden and not is_of_index and (has_suffix or not is_file(path))
 
     changes = watchfiles.watch(
-        root, watch_filter=is_heard, debounce=QUIET, rust_timeout=ALIVE, yield_on_timeout=True,
+        root,
+        watch_filter=is_of_interest,
+        debounce=DEBOUNCE_MS,
+        rust_timeout=START_MS,
+        yield_on_timeout=True,
         recursive=recursive,
-    )  # fmt: skip
+    )
     has_begun = False
-    for heard in changes:
+    for batch in changes:
         if not is_folder(root):
             raise InputError(f"{folder}: the folder no longer exists")
-        paths = sorted(path for _, path in heard)
+        paths = sorted(path for _, path in batch)
         if has_begun and not paths:
             continue
         is_whole = not has_begun or any(not is_file(path) for path in paths)  # some path is a folder, or gone

@@ -1,6 +1,7 @@
-"""The two kinds of work: describe a picture, match a pair. Each call is independent and can be repeated.
+"""The tasks of workers: to describe a picture, and to match a pair.
 
-The calls run in any process on any machine that can read the files, and return errors as records.
+A task can run in any process on any machine that can read the files, and can be repeated. It returns errors
+as records.
 """
 
 import traceback
@@ -28,10 +29,10 @@ from matching.output.folders import compute_digest
 from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import is_file
 
-INTERNAL = "internal error: "  # begins the reason of a failure if the program itself failed
-# Pictures per process: each takes at most about 20 MB, and if it is needed 40 MB more for the details of
-# 6 megapixels, and 60 MB for its simulated views.
-KEPT_IN_MEMORY = 4
+INTERNAL_PREFIX = "internal error: "  # of the reason if the program itself failed
+# Pictures per process. Each takes up to 20 MB, and where they are needed, 40 MB more for the details of 6
+# megapixels and 60 MB for simulated views.
+MAX_SOURCES_IN_MEMORY = 4
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class FileSource(ImageSource):
 
     @property
     def picture(self) -> Picture:  # type: ignore[override]
-        """The picture, read anew; raise InputError if the file has changed."""
+        """The picture, which is read each time; raise InputError if the file has changed."""
         made = read_picture(self.file.path)
         if compute_digest(self.file.path) != self.file.content:
             raise InputError(f"{self.file.path}: the file changed during the run")
@@ -92,7 +93,7 @@ class FileSource(ImageSource):
         return entry
 
 
-@lru_cache(maxsize=KEPT_IN_MEMORY)
+@lru_cache(maxsize=MAX_SOURCES_IN_MEMORY)
 def open_source(file: Source, settings: Settings) -> FileSource:
     """Make the source of a file, or take it from memory."""
     return FileSource(file, settings)
@@ -130,7 +131,7 @@ def match_files(number: int, file0: Source, file1: Source, settings: Settings) -
 
 def explain_failure(error: Exception) -> str:
     """Explain an error in a record: bad input in one line, an error of the program by its traceback."""
-    return one_line(error) if isinstance(error, InputError) else INTERNAL + traceback.format_exc()
+    return one_line(error) if isinstance(error, InputError) else INTERNAL_PREFIX + traceback.format_exc()
 
 
 def explain_unreadable(path: str) -> str:

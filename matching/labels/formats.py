@@ -23,7 +23,7 @@ from matching.labels.record import LabelledPicture
 from matching.objects.frames import polygon_area
 from matching.output.json_text import json_text
 
-LABELME = "5.5.0"  # the version of LabelMe whose format is written
+LABELME_VERSION = "5.5.0"  # the version of LabelMe whose format is written
 Files = Iterator[tuple[str, bytes]]
 Pictures = Sequence[LabelledPicture]
 Tracks = Sequence[Sequence[int | None]]  # of each place of each picture
@@ -87,7 +87,7 @@ def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, fo
         start = os.path.dirname(os.path.join(os.sep, out, name))  # noqa: PTH118, PTH120
         path = os.path.relpath(os.path.join(os.sep, folder, picture.name), start)  # noqa: PTH118
         told: dict[str, object] = {
-            "version": LABELME,
+            "version": LABELME_VERSION,
             "flags": {},
             "shapes": shapes,
             "imagePath": path.replace(os.path.sep, "/"),

@@ -12,14 +12,14 @@ from matching.output.folders import compute_digest, write_whole
 from matching.pictures.encoding import TRAINING_QUALITY, encode_jpeg
 from matching.video.reading import open_video
 
-FOLDER = "frames"  # inside the folder for the labels
-DONE = "frames.json"  # written last; says from which video the frames come
-NAME = re.compile(r"frame\d{6,}\.jpg|" + re.escape(DONE))
+FRAMES_FOLDER = "frames"  # inside the folder for the labels
+MARKER_NAME = "frames.json"  # written last; says from which video the frames come
+FRAME_PATTERN = re.compile(r"frame\d{6,}\.jpg|" + re.escape(MARKER_NAME))
 
 
 def save_frames(video: Path, out: Path, every: float) -> Path:
     """Write a frame of a video every `every` seconds, unless the frames exist; return their folder."""
-    folder, told = out / FOLDER, {"content": compute_digest(video), "every": every}
+    folder, told = out / FRAMES_FOLDER, {"content": compute_digest(video), "every": every}
     kept = _read(folder)
     if kept == told:
         return folder
@@ -34,14 +34,14 @@ def save_frames(video: Path, out: Path, every: float) -> Path:
             write_whole(folder / f"frame{frame.number:06d}.jpg", jpeg)
         if not opened.n_frames:
             raise InputError(f"{video}: damaged video, or in a format that can't be read")
-    write_whole(folder / DONE, json.dumps(told).encode())
+    write_whole(folder / MARKER_NAME, json.dumps(told).encode())
     return folder
 
 
 def are_frames(folder: Path) -> bool:
     """Test whether a folder holds only frames, as `save_frames` writes them."""
-    named = folder.name == FOLDER and folder.is_dir()
-    return named and all(NAME.fullmatch(path.name) for path in folder.iterdir())
+    named = folder.name == FRAMES_FOLDER and folder.is_dir()
+    return named and all(FRAME_PATTERN.fullmatch(path.name) for path in folder.iterdir())
 
 
 def _read(folder: Path) -> object:
@@ -49,8 +49,8 @@ def _read(folder: Path) -> object:
     if folder.exists() and not are_frames(folder):
         raise InputError(f"{folder}: holds other files; choose another --out")
     try:
-        return json.loads((folder / DONE).read_text("utf-8"))
+        return json.loads((folder / MARKER_NAME).read_text("utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise InputError(f"{folder / DONE}: can't be read ({error}); choose another --out") from None
+        raise InputError(f"{folder / MARKER_NAME}: can't be read ({error}); choose another --out") from None

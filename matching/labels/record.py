@@ -15,7 +15,7 @@ from matching.labels.frames import are_frames
 from matching.labels.places import Place
 from matching.pictures.names import is_file
 
-NAME = "labels.jsonl"
+RECORD_NAME = "labels.jsonl"
 REMEDY = "choose another --out, or remove the folder"
 
 
@@ -85,7 +85,7 @@ class Record:
 
 def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
     """Begin the record of a folder, or continue the record of an earlier run."""
-    path, wanted = folder / NAME, json.loads(json.dumps(head))
+    path, wanted = folder / RECORD_NAME, json.loads(json.dumps(head))
     try:
         others = sorted(entry.name for entry in folder.iterdir() if not are_frames(entry))
         if others and not path.exists():

@@ -21,8 +21,8 @@ from matching.pictures.images import read_picture
 
 HOST = "127.0.0.1"
 Act = Callable[[dict[str, Any]], dict[str, Any]]
-LONGEST = 1600  # longer side of a picture that is sent, pixels
-POLICY = (
+MAX_PICTURE_SIDE = 1600  # longer side of a picture that is sent, pixels
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'unsafe-inline';"
     " script-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
 )
@@ -90,7 +90,7 @@ class Review(ThreadingHTTPServer):
     def show(self, number: int) -> bytes:
         """Read a picture."""
         image = Image.fromarray(read_picture(self.labels.folder / Path(self.pictures[number].name)).displayed)
-        image.thumbnail((LONGEST, LONGEST))
+        image.thumbnail((MAX_PICTURE_SIDE, MAX_PICTURE_SIDE))
         return encode_jpeg(image)
 
 
@@ -135,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, kind: str, content: bytes) -> None:
         self.send_response(200)
         headers = {"Content-Type": self.kinds[kind], "Content-Length": str(len(content))}
-        headers |= {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
+        headers |= {"Content-Security-Policy": CONTENT_SECURITY_POLICY, "Cache-Control": "no-store"}
         for name, value in (headers | {"Referrer-Policy": "no-referrer"}).items():
             self.send_header(name, value)
         with suppress(ConnectionError):  # the page has moved on to another picture already

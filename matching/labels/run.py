@@ -29,7 +29,7 @@ from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_video, make_absolute
 from matching.settings import EVERY
 
-KEPT_REFERENCES = 128  # described references per process
+MAX_KEPT_REFERENCES = 128  # described references per process
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def _label_file(
     return LabelledPicture(number, name, content, width, height, tuple(choose_places(places)))
 
 
-@lru_cache(maxsize=KEPT_REFERENCES)
+@lru_cache(maxsize=MAX_KEPT_REFERENCES)
 def _open_reference(reference: Reference, config: MatchConfig) -> ImageSource:
     thing = ImageSource(reference.read(), config)
     if not len(thing.described.features):

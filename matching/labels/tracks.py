@@ -8,7 +8,7 @@ import scipy
 
 from matching.labels.places import Place
 
-GAP = 5  # the most frames in a row in which a thing may be missed
+MAX_MISSED_FRAMES = 5  # the most frames in a row in which a thing may be missed
 
 
 def sort_frames(names: Sequence[str]) -> list[int]:
@@ -28,7 +28,7 @@ def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
     last: dict[int, tuple[int, Place]] = {}  # for each track, the last frame and the place there
     numbers, n = [], 0
     for k, places in enumerate(frames):
-        tracks = [number for number, (seen, _) in last.items() if k - seen <= GAP + 1]
+        tracks = [number for number, (seen, _) in last.items() if k - seen <= MAX_MISSED_FRAMES + 1]
         distance = np.array([[_distance(last[t][1], place) for place in places] for t in tracks])
         distance = distance.reshape(len(tracks), len(places))
         own = [0] * len(places)

@@ -21,13 +21,13 @@ from matching.serve.matches import N_KEPT, Match, Matches
 from matching.settings import MAX_MATCHES, MAX_PIXELS, MIRRORED, VIEW_SYNTHESIS
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-SETTINGS = {  # settings that the address of a request may contain
+REQUEST_SETTINGS = {  # settings that the address of a request may contain
     "max_pixels": MAX_PIXELS,
     "max_matches": MAX_MATCHES,
     "mirrored": MIRRORED,
     "view_synthesis": VIEW_SYNTHESIS,
 }
-NEEDED = "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
+PICTURES_NEEDED = "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
 # The report's script is in its page. The page has an opaque origin, so the script can reach nothing here.
 REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline';"
@@ -104,7 +104,7 @@ async def _submit(request: Request) -> Response:
         uploads = [form[field] for field in ("image0", "image1") if field in form]
         files = [file for file in uploads if isinstance(file, UploadFile)]
         if not files or len(files) < len(uploads):
-            raise HTTPException(400, NEEDED)
+            raise HTTPException(400, PICTURES_NEEDED)
         if len(files) == 1 and settings.get("view_synthesis"):
             raise HTTPException(400, "view_synthesis needs two pictures")
         contents = [await file.read() for file in files]
@@ -153,17 +153,17 @@ def read_settings(query: Mapping[str, str]) -> dict[str, Any]:
     """Read the settings of a match from the query of an address."""
     settings: dict[str, Any] = {}
     for name, text in query.items():
-        if name not in SETTINGS:
+        if name not in REQUEST_SETTINGS:
             raise HTTPException(
-                400, f"{name}: there is no such setting; the settings are {', '.join(SETTINGS)}"
+                400, f"{name}: there is no such setting; the settings are {', '.join(REQUEST_SETTINGS)}"
             )
-        if isinstance(SETTINGS[name].default, bool):
+        if isinstance(REQUEST_SETTINGS[name].default, bool):
             if text not in ("0", "1"):
                 raise HTTPException(400, f"{name} must be 0 or 1, got {text!r}")
             settings[name] = text == "1"
         else:
             try:
-                settings[name] = SETTINGS[name].parse(text)
+                settings[name] = REQUEST_SETTINGS[name].parse(text)
             except InputError as error:
                 raise HTTPException(400, f"{name} {error}") from None
     return settings

@@ -22,7 +22,7 @@ from matching.output.folders import write_whole
 from matching.output.html.pair import draw_all_warps, write_pair_report
 from matching.pictures.images import Picture, make_picture
 
-WARPED = 8  # number of objects that the report warps: each takes a second
+MAX_WARPED_OBJECTS = 8  # number of objects that the report warps: each takes a second
 # What the page offers to try about matches in no object, by the step that dropped them. For other steps there
 # are only options of the command.
 FURTHER = "try 6000 in “Maximum candidates”"
@@ -34,7 +34,7 @@ HINTS = {
     "textures": "try cropping the texture out",
     **dict.fromkeys(("mirrored", "negative"), "crop both pictures to it"),
 }
-MORE = "the report below lists all groups under “Rejected matches, and why”"
+REJECTED_HINT = "the report below lists all groups under “Rejected matches, and why”"
 
 
 def match_uploads(
@@ -99,7 +99,7 @@ def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
         lines = words.describe_things(result.objects, name, result.things, single=True)
     else:
         names = [picture.path for picture in pictures]
-        lines = words.explain_nothing(result, names) or words.hint_at_rejected(result, HINTS, MORE)
+        lines = words.explain_nothing(result, names) or words.hint_at_rejected(result, HINTS, REJECTED_HINT)
     return [*lines, *words.list_sizes(result, pictures)]
 
 
@@ -125,7 +125,7 @@ def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchCon
     write_results(folder, pair, result, exports=_choose_exports(pair))
     for name, content in encode_labels(label_result(result, pair)).items():
         write_whole(folder / name, content)
-    warps = {} if result.of_one else draw_all_warps(pair, result, WARPED)
+    warps = {} if result.of_one else draw_all_warps(pair, result, MAX_WARPED_OBJECTS)
     write_pair_report(folder / "matches.html", pair, result, warps)
     clock.lap("files")
     return result

@@ -17,8 +17,8 @@ from matching.pictures.encoding import encode_jpeg
 from matching.video.search import Appearance, VideoResult
 from matching.video.sheet import draw_contact_sheet
 
-SHEET = "contact-sheet.jpg"
-FILES = {MANIFEST, SHEET}
+SHEET_NAME = "contact-sheet.jpg"
+FILE_NAMES = {MANIFEST, SHEET_NAME}
 
 
 def write_video_results(
@@ -28,7 +28,7 @@ def write_video_results(
 
     def files() -> Iterator[tuple[str, Content]]:
         if sheet and result.appearances:
-            yield SHEET, encode_jpeg(Image.fromarray(draw_contact_sheet(result)))
+            yield SHEET_NAME, encode_jpeg(Image.fromarray(draw_contact_sheet(result)))
 
     def manifest(digests: dict[str, Any]) -> bytes:
         summary = summarise_video(result, names) | {"inputs": list(names)}

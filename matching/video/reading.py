@@ -17,12 +17,12 @@ from matching.pictures.decoding import HEAD_BYTES, MAX_PIXELS
 from matching.pictures.names import check_name
 
 # MP4, QuickTime and 3GP (but not HEIC or AVIF); AVI; Matroska and WebM; Flash; Ogg; ASF; MPEG streams.
-KINDS = re.compile(
+VIDEO_START = re.compile(
     rb"....(ftyp(?!mif1|msf1|heic|heix|hevc|heim|heis|avif|avis)|moov|mdat|wide|free|skip)|RIFF....AVI "
     rb"|\x1aE\xdf\xa3|FLV\x01|OggS|0&\xb2u\x8ef\xcf\x11|\0\0\x01[\xba\xb3]|G.{187}G.{187}G",
     re.DOTALL,
 )
-PLAYLIST = re.compile(rb"\s*(#EXTM3U|<\?xml|<MPD)")
+PLAYLIST_START = re.compile(rb"\s*(#EXTM3U|<\?xml|<MPD)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def _check_kind(path: Path) -> None:
         raise InputError(f"{path}: can't be opened ({error.strerror or error})") from None
     if not head:
         raise InputError(f"{path}: is empty")
-    if PLAYLIST.match(head):
+    if PLAYLIST_START.match(head):
         raise InputError(f"{path}: is a playlist of a stream, not a video: download the video first")
-    if not KINDS.match(head):
+    if not VIDEO_START.match(head):
         raise InputError(f"{path}: damaged video, or in a format that can't be read")

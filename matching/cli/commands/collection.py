@@ -17,10 +17,10 @@ from tqdm import tqdm
 
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, STOPPED, exit_status
+from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, RESUMABLE_MESSAGE, exit_status
 from matching.collection.cache import FeatureCache
-from matching.collection.database.connection import WAIT
-from matching.collection.database.store import JOINED, open_store
+from matching.collection.database.connection import WAIT_SECONDS
+from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store
 from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
 from matching.collection.reports.export import check_tables_replaceable, export, require_parquet
 from matching.collection.reports.export_sfm import check_sfm_replaceable, export_for_sfm
@@ -37,8 +37,8 @@ from matching.pictures.names import is_folder, make_relative
 from matching.settings import Setting
 
 COMMAND = "gdl-match collection"
-SHOWN = 10  # pairs printed
-ADDRESS = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")
+N_PRINTED_PAIRS = 10  # pairs printed
+ADDRESS_PATTERN = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")
 WAIT_OPTION = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
 TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
@@ -56,7 +56,7 @@ database."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED)
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), RESUMABLE_MESSAGE)
 
 
 def make_parser() -> options.LineParser:
@@ -114,7 +114,7 @@ def add_run_options(group: options.Group, jobs: str) -> None:
 
 
 def _parse_address(text: str) -> str:
-    if ADDRESS.fullmatch(text) is None:
+    if ADDRESS_PATTERN.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
     return text
 
@@ -173,7 +173,7 @@ def prepare_run(arguments: argparse.Namespace) -> None:
     """Check that the options are for this machine or for a cluster, and set the wait for locked databases."""
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine and --scheduler for a cluster: give only one of them")
-    WAIT.set(arguments.wait)
+    WAIT_SECONDS.set(arguments.wait)
 
 
 def cluster_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -271,8 +271,8 @@ def _read_failures(db: Path) -> Iterator[str]:
     with open_store(db) as store:
         pictures = store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id")
         pairs = store.rows(
-            f"SELECT a.path || ' and ' || b.path, pairs.error FROM {JOINED} WHERE pairs.status = 'failed'"
-            " AND a.status != 'failed' AND b.status != 'failed' ORDER BY pairs.id"
+            f"SELECT a.path || ' and ' || b.path, pairs.error FROM {PAIRS_WITH_IMAGES} WHERE"
+            " pairs.status = 'failed' AND a.status != 'failed' AND b.status != 'failed' ORDER BY pairs.id"
         )
     for name, error in (*pictures, *pairs):
         reason = error.strip().splitlines()[-1].removeprefix(f"{name}: ")  # the last line of a traceback
@@ -302,7 +302,7 @@ def _show(db: Path) -> int:
         rows = store.rows(
             "SELECT rank, score, n_objects, n_matches, path0, path1 FROM results WHERE n_objects > 0"
             " ORDER BY rank DESC, pair LIMIT ?",
-            (SHOWN,),
+            (N_PRINTED_PAIRS,),
         )
         total = store.value("SELECT count(*) FROM pairs WHERE n_objects > 0")
     if not rows:

@@ -53,7 +53,7 @@ matches.png shows the points. For a file with many pairs, a folder for each, and
 the file: groups.h5 (hloc's matches without outliers, and groups0, the group of each match) and pairs.txt
 (pairs with objects), or groups.db (a copy of COLMAP's database without outliers: two_view_geometries has the
 static scene of each pair, two_view_geometries_0, _1, ... have single groups)."""
-LONGEST_NAME = 100  # characters of a folder's name
+MAX_NAME_LENGTH = 100  # characters of a folder's name
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,7 +91,7 @@ def make_parser() -> options.LineParser:
 
 
 @dataclass(frozen=True)
-class Job:
+class GroupRun:
     """One run of the command."""
 
     file: MatchFile
@@ -104,12 +104,12 @@ class Job:
 def _run(argv: Sequence[str] | None) -> int:
     arguments = make_parser().parse_args(argv)
     with end_on_interrupt(COMMAND):
-        job = _job(arguments)
-    is_one = not job.file.holds_many or arguments.image0 is not None
-    return _group_one(job) if is_one else _group_many(job)
+        run = _prepare(arguments)
+    is_one = not run.file.holds_many or arguments.image0 is not None
+    return _group_one(run) if is_one else _group_many(run)
 
 
-def _job(arguments: argparse.Namespace) -> Job:
+def _prepare(arguments: argparse.Namespace) -> GroupRun:
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
@@ -126,7 +126,7 @@ def _job(arguments: argparse.Namespace) -> Job:
     folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)
     names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
     check_not_over(folder, map(Path, inputs), names)
-    return Job(file, inputs, folder, config, arguments)
+    return GroupRun(file, inputs, folder, config, arguments)
 
 
 def _check_usage(arguments: argparse.Namespace) -> None:
@@ -141,67 +141,69 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         options.refuse(arguments, ("html", "warp"), rule)
 
 
-def _group_one(job: Job) -> int:
+def _group_one(run: GroupRun) -> int:
     """Group one pair: the only one, or that of the given pictures."""
-    paths = (job.arguments.image0, job.arguments.image1)
+    paths = (run.arguments.image0, run.arguments.image1)
     with end_on_interrupt(COMMAND):
         pictures = None if paths[0] is None else read_pictures(paths)
-        key, pair, is_swapped = job.file.pair_of(paths)
-        shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
-        groups = job.file.groups({key: (pair, result.cluster)}, job.arguments.all_objects)
-    write_pair(job.folder, shown, result, pictures, others=groups, **_output_options(job))
+        key, pair, is_swapped = run.file.pair_of(paths)
+        shown, result = _group(run, pair.swapped() if is_swapped else pair, pictures)
+        groups = run.file.groups({key: (pair, result.cluster)}, run.arguments.all_objects)
+    write_pair(run.folder, shown, result, pictures, others=groups, **_output_options(run))
 
-    if job.arguments.json:
-        print_manifest(job.folder)
+    if run.arguments.json:
+        print_manifest(run.folder)
     else:
         print(format_table(result))
-        if job.arguments.explain:
+        if run.arguments.explain:
             print(result.explain())
-    tell = make_teller(job.arguments)
+    tell = make_teller(run.arguments)
     for line in hint_at_rejected(result, GROUP_HINTS):
         tell(line)
-    tell(f"written to {job.folder}")
+    tell(f"written to {run.folder}")
     return FOUND if result.objects else NONE_FOUND
 
 
-def _group_many(job: Job) -> int:
+def _group_many(run: GroupRun) -> int:
     labels: dict[Any, tuple[PairMatches, Ints]] = {}
     summaries: list[dict[str, Any]] = []
     taken: set[str] = set()
-    quiet = True if job.arguments.quiet else None
-    for key, pair in tqdm(job.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
+    quiet = True if run.arguments.quiet else None
+    for key, pair in tqdm(run.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
         assert pair.names is not None  # files of many pairs have them
         with end_on_interrupt(COMMAND):
-            pictures = _find_pictures(job.arguments.images, pair.names)
-            shown, result = _group(job, pair, pictures)
+            pictures = _find_pictures(run.arguments.images, pair.names)
+            shown, result = _group(run, pair, pictures)
         name = _choose_folder_name(pair.names, taken)
-        write_pair(job.folder / name, shown, result, pictures, **_output_options(job))
+        write_pair(run.folder / name, shown, result, pictures, **_output_options(run))
         labels[key] = pair, result.cluster
         summaries.append(summarise_pair(name, pair, result))
-    groups = job.file.groups(labels, job.arguments.all_objects)
-    write_pairs(job.folder, groups, summaries, job.config, job.inputs)
-    if job.arguments.masks is not None:
-        write_masks(job.arguments.masks, labels.values())
-    if job.arguments.json:
-        print_manifest(job.folder)
+    groups = run.file.groups(labels, run.arguments.all_objects)
+    write_pairs(run.folder, groups, summaries, run.config, run.inputs)
+    if run.arguments.masks is not None:
+        write_masks(run.arguments.masks, labels.values())
+    if run.arguments.json:
+        print_manifest(run.folder)
     else:
         print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
         for found in summaries:
             names = "  ".join(map(make_printable, found["images"]))
             print(f"{len(found['objects']):>7}  {found['kept']:>7}  {found['matches']:>7}  {names}")
-    make_teller(job.arguments)(f"written to {job.folder}")
+    make_teller(run.arguments)(f"written to {run.folder}")
     return FOUND if any(pair["objects"] for pair in summaries) else NONE_FOUND
 
 
-def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple[PairMatches, MatchResult]:
+def _group(
+    run: GroupRun, pair: PairMatches, pictures: list[Picture] | None
+) -> tuple[PairMatches, MatchResult]:
     """Group the matches of a pair; return the matches, in pixels as displayed, and the result."""
     shown = pair if pictures is None else turn_to_displayed(pair, pictures)
-    source = f"{job.file.path}: "
-    if job.file.holds_many and pair.names is not None:
+    source = f"{run.file.path}: "
+    if run.file.holds_many and pair.names is not None:
         source += f"{' and '.join(pair.names)}: "
     try:
         with print_short_warnings():
-            result = shown.group(job.config, planes=job.arguments.planes)
+            result = shown.group(run.config, planes=run.arguments.planes)
     except InputError as error:
         raise InputError(f"{source}{error}") from None
     for k, picture in enumerate(pictures or ()):
@@ -229,7 +231,7 @@ def _find_pictures(folder: Path | None, names: tuple[str, str]) -> list[Picture]
 
 def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
     """Choose a name that is not taken, ignoring case, and add it to `taken`."""
-    base = "_".join(re.sub(r"[^\w.+-]", "-", name).lstrip(".") or "image" for name in names)[:LONGEST_NAME]
+    base = "_".join(re.sub(r"[^\w.+-]", "-", name).lstrip(".") or "image" for name in names)[:MAX_NAME_LENGTH]
     name, number = base, 2
     while name.casefold() in taken:
         name, number = f"{base}-{number}", number + 1
@@ -237,7 +239,7 @@ def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
     return name
 
 
-def _output_options(job: Job) -> dict[str, Any]:
+def _output_options(run: GroupRun) -> dict[str, Any]:
     """The files to write for a pair."""
-    options = {name: getattr(job.arguments, name) for name in ("warp", "html", "explain")}
-    return {**options, "figure": not job.arguments.no_figure, "inputs": job.inputs}
+    options = {name: getattr(run.arguments, name) for name in ("warp", "html", "explain")}
+    return {**options, "figure": not run.arguments.no_figure, "inputs": run.inputs}

@@ -17,7 +17,7 @@ from matching.cli.commands.collection import (
     show_groups,
 )
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_status
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, RESUMABLE_MESSAGE, exit_status
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
@@ -46,7 +46,7 @@ changed."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED)
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), RESUMABLE_MESSAGE)
 
 
 def make_parser() -> options.LineParser:
@@ -182,7 +182,7 @@ def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]
 def _groups(arguments: argparse.Namespace) -> int:
     running = cluster_options(arguments)
     with open_index(arguments.index, running["config"]) as index:
-        pictures = [path for path in index.found() if exists(path)]
+        pictures = [path for path in index.indexed() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)
     with verify_for_groups(candidates, db=arguments.db, **running) as db:
         return show_groups(read_groups(db))

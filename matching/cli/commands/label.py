@@ -10,7 +10,7 @@ from contextlib import suppress
 from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, run_options
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, STOPPED, exit_status
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, RESUMABLE_MESSAGE, exit_status
 from matching.errors import InputError
 from matching.labels.formats import FORMATS
 from matching.labels.references import read_references
@@ -32,7 +32,7 @@ it was stopped."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED)
+    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), RESUMABLE_MESSAGE)
 
 
 def make_parser() -> options.LineParser:

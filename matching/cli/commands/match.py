@@ -53,7 +53,7 @@ def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class GivenPictures:
     """What is matched."""
 
     pictures: list[Picture]  # one or two, with their masks
@@ -61,7 +61,9 @@ class Inputs:
     others: dict[str, bytes] = field(default_factory=dict)  # pictures made by the demo, by name
 
 
-def _match(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> tuple[Inputs, MatchResult]:
+def _match(
+    arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]
+) -> tuple[GivenPictures, MatchResult]:
     """Do everything but write files."""
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
@@ -94,7 +96,7 @@ def _match(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) ->
     return inputs, result
 
 
-def _write(arguments: argparse.Namespace, inputs: Inputs, result: MatchResult) -> int:
+def _write(arguments: argparse.Namespace, inputs: GivenPictures, result: MatchResult) -> int:
     from matching.output.files import write_results
 
     folder = _folder(arguments, inputs)  # again: another run may have taken the first one
@@ -162,9 +164,9 @@ def _is_single(arguments: argparse.Namespace) -> bool:
     return len(arguments.images) == 1
 
 
-def _inputs(arguments: argparse.Namespace) -> Inputs:
+def _inputs(arguments: argparse.Namespace) -> GivenPictures:
     if paths := arguments.images:
-        return Inputs(_read_pictures(arguments, paths), tuple(map(make_absolute, paths)))
+        return GivenPictures(_read_pictures(arguments, paths), tuple(map(make_absolute, paths)))
     from matching._common import opencv
     from matching.cli.demo import make_demo_pair
     from matching.pictures.images import make_picture
@@ -175,7 +177,7 @@ def _inputs(arguments: argparse.Namespace) -> Inputs:
         replace(make_picture(rgb), path=_base(arguments) / n) for n, rgb in zip(names, arrays, strict=True)
     ]
     others = {name: opencv.encode_png(rgb) for name, rgb in zip(names, arrays, strict=True)}
-    return Inputs(_read_pictures(arguments, made), None, others)
+    return GivenPictures(_read_pictures(arguments, made), None, others)
 
 
 def _base(arguments: argparse.Namespace) -> Path:
@@ -187,7 +189,7 @@ def _base(arguments: argparse.Namespace) -> Path:
     return Path(name_pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
 
 
-def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
+def _folder(arguments: argparse.Namespace, inputs: GivenPictures) -> Path:
     from matching.output.folders import choose_folder
 
     if arguments.out is not None or inputs.paths is None:

@@ -15,7 +15,7 @@ from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import make_absolute
 from matching.settings import EVERY
-from matching.video.files import FILES, write_video_results
+from matching.video.files import FILE_NAMES, write_video_results
 from matching.video.search import Appearance, Progress, VideoResult, find_in_video
 from matching.video.sheet import format_time
 
@@ -34,7 +34,7 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str]) -> int:
     with end_on_interrupt("gdl-match"):
         names = make_absolute(thing), make_absolute(video)
         wanted = arguments.out, name_pair_folder(thing, video), names
-        check_not_over(choose_destination(*wanted), (thing, video, arguments.mask0), FILES)
+        check_not_over(choose_destination(*wanted), (thing, video, arguments.mask0), FILE_NAMES)
         every = arguments.every or EVERY.default
         config = make_config(arguments)
         with print_short_warnings(), report_compiling(tell), _show_progress(arguments) as progress:

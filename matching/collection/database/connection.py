@@ -8,26 +8,30 @@ from pathlib import Path
 
 from matching.errors import InputError
 
-WAIT = ContextVar("WAIT", default=60.0)  # seconds to wait for a database that another process has locked
+# How long to wait for a database that another process has locked.
+WAIT_SECONDS = ContextVar("WAIT_SECONDS", default=60.0)
 
 
 @contextmanager
-def connect(path: Path, named: str, foreign: str) -> Iterator[sqlite3.Connection]:
-    """Connect to a database, without implicit transactions."""
+def connect(path: Path, name: str, foreign: str) -> Iterator[sqlite3.Connection]:
+    """Connect to a database, without implicit transactions.
+
+    `name` begins the messages about it; `foreign` says that the file is no such database.
+    """
     try:
-        connection = sqlite3.connect(path, timeout=WAIT.get(), isolation_level=None)
+        connection = sqlite3.connect(path, timeout=WAIT_SECONDS.get(), isolation_level=None)
     except sqlite3.Error as error:
-        raise InputError(f"{named} can't be opened ({error})") from None
+        raise InputError(f"{name} can't be opened ({error})") from None
     try:
         connection.execute("PRAGMA foreign_keys = ON")
         yield connection
     except sqlite3.OperationalError as error:  # the disk is full, locked or gone
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise InputError(
-                f"{named} is still locked by another process after {WAIT.get():g} s; --wait SECONDS waits"
-                " longer"
+                f"{name} is still locked by another process after {WAIT_SECONDS.get():g} s;"
+                " --wait SECONDS waits longer"
             ) from None
-        raise InputError(f"{named} can't be used ({error})") from None
+        raise InputError(f"{name} can't be used ({error})") from None
     except sqlite3.IntegrityError:
         raise
     except sqlite3.DatabaseError as error:

@@ -12,12 +12,12 @@ from matching.errors import InputError
 from matching.output.provenance import RESULT_VERSIONS, as_text, differences, machine, programs
 
 SCHEMA = "3"
-OF_SOURCES = "its sources"  # the version numbers of stages stand in for this program's sources
+SOURCES_KEY = "its sources"  # the version numbers of stages stand in for this program's sources
 REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
 
 
 def make_settings(config: MatchConfig) -> dict[str, str]:
-    """The rows of the table of settings."""
+    """Make the rows of the table of settings."""
     return {
         "schema": SCHEMA,
         "version": __version__,
@@ -28,9 +28,9 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
 
 
 def _list_programs() -> dict[str, str]:
-    """The versions and the processor on which results depend."""
+    """List the versions and the processor on which results depend."""
     made_by = {**programs(), "processor": machine()}
-    return {name: version for name, version in made_by.items() if name != OF_SOURCES}
+    return {name: version for name, version in made_by.items() if name != SOURCES_KEY}
 
 
 def check_schema(made_with: Mapping[str, str], path: Path) -> None:
@@ -60,7 +60,7 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig, path: Path
 
 def describe_other_programs(made_with: Mapping[str, str]) -> str:
     """Describe in which libraries and processor this process differs from the one that made a database."""
-    made_by = {k: version for k, version in json.loads(made_with["programs"]).items() if k != OF_SOURCES}
+    made_by = {k: version for k, version in json.loads(made_with["programs"]).items() if k != SOURCES_KEY}
     difference = differences({**_list_programs(), **made_by}, _list_programs())
     return f"the database was made with {difference}: results may differ" if difference else ""
 

@@ -26,15 +26,16 @@ from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.pictures.names import is_file
 
-PAGE = 1000  # pairs read at a time
-JOINED = (
-    "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"  # pairs and both pictures
+PAIRS_PER_PAGE = 1000  # that are read at a time
+PAIRS_WITH_IMAGES = "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
+MATCHABLE = (
+    f"{PAIRS_WITH_IMAGES} WHERE pairs.status = 'pending' AND a.status = 'described'"
+    " AND b.status = 'described'"
 )
-MATCHABLE = f"{JOINED} WHERE pairs.status = 'pending' AND a.status = 'described' AND b.status = 'described'"
-KEY_OF_SHORTLIST = "shortlist:"
-RESULTS = ("matches", "objects", "timings")  # tables with rows of pairs
-TABLES = (*RESULTS, "pairs", "images", "settings")  # no table refers to rows of a later one
-SETTINGS = "SELECT name, value FROM settings"
+SHORTLIST_PREFIX = "shortlist:"
+RESULT_TABLES = ("matches", "objects", "timings")  # tables with rows of pairs
+TABLES = (*RESULT_TABLES, "pairs", "images", "settings")  # no table refers to rows of a later one
+SELECT_SETTINGS = "SELECT name, value FROM settings"
 
 
 @contextmanager
@@ -59,9 +60,9 @@ def _prepare(connection: sqlite3.Connection, path: Path, config: MatchConfig | N
             if restart or not _list_tables(connection):  # unless another process has begun it meanwhile
                 _begin_anew(connection, config)
     with transaction(connection, writes=False):
-        check_schema(dict(connection.execute(SETTINGS)), path)
+        check_schema(dict(connection.execute(SELECT_SETTINGS)), path)
         if config is not None:
-            check_settings(dict(connection.execute(SETTINGS)), config, path)
+            check_settings(dict(connection.execute(SELECT_SETTINGS)), config, path)
 
 
 def _list_tables(connection: sqlite3.Connection) -> set[str]:
@@ -77,7 +78,7 @@ def _begin_anew(connection: sqlite3.Connection, config: MatchConfig) -> None:
 
 
 class Store:
-    """An open database: reads and writes its tables."""
+    """An open database, whose tables it reads and writes."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
@@ -92,7 +93,7 @@ class Store:
 
     def settings(self) -> dict[str, str]:
         """Read the settings with which the database was made."""
-        return dict(self.rows(SETTINGS))
+        return dict(self.rows(SELECT_SETTINGS))
 
     def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Make a cursor over a query, with the columns in its `description`; it gives the rows one by one."""
@@ -117,7 +118,7 @@ class Store:
                 pairs,
             )
             if shortlist is not None:
-                row = KEY_OF_SHORTLIST + shortlist, ""
+                row = SHORTLIST_PREFIX + shortlist, ""
                 self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", row)
 
     def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
@@ -125,7 +126,7 @@ class Store:
         last = -1
         while rows := self.rows(
             f"SELECT pairs.id, image0, image1 FROM {MATCHABLE} AND pairs.id > ? ORDER BY pairs.id LIMIT ?",
-            (last, PAGE),
+            (last, PAIRS_PER_PAGE),
         ):
             yield from rows
             last = rows[-1][0]
@@ -137,7 +138,7 @@ class Store:
     def has_shortlist(self, shortlist: str) -> bool:
         """Test whether the database has the pairs of a shortlist."""
         query = "SELECT count(*) FROM settings WHERE name = ?"
-        return bool(self.value(query, (KEY_OF_SHORTLIST + shortlist,)))
+        return bool(self.value(query, (SHORTLIST_PREFIX + shortlist,)))
 
     def forget_changed(self, contents: Mapping[int, str | None]) -> int:
         """Make pictures whose file has changed pending again, together with all their pairs."""
@@ -147,7 +148,7 @@ class Store:
             return 0
         with transaction(self._db):
             either = "(SELECT id FROM pairs WHERE image0 = ?1 OR image1 = ?1)"
-            for table in RESULTS:
+            for table in RESULT_TABLES:
                 self._db.executemany(f"DELETE FROM {table} WHERE pair IN {either}", changed)
             self._db.executemany(
                 "UPDATE pairs SET status = 'pending', n_candidates = NULL, n_matches = NULL,"

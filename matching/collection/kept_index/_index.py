@@ -1,4 +1,4 @@
-"""Adding pictures to a kept index, and finding those that show the same thing as a query."""
+"""Adding pictures to a kept index, and finding those that share descriptors with a query."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.output.folders import compute_digest
 
-TOGETHER = 256  # pictures per segment: as many as a killed run may have to do again
+PICTURES_PER_SEGMENT = 256  # a killed run loses the work on at most this many
 
 
 @dataclass(frozen=True)
 class Added:
-    """What a run has done; `paths` are the pictures that it added."""
+    """The outcome of adding pictures; `paths` are those that were added."""
 
     indexed: int
     failed: int
@@ -48,15 +48,15 @@ def add_pictures(
     config: MatchConfig = MatchConfig(),
     *,
     inside: Sequence[str] = (),
-    **how: Any,
+    **running: Any,
 ) -> Added:
     """Add pictures to the index in a folder, which is created if it is missing.
 
     Pictures that the index already has are skipped; those whose file has changed are described again; those
-    in the folders `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress,
-    as for `match_collection`.
+    in the folders `inside` whose file is gone are dropped. `running` holds cache, jobs, scheduler and
+    progress, as for `match_collection`.
     """
-    with open_index(folder, config, create=True) as index, start_workers(config, **how) as workers:
+    with open_index(folder, config, create=True) as index, start_workers(config, **running) as workers:
         index.remove_unused()
         gone = [path for parent in inside for path in index.missing(parent)]
         index.update(paths, gone)
@@ -64,7 +64,7 @@ def add_pictures(
         indexed: list[int] = []
         errors: list[str] = []
         done = workers.records(index_file, tasks, _lost, index.counts().pending, "pictures")
-        for records in split_in_batches(done, TOGETHER):
+        for records in split_in_batches(done, PICTURES_PER_SEGMENT):
             index.add(records)
             index.merge_small_segments()
             indexed += [record.id for record in records if record.error is None]
@@ -75,7 +75,7 @@ def add_pictures(
 
 
 def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
-    """Compute what an index keeps of a picture."""
+    """Describe a picture for an index."""
     content = size = modified = None
     try:
         status = Path(path).stat()
@@ -93,13 +93,13 @@ def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
 
 
 def find_candidates(
-    folder: Path, queries: Sequence[str], n: int, config: MatchConfig = MatchConfig(), **how: Any
+    folder: Path, queries: Sequence[str], n: int, config: MatchConfig = MatchConfig(), **running: Any
 ) -> list[Candidate]:
     """Find the pictures of an index that share the most descriptors with each query.
 
-    Pictures whose file is gone are not found. `how` is as for `add_pictures`.
+    Pictures whose file is gone are not found. `running` is as for `add_pictures`.
     """
-    with open_index(folder, config) as index, start_workers(config, **how) as workers:
+    with open_index(folder, config) as index, start_workers(config, **running) as workers:
         queries = list(dict.fromkeys(queries))
         known = enumerate(map(index.number_of, queries))
         numbers = [-1 - k if number is None else number for k, number in known]
@@ -111,8 +111,8 @@ def find_candidates(
         for number, query in zip(numbers, queries, strict=True):
             best = ranked[number]
             paths = index.paths(k for k, _ in best)
-            there = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]
-            result += [Candidate(query, path, score) for path, score in there[:n]]
+            existing = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]
+            result += [Candidate(query, path, score) for path, score in existing[:n]]
         return result
 
 

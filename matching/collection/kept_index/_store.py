@@ -34,17 +34,18 @@ from matching.output.folders import compute_digest, remove_abandoned
 from matching.output.provenance import RESULT_VERSIONS
 from matching.pictures.names import is_file
 
-FORMAT = "8"
+FORMAT_VERSION = "8"
 DATABASE = "index.db"
 STAGES_OF_FEATURES = "pictures", "features"  # the stages on whose results an index depends
-ABANDONED = 86400  # seconds after which a file to which nothing refers is deleted
-FANOUT = 8  # as many segments of about one size (within a factor of 8) are merged into one
-SMALL, LEVELS = 256, 2  # number of pictures: all smaller segments count as one size; sizes that are merged
+ABANDONED_SECONDS = 86400  # after which a file to which nothing refers is deleted
+SEGMENTS_PER_MERGE = 8  # as many segments of about one size (within a factor of 8) are merged into one
+MAX_SMALL_SEGMENT = 256  # pictures: all smaller segments count as one size
+N_MERGED_SIZES = 2  # larger segments are not merged
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many pictures of an index can be found, failed, or are not described yet; bytes of its files."""
+    """Numbers of pictures that can be found, failed, or are not described yet; and the bytes of all files."""
 
     indexed: int
     failed: int
@@ -72,11 +73,11 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
 
 
 def _settings(config: MatchConfig) -> dict[str, str]:
-    """The settings on which an index depends."""
+    """List the settings on which an index depends."""
     made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
     features = json.dumps(made_with, sort_keys=True)
     results = json.dumps({name: RESULT_VERSIONS[name] for name in STAGES_OF_FEATURES})
-    return {"format": FORMAT, "results": results, "features": features}
+    return {"format": FORMAT_VERSION, "results": results, "features": features}
 
 
 def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, create: bool) -> None:
@@ -90,10 +91,10 @@ def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, 
         made_with = dict(connection.execute("SELECT name, value FROM settings"))
         for name, value in _settings(config).items():
             if made_with.get(name) != value:
-                told = _describe_difference(name, made_with.get(name), value)
+                difference = _describe_difference(name, made_with.get(name), value)
                 raise InputError(
-                    f"{folder}: the index was made with {told}; give another folder, or delete this one and"
-                    " add its pictures again"
+                    f"{folder}: the index was made with {difference}; give another folder, or delete this"
+                    " one and add its pictures again"
                 )
 
 
@@ -115,7 +116,7 @@ class KeptIndex:
         self._db = connection
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a query."""
+        """Read all rows of a query."""
         return self._db.execute(query, parameters).fetchall()
 
     def counts(self) -> Counts:
@@ -136,17 +137,17 @@ class KeptIndex:
         if not changed and {path for path, *_ in known} >= set(paths):
             return
         with transaction(self._db):
-            some = [(number,) for number in changed]
+            rows = [(number,) for number in changed]
             self._db.executemany(
                 "INSERT OR IGNORE INTO dead SELECT segment, id FROM pictures"
                 " WHERE id = ? AND segment NOT NULL",
-                some,
+                rows,
             )
-            self._db.executemany("DELETE FROM pictures WHERE id = ?", some)
+            self._db.executemany("DELETE FROM pictures WHERE id = ?", rows)
             self._db.executemany("INSERT OR IGNORE INTO pictures (path) VALUES (?)", ((p,) for p in paths))
 
     def missing(self, folder: str) -> list[str]:
-        """Paths of the pictures in a folder whose file is gone."""
+        """List the pictures of a folder whose files are gone."""
         inside = self._db.execute(
             "SELECT path FROM pictures WHERE path > ? AND path < ?",
             (folder + os.sep, folder + chr(ord(os.sep) + 1)),
@@ -154,7 +155,7 @@ class KeptIndex:
         return [path for (path,) in inside if not is_file(path)]
 
     def pending(self) -> Iterator[tuple[int, str]]:
-        """The number and the path of each picture that has not been described yet, read page by page."""
+        """Read the number and the path of each picture that is not described yet, page by page."""
         last = -1
         while rows := self.rows(
             "SELECT id, path FROM pictures WHERE status = 'pending' AND id > ? ORDER BY id LIMIT 1000",
@@ -187,13 +188,13 @@ class KeptIndex:
                     self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
 
     def merge_small_segments(self) -> None:
-        """Merge FANOUT segments of about the same size into one, as long as there are that many."""
+        """Merge segments of about the same size into one, as long as there are SEGMENTS_PER_MERGE of them."""
         while True:
             sizes: dict[int, list[str]] = {}
             for name, n in self.rows("SELECT name, n_pictures FROM segments ORDER BY name"):
-                sizes.setdefault((max(n // SMALL, 1).bit_length() - 1) // 3, []).append(name)
-            several = (sizes.get(level, []) for level in range(LEVELS))
-            names = next((names for names in several if len(names) >= FANOUT), None)
+                sizes.setdefault((max(n // MAX_SMALL_SEGMENT, 1).bit_length() - 1) // 3, []).append(name)
+            several = (sizes.get(level, []) for level in range(N_MERGED_SIZES))
+            names = next((names for names in several if len(names) >= SEGMENTS_PER_MERGE), None)
             if names is None:
                 return
             self._merge(names)
@@ -221,7 +222,7 @@ class KeptIndex:
                 (self.folder / name).unlink()
 
     def shards(self) -> list[Shard]:
-        """The segments with their dead pictures, by name; raise InputError if one is damaged."""
+        """List the segments with their dead pictures, by name; raise InputError if one is damaged."""
         dead: dict[str, list[int]] = {}
         for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
             dead.setdefault(name, []).append(picture)
@@ -237,23 +238,23 @@ class KeptIndex:
         return shards
 
     def paths(self, numbers: Iterable[int]) -> dict[int, str]:
-        """The paths of those pictures that are in the index."""
+        """Map the numbers of pictures that are in the index to their paths."""
         found = (self.rows("SELECT id, path FROM pictures WHERE id = ?", (n,)) for n in numbers)
         return dict(row for rows in found for row in rows)
 
-    def found(self) -> list[str]:
-        """The paths of the pictures that can be found."""
+    def indexed(self) -> list[str]:
+        """List the pictures that can be found."""
         return [p for (p,) in self.rows("SELECT path FROM pictures WHERE status = 'indexed' ORDER BY path")]
 
     def number_of(self, path: str) -> int | None:
-        """The number of a picture; None if it is not in the index."""
+        """Return the number of a picture; None if it is not in the index."""
         rows = self.rows("SELECT id FROM pictures WHERE path = ?", (path,))
         return rows[0][0] if rows else None
 
     def remove_unused(self) -> None:
         """Remove the files that a killed process has left."""
         known = {name for (name,) in self.rows("SELECT name FROM segments")}
-        remove_abandoned((p for p in self.folder.glob("*.seg") if p.name not in known), ABANDONED)
+        remove_abandoned((p for p in self.folder.glob("*.seg") if p.name not in known), ABANDONED_SECONDS)
 
     def _cells(self) -> Array:
         ((value,),) = self.rows("SELECT value FROM settings WHERE name = 'cells'")
@@ -266,7 +267,7 @@ class KeptIndex:
 
 
 def _is_another(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:
-    """Whether a file has changed since it was described; it is read only if its size or time differs."""
+    """Test whether a file has changed since it was described, reading it only if size or time differ."""
     if status == "pending":
         return False
     try:

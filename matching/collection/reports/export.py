@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from matching._common.optional import import_optional
-from matching.collection.database.store import JOINED, open_store
+from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store
 from matching.errors import InputError
 from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.names import exists
 
 TABLES = {  # the tables and the order of their rows
     "images": "SELECT * FROM images ORDER BY id",
-    "pairs": f"SELECT pairs.*, a.path AS path0, b.path AS path1 FROM {JOINED} ORDER BY pairs.id",
+    "pairs": f"SELECT pairs.*, a.path AS path0, b.path AS path1 FROM {PAIRS_WITH_IMAGES} ORDER BY pairs.id",
     "objects": "SELECT * FROM objects ORDER BY pair, object",
     "matches": "SELECT * FROM matches ORDER BY pair, candidate",
 }
-ROWS = 50_000  # rows written at a time
-FOREIGN = "was not written by gdl-match collection; choose another folder, or remove it"
-TYPES = {  # Parquet's types of those columns that may be empty, so that no value shows the type
+ROWS_PER_WRITE = 50_000
+FOREIGN_FILE = "was not written by gdl-match collection; choose another folder, or remove it"
+PARQUET_TYPES = {  # of columns that may be empty, so that no value shows the type
     "text": ("path", "path0", "path1", "status", "sha256", "error", "transform", "transform_kind"),
     "real": ("score", "rank", "transform_error", "x0", "y0", "x1", "y1"),
 }
@@ -37,7 +37,7 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
     paths = [folder / f"{table}.{kind}" for table in TABLES]
     there = [path for path in paths if exists(path)]
     if 0 < len(there) < len(paths):
-        raise InputError(f"{there[0]}: {FOREIGN}")
+        raise InputError(f"{there[0]}: {FOREIGN_FILE}")
 
 
 def export(db: Path, folder: Path, kind: str) -> list[Path]:
@@ -76,12 +76,12 @@ def _write_parquet(path: Path, cursor: sqlite3.Cursor) -> None:
     names = [name for name, *_ in cursor.description]
     schema = pa.schema([(name, _type(pa, name)) for name in names])
     with ParquetWriter(path, schema) as writer:
-        while rows := cursor.fetchmany(ROWS):
+        while rows := cursor.fetchmany(ROWS_PER_WRITE):
             arrays = map(pa.array, zip(*rows, strict=True), schema.types)
             writer.write_table(pa.table(list(arrays), schema=schema))
 
 
 def _type(pa: Any, name: str) -> Any:
-    if name in TYPES["text"] or name.startswith("outline"):
+    if name in PARQUET_TYPES["text"] or name.startswith("outline"):
         return pa.string()
-    return pa.float64() if name in TYPES["real"] else pa.int64()
+    return pa.float64() if name in PARQUET_TYPES["real"] else pa.int64()

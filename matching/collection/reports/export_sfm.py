@@ -18,7 +18,7 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
-from matching.collection.reports.export import FOREIGN, exported_files
+from matching.collection.reports.export import FOREIGN_FILE, exported_files
 from matching.errors import InputError
 from matching.interchange.two_views import MIN_NUM_INLIERS, epipolar_error
 from matching.objects.transforms import apply_transform
@@ -27,8 +27,8 @@ from matching.output.export_formats import FORMATS
 from matching.pictures.decoding import map_displayed_to_stored, read_orientation
 from matching.pictures.names import is_file, make_relative
 
-OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
-MARK = "written_by"  # attribute of our HDF5 files
+APPLICATION_ID = 0x67646C6D  # "gdlm", in the SQLite files that this program writes
+WRITER_ATTRIBUTE = "written_by"  # in the HDF5 files that this program writes
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,27 +59,27 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
         exchange.require_h5py()
     for name in FORMATS[kind].files:
         path = folder / name
-        if path.exists() and not _is_ours(path):
-            raise InputError(f"{path}: {FOREIGN}")
+        if path.exists() and not _is_written_here(path):
+            raise InputError(f"{path}: {FOREIGN_FILE}")
 
 
-def _is_ours(path: Path) -> bool:
+def _is_written_here(path: Path) -> bool:
     if not is_file(path):
         return False
     try:
         if path.suffix == ".db":
             address = f"{path.absolute().as_uri()}?mode=ro"  # the name may hold #, ? or %
             with closing(sqlite3.connect(address, uri=True)) as database:
-                return bool(database.execute("PRAGMA application_id").fetchone() == (OURS,))
+                return bool(database.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,))
         h5py = exchange.require_h5py()
         with h5py.File(path.with_name("matches.h5") if path.suffix == ".txt" else path) as file:
-            return bool(MARK in file.attrs)
+            return bool(WRITER_ATTRIBUTE in file.attrs)
     except (OSError, sqlite3.Error):
         return False
 
 
 class _Collection:
-    """The pictures and pairs of an open Store, in the form of the exports."""
+    """Reads the pictures and pairs of an open Store in the form of the exports."""
 
     def __init__(self, store: Store, kind: str, static: bool) -> None:
         self._store, self._only_static = store, static
@@ -91,7 +91,7 @@ class _Collection:
         self.image = lru_cache(maxsize=512)(self._image)
 
     def _places(self, number: int) -> Array:
-        """The distinct places of the matches of a picture, sorted, as complex numbers x + iy."""
+        """List the distinct places of the matches of a picture, sorted, as complex numbers x + iy."""
         query = (
             "SELECT x0, y0 FROM matches JOIN pairs ON pairs.id = pair WHERE image0 = ?1 AND image1 != ?1"
             " UNION"
@@ -167,7 +167,7 @@ def _one_to_one(at0: Array, at1: Array) -> Ints:
 
 def _write_colmap(folder: Path, collection: _Collection) -> None:
     with closing(sqlite3.connect(folder / "database.db")) as database:
-        database.execute(f"PRAGMA application_id = {OURS}")
+        database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         database.executescript(exchange.SCHEMA)
         ids = {number: k for k, number in enumerate(collection.names, 1)}
         for number, k in ids.items():
@@ -219,5 +219,5 @@ def _write_hloc(folder: Path, collection: _Collection) -> None:
 @contextmanager
 def _open_hdf5(path: Path) -> Iterator[Any]:
     with exchange.require_h5py().File(path, "w") as file:
-        file.attrs[MARK] = "gdl-match collection"
+        file.attrs[WRITER_ATTRIBUTE] = "gdl-match collection"
         yield file

@@ -18,7 +18,7 @@ import shapely
 from shapely import Polygon
 
 from matching._common.components import find_components
-from matching.collection.database.store import JOINED, Store, open_store, read_transform
+from matching.collection.database.store import PAIRS_WITH_IMAGES, Store, open_store, read_transform
 from matching.collection.reports.alike import is_alike
 from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
 from matching.errors import InputError
@@ -30,7 +30,7 @@ COLUMNS = (
     *("group", "picture", "role", "of", "share", "share_of"),
     *("turn", "scale", "mirrored", "score", "matches"),
 )
-KEPT = 8  # pictures in memory
+PICTURES_IN_MEMORY = 8
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Link:
 
     @property
     def is_strong(self) -> bool:
-        """Whether it joins a group: one picture was made from the other, or they share more than a logo."""
+        """True if it joins a group: one picture was made from the other, or they share more than a logo."""
         return self.relation.kind != "same thing" or self.covered >= MIN_PICTURE_SHARE
 
     def reverse(self) -> Link:
@@ -114,10 +114,10 @@ def find_links(store: Store) -> Iterator[Link]:
     """Find the pairs of pictures with objects in common; copies are confirmed by reading the files."""
     rows = store.cursor(
         "SELECT pairs.id, image0, image1, score, n_matches, a.path, b.path,"
-        f" a.width, a.height, b.width, b.height FROM {JOINED}"
+        f" a.width, a.height, b.width, b.height FROM {PAIRS_WITH_IMAGES}"
         " WHERE n_objects > 0 AND image0 != image1 ORDER BY pairs.id"
     )
-    read = lru_cache(KEPT)(_read)
+    read = lru_cache(PICTURES_IN_MEMORY)(_read)
     for pair, image0, image1, score, n, path0, path1, *numbers in rows:
         size0, size1 = (tuple(numbers[k : k + 2]) for k in (0, 2))
         xy = np.array(store.rows("SELECT x0, y0, x1, y1 FROM matches WHERE pair = ?", (pair,)))
@@ -136,45 +136,45 @@ def find_links(store: Store) -> Iterator[Link]:
 
 
 def _read_outlines(store: Store, pair: int) -> list[list[Polygon]]:
-    """The outlines of a pair's objects in each of its pictures."""
+    """Read the outlines of a pair's objects in each of its pictures."""
     rows = store.rows("SELECT outline0, outline1 FROM objects WHERE pair = ?", (pair,))
-    return [[Polygon(json.loads(outline)) for outline in own] for own in zip(*rows, strict=True)]
+    return [[Polygon(json.loads(outline)) for outline in column] for column in zip(*rows, strict=True)]
 
 
 def _measure_union(outlines: Sequence[Polygon], size: Sequence[int]) -> float:
-    """The share of a picture that outlines cover together."""
+    """Measure the share of a picture that outlines cover together."""
     picture = shapely.box(-0.5, -0.5, size[0] - 0.5, size[1] - 0.5)
     covered = shapely.union_all(shapely.make_valid(outlines)).intersection(picture)
     return float(covered.area / picture.area)
 
 
 def _find_covered(outlines: Sequence[Sequence[Polygon]], sizes: Sequence[Sequence[int]]) -> float:
-    """The share of a picture within the outlines of a pair's objects, the smaller of the two."""
+    """Measure the share of each picture within the outlines of a pair's objects; return the smaller one."""
     shares = (
-        sum(outline.area for outline in own) / math.prod(size)
-        for own, size in zip(outlines, sizes, strict=True)
+        sum(outline.area for outline in polygons) / math.prod(size)
+        for polygons, size in zip(outlines, sizes, strict=True)
     )
     return float(min(shares))
 
 
-def find_joined(store: Store, asked: Container[tuple[str, str]]) -> dict[str, str]:
+def find_joined(store: Store, pairs: Container[tuple[str, str]]) -> dict[str, str]:
     """Map each picture that shares more than a logo with another one to the first of its connected group.
 
-    Only the pairs of paths in `asked` count, each in ascending order. No file is read.
+    Only these pairs of paths count, each in ascending order. No file is read.
     """
     rows = store.rows(
-        f"SELECT pairs.id, a.path, b.path, a.width, a.height, b.width, b.height FROM {JOINED}"
+        f"SELECT pairs.id, a.path, b.path, a.width, a.height, b.width, b.height FROM {PAIRS_WITH_IMAGES}"
         " WHERE n_objects > 0 AND image0 != image1"
     )
-    pairs = [
+    joined = [
         (path0, path1)
         for pair, path0, path1, *numbers in rows
-        if (min(path0, path1), max(path0, path1)) in asked
+        if (min(path0, path1), max(path0, path1)) in pairs
         and _find_covered(_read_outlines(store, pair), (numbers[:2], numbers[2:])) >= MIN_PICTURE_SHARE
     ]
-    if not pairs:
+    if not joined:
         return {}
-    paths, ends = np.unique(np.array(pairs, object).reshape(-1, 2), return_inverse=True)
+    paths, ends = np.unique(np.array(joined, object).reshape(-1, 2), return_inverse=True)
     labels = find_components(len(paths), ends)
     _, first = np.unique(labels, return_index=True)
     return dict(zip(paths.tolist(), paths[first][labels].tolist(), strict=True))
@@ -192,7 +192,7 @@ def _count_bytes(path: str) -> int:
 
 
 def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Group]:
-    """The groups of linked pictures, each begun with the first of `paths` that no group has yet.
+    """Find the groups of linked pictures; each begins with the first of `paths` that no group has yet.
 
     Every further picture is reached from an earlier one by the best link (Prim's algorithm).
     """
@@ -221,6 +221,6 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
 
 
 def _rank(link: Link) -> tuple[bool, bool, int, int, int]:
-    """The sort key of a link: the best link has the least, and no two links of a collection have the same."""
+    """Make the sort key of a link: the smallest for the best link, and different for all links."""
     relation = link.relation
     return relation.kind == "same thing", relation.mirrored, -link.n_matches, link.image0, link.image1

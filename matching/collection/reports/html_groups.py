@@ -12,15 +12,15 @@ from matching.output.folders import write_whole
 from matching.output.html.page import embed_file, render
 from matching.pictures.names import make_relative
 
-LONGEST = 240  # pixels of an embedded picture
-MOST = 2000  # pictures on the page, about 20 MB
+PICTURE_SIDE = 240  # pixels of the longer side of an embedded picture
+MAX_PICTURES = 2000  # on the page, about 20 MB
 
 
 def write_groups_report(groups: Sequence[Sequence[Member]], db: Path, path: Path) -> None:
     """Write a page about the groups of a database to a file, completely or not at all."""
     with open_store(db) as store:
         n_images = store.value("SELECT count(*) FROM images")
-    shown, room = [], MOST
+    shown, room = [], MAX_PICTURES
     for members in groups:
         if len(members) <= room:
             shown.append(members)
@@ -69,7 +69,7 @@ def format_groups(groups: Sequence[Sequence[Member]]) -> str:
 
 def _shown(member: Member, names: Mapping[str, str]) -> dict[str, str]:
     return {
-        **embed_file(member.picture, names[member.picture], LONGEST),
+        **embed_file(member.picture, names[member.picture], PICTURE_SIDE),
         "role": member.role,
         "of": "" if member.of is None else names.get(member.of, ""),
         "facts": describe_link(member),

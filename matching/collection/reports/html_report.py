@@ -18,17 +18,17 @@ from matching.pictures.names import make_relative
 
 Row = tuple[Any, ...]  # a row of the database
 
-BUDGET = 40e6  # pixels of all embedded pictures together, about 10 MB of JPEG
-LONGEST, SHORTEST = 1200, 360  # bounds of the longer side of an embedded picture, pixels
+MAX_EMBEDDED_PIXELS = 40e6  # of all pictures together, about 10 MB of JPEG
+MAX_PICTURE_SIDE, MIN_PICTURE_SIDE = 1200, 360  # pixels of the longer side
 
 
-def write_collection_report(db: str | Path, path: str | Path, most: int) -> None:
+def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) -> None:
     """Write a page about a database to a file, completely or not at all."""
     with open_store(db) as store:
         rows = store.rows(
             "SELECT id, image0, image1, score, n_objects, n_matches, n_candidates FROM pairs"
             " WHERE n_objects > 0 ORDER BY rank DESC, id LIMIT ?",
-            (most,),
+            (max_pairs,),
         )
         numbers = sorted({number for row in rows for number in row[1:3]})
         images = {
@@ -70,14 +70,19 @@ def _card(row: Row, images: Mapping[int, Row], names: Mapping[int, str]) -> dict
 
 
 def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, dict[str, Any]]:
-    longest = LONGEST
+    side = MAX_PICTURE_SIDE
     sizes = [image[-2:] for image in images.values()]
-    while longest > SHORTEST and sum(w * h * min(longest / max(w, h), 1) ** 2 for w, h in sizes) > BUDGET:
-        longest = max(int(longest * 0.9), SHORTEST)
+    while side > MIN_PICTURE_SIDE and _count_pixels(sizes, side) > MAX_EMBEDDED_PIXELS:
+        side = max(int(side * 0.9), MIN_PICTURE_SIDE)
     return {
-        number: {**embed_file(path, names[number], longest), "width": width, "height": height}
+        number: {**embed_file(path, names[number], side), "width": width, "height": height}
         for number, (path, _, width, height) in images.items()
     }
+
+
+def _count_pixels(sizes: Sequence[tuple[int, int]], side: int) -> float:
+    """Count the pixels of all pictures when their longer sides are reduced to `side` pixels."""
+    return sum(w * h * min(side / max(w, h), 1) ** 2 for w, h in sizes)
 
 
 def _pair_data(store: Store, row: Row, images: Mapping[int, Row]) -> dict[str, Any]:

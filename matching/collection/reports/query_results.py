@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from matching.collection.database.store import JOINED, Store, open_store, read_objects
+from matching.collection.database.store import PAIRS_WITH_IMAGES, Store, open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.plan import Plan
 from matching.collection.reports.groups import find_joined
@@ -15,7 +15,7 @@ from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
 from matching.objects.description import MatchedObject
 
-STRANGERS = 2  # after this many candidates that did not join the group of a picture, no more are tried
+MAX_STRANGERS = 2  # candidates outside the group of a picture, after which no more are tried
 
 
 @contextmanager
@@ -69,9 +69,9 @@ def verify_for_groups(
 def _choose_next(
     pairs: Sequence[tuple[str, str]], matched: Container[tuple[str, str]], group: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """The next pair of a picture to match; none if the others can't or need not join it to a group."""
+    """Choose the next pair of a picture to match; none if the others can't or need not join it to a group."""
     apart = [pair for pair in pairs if group.get(pair[0], pair[0]) != group.get(pair[1], pair[1])]
-    if sum(pair in matched for pair in apart) >= STRANGERS:
+    if sum(pair in matched for pair in apart) >= MAX_STRANGERS:
         return []
     return [pair for pair in apart if pair not in matched][:1]
 
@@ -87,7 +87,7 @@ def collect_results(
             pictures = by_query[candidate.query]
             rows = store.rows(
                 "SELECT pairs.id, pairs.rank, pairs.score, pairs.error, a.width, a.height"
-                f" FROM {JOINED} WHERE a.path = ? AND b.path = ?",
+                f" FROM {PAIRS_WITH_IMAGES} WHERE a.path = ? AND b.path = ?",
                 (candidate.query, candidate.picture),
             )
             for pair, rank, score, error, width, height in rows:

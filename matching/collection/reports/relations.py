@@ -1,4 +1,4 @@
-"""How two pictures are related, from the motion of the objects that both show: copy, crop, thumbnail...
+"""The relation of two pictures, from the motion of the objects that both show: copy, crop, thumbnail...
 
 The frame is the quadrilateral of the corners of picture 0 in picture 1. share0 is the share of picture 0
 inside picture 1, and share1 the share of picture 1 inside the frame.
@@ -18,14 +18,17 @@ from matching._common.types import Array, Floats
 from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
 
-WHOLE = 0.93  # least share of a picture that counts as the whole: fits err by a few percent at the borders
-STRAIGHT = 3.0  # degrees: a turn this close to a multiple of 90 counts as one
-EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as equal
-FILLED = 0.35  # least share of both pictures that a copy shows if turned by any angle, with filled corners
-CENTRED = 0.03  # share of the diagonal by which the middle of a copy turned within its canvas may be off
-PIXELS = 2.0  # pixels of the coarser picture: any match may be off by as much
-TOLERANCE = 0.005  # further, a share of the diagonal of the part shown: less than the error of a photograph
-ROUNDS = 5  # iterations of the fit
+# Share of a picture from which it counts as the whole: fits err by a few percent at the borders.
+MIN_WHOLE_SHARE = 0.93
+STRAIGHT_DEGREES = 3.0  # a turn this close to a multiple of 90 degrees counts as one
+MAX_EQUAL_RATIO = 1.05  # ratio of sizes up to which they count as equal
+# Share of both pictures that a copy shows at least if it is turned by any angle, with filled corners.
+MIN_FILLED_SHARE = 0.35
+OFF_CENTRE_SHARE = 0.03  # of the diagonal: largest shift of a copy that is turned about its middle
+# A match may err by this many pixels of the coarser picture, or by this share of the diagonal of the part
+# shown, which is less than the error of a photograph.
+TOLERANCE_PIXELS, TOLERANCE_SHARE = 2.0, 0.005
+N_FIT_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ UNMEASURED = Relation("same thing", None, math.nan, math.nan, math.nan, math.nan
 
 
 def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
-    """Where the corners of a picture lie in the other one: transform (3, 3) -> (4, 2) or None."""
+    """Map the corners of a picture to the other one: transform (3, 3) -> (4, 2) or None."""
     corners = _corners(size)
     w = np.column_stack([corners, np.ones(4)]) @ transform[2]
     if not ((w > 0).all() or (w < 0).all()):
@@ -78,22 +81,22 @@ def fit_motion(
 ) -> Array | None:
     """Fit the similarity that explains the most matches xy0, xy1 (n, 2), from a transform -> (3, 3) or None.
 
-    It must explain most of the places in one picture at least: a wallpaper also matches its other copies.
+    It must explain more than half of the places in one of the pictures: a wallpaper matches itself elsewhere.
     """
     frame = map_frame(transform, size0)
     if frame is None:
         return None
     diagonal = min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
     coarser = max(math.sqrt(polygon_area(frame) / (size0[0] * size0[1])), 1.0)
-    tolerance = max(TOLERANCE * diagonal, PIXELS * coarser)
+    tolerance = max(TOLERANCE_SHARE * diagonal, TOLERANCE_PIXELS * coarser)
     explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= 4 * tolerance
-    for _ in range(ROUNDS):
+    for _ in range(N_FIT_ROUNDS):
         if explained.sum() < 3:
             return None
         transform = fit_similarity(xy0[explained], xy1[explained])
         explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
-    most = max(count_different(xy[explained]) / count_different(xy) for xy in (xy0, xy1))
-    return transform if most > 0.5 else None
+    largest_share = max(count_different(xy[explained]) / count_different(xy) for xy in (xy0, xy1))
+    return transform if largest_share > 0.5 else None
 
 
 def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
@@ -107,7 +110,11 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
     share0 = min(common / max(polygon_area(frame), 1e-9), 1.0)
     share1 = min(common / (size1[0] * size1[1]), 1.0)
     kind, derived = _kind(share0, share1, turn, scale, mirrored)
-    if kind == "same thing" and abs(turn) > STRAIGHT and _is_within_canvas(frame, scale, size0, size1):
+    if (
+        kind == "same thing"
+        and abs(turn) > STRAIGHT_DEGREES
+        and _is_within_canvas(frame, scale, size0, size1)
+    ):
         kind = "mirrored" if mirrored else "turned"
     return Relation(kind, derived, share0, share1, turn, scale, mirrored)
 
@@ -128,28 +135,28 @@ def fit_similarity(xy0: Array, xy1: Array) -> Array:
 
 def _kind(share0: float, share1: float, turn: float, scale: float, mirrored: bool) -> tuple[str, int | None]:
     off_straight = abs((turn + 45) % 90 - 45)
-    if min(share0, share1) >= WHOLE:
+    if min(share0, share1) >= MIN_WHOLE_SHARE:
         if mirrored:
             return "mirrored", None
-        if abs(turn) > STRAIGHT:
+        if abs(turn) > STRAIGHT_DEGREES:
             return "turned", None
-        if max(scale, 1 / scale) <= EQUAL_SIZE:
+        if max(scale, 1 / scale) <= MAX_EQUAL_RATIO:
             return "copy", None
         return "thumbnail", 0 if scale > 1 else 1
-    if max(share0, share1) >= WHOLE:
-        if off_straight <= STRAIGHT:
+    if max(share0, share1) >= MIN_WHOLE_SHARE:
+        if off_straight <= STRAIGHT_DEGREES:
             return "crop", 0 if share0 > share1 else 1
-        if min(share0, share1) >= FILLED:  # turned by any angle, corners cut off or filled
+        if min(share0, share1) >= MIN_FILLED_SHARE:  # turned by any angle, corners cut off or filled
             return "turned", None
     return "same thing", None
 
 
 def _is_within_canvas(frame: Floats, scale: float, size0: tuple[int, int], size1: tuple[int, int]) -> bool:
-    """Whether a picture was turned about its middle, and cut off at its former borders."""
+    """Test whether a picture was turned about its middle, and cut off at its former borders."""
     off = np.linalg.norm(frame.mean(axis=0) - _corners(size1).mean(axis=0))
     sides = (size1[k] / (scale * size0[k]) for k in range(2))
-    fits = all(1 / EQUAL_SIZE <= side <= EQUAL_SIZE for side in sides)
-    return fits and bool(off <= CENTRED * math.hypot(*size1))
+    fits = all(1 / MAX_EQUAL_RATIO <= side <= MAX_EQUAL_RATIO for side in sides)
+    return fits and bool(off <= OFF_CENTRE_SHARE * math.hypot(*size1))
 
 
 def _corners(size: tuple[int, int]) -> Floats:

@@ -17,16 +17,16 @@ from matching.features.extraction import FeatureConfig, Features, mirrored_featu
 from matching.features.thinning import choose_strongest
 from matching.settings import REGIONS
 
-ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**PICTURE + shape
-PER_PICTURE = 1300  # entries of a picture that is searched, and of each such part of a large one: 52 kB
-PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects, each object has few of them
-TURNED = 650  # and descriptors of the mirrored query: a few are enough for a mirrored copy
-RANKS = 63, 95  # ranks of those two values of a descriptor with which all are compared
-PICTURE = 36  # bits of a shape; the higher bits of an id are the picture's number
-SCALE_STEPS = 4  # steps of a shape's size per octave
-PLACE_STEP = 4  # pixels: step of a shape's places, which end at 4096
-INDEXED = REGIONS  # kinds of features that a shape tells apart
-N_CLASSES = 2 * len(INDEXED)  # a class is a kind and polarity: only descriptors of one class are compared
+ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**SHAPE_BITS + shape
+ENTRIES_PER_PICTURE = 1300  # of an indexed picture, and of each part of a large one of that size: 52 kB
+ENTRIES_PER_QUERY = 8000  # many, because each object has few of the descriptors of a crowded scene
+ENTRIES_PER_MIRRORED_QUERY = 650  # a few are enough to find a mirrored copy
+THRESHOLD_RANKS = 63, 95  # all values of a descriptor are compared with those of these two ranks
+SHAPE_BITS = 36  # the lower bits of an id hold a shape; the higher ones, the number of the picture
+STEPS_PER_OCTAVE = 4  # of the size of a shape
+PLACE_STEP_PIXELS = 4  # places of shapes end at 4096 pixels
+INDEXED_KINDS = REGIONS  # kinds of features that a shape tells apart
+N_CLASSES = 2 * len(INDEXED_KINDS)  # only descriptors of one kind and polarity, a class, are compared
 
 
 class EntryLists(NamedTuple):
@@ -40,57 +40,57 @@ class EntryLists(NamedTuple):
 def check_indexed(config: FeatureConfig) -> None:
     """Check that an index can hold the kinds of features of these settings."""
     for kind in config.regions:
-        if kind not in INDEXED:
-            held = " and ".join(INDEXED)
+        if kind not in INDEXED_KINDS:
+            held = " and ".join(INDEXED_KINDS)
             raise InputError(
                 f"{kind} features can't be indexed, only {held} can: leave {kind} out of regions"
             )
 
 
-def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
+def encode(features: Features, max_entries: int = ENTRIES_PER_PICTURE, picture: int = 0) -> Array:
     """Encode the largest features in every part of a picture -> (n,) ENTRY; copies and crops share these."""
-    chosen = _choose_largest(features, most)
+    chosen = _choose_largest(features, max_entries)
     entries = np.empty(len(chosen), ENTRY)
-    entries["id"] = (picture << PICTURE) + pack_shapes(chosen)
-    levels = np.sort(chosen.descriptors, axis=1)[:, RANKS]  # (n, 2), faster than np.partition
+    entries["id"] = (picture << SHAPE_BITS) + pack_shapes(chosen)
+    levels = np.sort(chosen.descriptors, axis=1)[:, THRESHOLD_RANKS]  # (n, 2), faster than np.partition
     larger = chosen.descriptors[:, None] > levels[:, :, None]  # (n, 2, 128)
     entries["bits"] = np.packbits(larger.reshape(-1, 2 * larger.shape[2]), axis=1)
     return entries
 
 
 def encode_indexed(described: DescribedPicture, picture: int) -> Array:
-    """The (n,) ENTRY of a picture of an index: more for a large one, since a query may be a detail of it."""
-    most = int(PER_PICTURE * max(float(described.step.prod()), 1.0))
-    return encode(described.features, min(most, PER_QUERY), picture)
+    """Encode a picture of an index -> (n,) ENTRY: more for a large one, because a query may show a detail."""
+    max_entries = int(ENTRIES_PER_PICTURE * max(float(described.step.prod()), 1.0))
+    return encode(described.features, min(max_entries, ENTRIES_PER_QUERY), picture)
 
 
 def encode_query(features: Features) -> Array:
-    """The (n,) ENTRY that a query looks up: of the picture, as number 0, and of its mirror image, as 1."""
-    turned = mirrored_features(_choose_largest(features, TURNED))
+    """Encode a query -> (n,) ENTRY: the picture as number 0, and its mirror image as number 1."""
+    turned = mirrored_features(_choose_largest(features, ENTRIES_PER_MIRRORED_QUERY))
     over = np.array([-1.0, 1.0])
     xy = turned.xy * over + np.array([turned.xy[:, 0].max(initial=0), 0])
     turned = replace(turned, xy=xy, frames=turned.frames * over[:, None])
-    return np.concatenate([encode(features, PER_QUERY), encode(turned, picture=1)])
+    return np.concatenate([encode(features, ENTRIES_PER_QUERY), encode(turned, picture=1)])
 
 
 def pack_shapes(features: Features) -> Array:
-    """(n,) int64: 10 bits for y, 10 for x, 8 for direction, 6 for log size, 1 for kind, 1 for polarity."""
-    size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
+    """Pack y and x in 10 bits each, direction in 8, log size in 6, kind and polarity in 1 -> (n,) int64."""
+    size = np.rint(STEPS_PER_OCTAVE * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
     turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
     direction = np.rint(256 * turn).astype(np.int64) % 256
-    x, y = (features.xy / PLACE_STEP).clip(0, 1023).astype(np.int64).T
+    x, y = (features.xy / PLACE_STEP_PIXELS).clip(0, 1023).astype(np.int64).T
     packed: Array = (y << 26) | (x << 16) | (direction << 8) | (size << 2)
     packed |= 2 * features.kind.astype(np.int64) + features.bright
     return packed
 
 
 def classes(entries: Array) -> Array:
-    """(n,) int64: the class of each entry, its kind and polarity, below N_CLASSES."""
+    """Return the class of each entry, its kind and polarity -> (n,) int64 below N_CLASSES."""
     return np.asarray(entries["id"] & (N_CLASSES - 1))
 
 
-def _choose_largest(features: Features, most: int) -> Features:
-    return features[choose_strongest(features.xy, _size(features), most)]
+def _choose_largest(features: Features, max_features: int) -> Features:
+    return features[choose_strongest(features.xy, _size(features), max_features)]
 
 
 def _size(features: Features) -> Floats:

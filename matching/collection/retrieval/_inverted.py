@@ -22,16 +22,17 @@ import skimage.data
 
 from matching._common.types import Array, Ints
 from matching.collection.retrieval import _kernels
-from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, EntryLists, classes, encode
-from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours
+from matching.collection.retrieval._codes import ENTRY, N_CLASSES, SHAPE_BITS, EntryLists, classes, encode
+from matching.collection.retrieval._votes import MISSING_DISTANCE, N_KEPT, Neighbours, choose_neighbours
 from matching.core.config import MatchConfig
 from matching.core.source import describe_picture
 from matching.errors import InputError
 from matching.pictures.images import read_picture
 
-PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
-LOOKED_THROUGH = 3000  # lists that a query looks through, times lists // pictures if there are more lists
-PROBES = 8  # the most lists per descriptor
+CELL_PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
+# Lists that a query looks through; more if the index has more lists than pictures, in that ratio.
+LISTS_PER_QUERY = 3000
+MAX_LISTS = 8  # largest number of lists per descriptor
 
 
 class Segment(NamedTuple):
@@ -43,9 +44,9 @@ class Segment(NamedTuple):
 
 @lru_cache(maxsize=1)
 def make_cells(config: MatchConfig) -> Array:
-    """The centres of cells, bits (c, 32) uint8; those of each class follow a centre of zeros."""
+    """Make the centres of cells, bits (c, 32) uint8; those of each class follow a centre of zeros."""
     shipped = Path(skimage.data.__file__).parent
-    pictures = (read_picture(next(shipped.glob(f"{name}.*"))) for name in PHOTOGRAPHS)
+    pictures = (read_picture(next(shipped.glob(f"{name}.*"))) for name in CELL_PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
     zeros = np.zeros((1, described["bits"].shape[1]), np.uint8)
     each = (described["bits"][classes(described) == k] for k in range(N_CLASSES))
@@ -55,19 +56,19 @@ def make_cells(config: MatchConfig) -> Array:
 
 
 def assign(entries: Array, cells: Array) -> Ints:
-    """The list (n,) of each entry."""
+    """Find the list (n,) of each entry."""
     return _find_cells.__wrapped__(entries.tobytes(), cells.tobytes(), 1)[:, 0]
 
 
 def sort_entries(entries: Array, lists: Array, n: int) -> EntryLists:
-    """The n lists of (m,) ENTRY, given the list (m,) of each."""
+    """Sort (m,) ENTRY into n lists, given the list (m,) of each."""
     order = np.lexsort((entries["id"], lists))
     first = np.searchsorted(lists[order], np.arange(n + 1))
     return EntryLists(_view_bits(entries[order]), np.ascontiguousarray(entries["id"][order]), first)
 
 
 def sort_classes(entries: Array) -> EntryLists:
-    """The lists of the entries of each class, as `find_exact` needs them."""
+    """Sort entries into a list for each class, as `find_exact` needs them."""
     return sort_entries(entries, classes(entries), N_CLASSES)
 
 
@@ -109,10 +110,10 @@ def open_segment(path: Path) -> Segment:
 
 
 def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> tuple[Array, Ints]:
-    """The entries of several segments without those of pictures that are dead in each, and their lists."""
+    """Join the entries of segments, without the pictures that are dead in each; return also their lists."""
     lists, entries = [], []
     for (_, (bits, ids, first)), gone in zip(segments, dead, strict=True):
-        alive = ~np.isin(ids >> PICTURE, gone)
+        alive = ~np.isin(ids >> SHAPE_BITS, gone)
         some = np.empty(alive.sum(), ENTRY)
         some["id"], some["bits"] = ids[alive], bits[alive].view(np.uint8)
         lists.append(np.repeat(np.arange(len(first) - 1), np.diff(first))[alive])
@@ -121,20 +122,21 @@ def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> t
 
 
 def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = (), n: int = 10**6) -> Neighbours:
-    """The Neighbours of a query in a segment of an index of n pictures, except those of pictures `but`."""
-    most = LOOKED_THROUGH * max((len(segment.entries.first) - 1) // max(n, 1), 1)
-    probes = min(max(most // max(len(query), 1), 1), PROBES)
+    """Find the neighbours of a query in a segment of an index of n pictures, but not in pictures `but`."""
+    max_lists = LISTS_PER_QUERY * max((len(segment.entries.first) - 1) // max(n, 1), 1)
+    probes = min(max(max_lists // max(len(query), 1), 1), MAX_LISTS)
     return _find_in_lists(query, _find_cells(query.tobytes(), segment.cells, probes), segment.entries, but)
 
 
-def find_exact(query: Array, entries: EntryLists, own: int) -> Neighbours:
-    """The Neighbours of a query among all entries of `sort_classes` except those of picture `own`."""
-    return _find_in_lists(query, classes(query)[:, None], entries, [own])
+def find_exact(query: Array, entries: EntryLists, picture: int) -> Neighbours:
+    """Find the neighbours of the query `picture` among all entries of `sort_classes` of other pictures."""
+    return _find_in_lists(query, classes(query)[:, None], entries, [picture])
 
 
 def _find_in_lists(query: Array, lists: Array, entries: EntryLists, but: Sequence[int]) -> Neighbours:
-    """The Neighbours of a query in the lists (n, p) of its descriptors, except those of pictures `but`."""
-    distance, found = np.full((len(query), KEPT), MISSING), np.full((len(query), KEPT), -1, np.int64)
+    """Find the neighbours of a query in the lists (n, p) of its descriptors, but not in pictures `but`."""
+    shape = len(query), N_KEPT
+    distance, found = np.full(shape, MISSING_DISTANCE), np.full(shape, -1, np.int64)
     order = np.argsort(lists[:, 0], kind="stable")  # so that a list stays in the processor's cache
     _kernels.search(
         _view_bits(query), order, lists, entries, np.sort(np.array(but, np.int64)), distance, found
@@ -144,7 +146,7 @@ def _find_in_lists(query: Array, lists: Array, entries: EntryLists, but: Sequenc
 
 @lru_cache(maxsize=1)  # all segments of an index have the same cells
 def _find_cells(entries: bytes, cells: bytes, probes: int) -> Ints:
-    """(n, probes): the cells nearest to (n,) ENTRY, ties by number; -1 if there are fewer."""
+    """Find the cells nearest to (n,) ENTRY -> (n, probes), ties by number; -1 if there are fewer."""
     looked, centres = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint64).reshape(-1, 4)
     first = np.append(np.flatnonzero(~centres.any(axis=1)), len(centres))  # those of a class begin with zeros
     near = np.full((len(looked), probes), -1)
@@ -153,5 +155,5 @@ def _find_cells(entries: bytes, cells: bytes, probes: int) -> Ints:
 
 
 def _view_bits(entries: Array) -> Array:
-    """The bits of (n,) ENTRY as (n, 4) uint64."""
+    """View the bits of (n,) ENTRY as (n, 4) uint64."""
     return np.ascontiguousarray(entries["bits"]).view(np.uint64)

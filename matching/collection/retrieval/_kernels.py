@@ -4,8 +4,8 @@ import numpy as np
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
-from matching.collection.retrieval._codes import PICTURE, EntryLists
-from matching.collection.retrieval._votes import FAR, KEPT, NEARLY_EQUAL, NEIGHBORS
+from matching.collection.retrieval._codes import SHAPE_BITS, EntryLists
+from matching.collection.retrieval._votes import EQUAL_DISTANCE, FAR_DISTANCE, N_KEPT, N_VOTING_NEIGHBORS
 
 
 @inner
@@ -29,24 +29,24 @@ def search(
     """Find the entries in lists[i] (n, p) nearest to query[i] (n, 4) uint64, except those of `dead` (sorted).
 
     A list of -1 is skipped. Entries that may vote, or are among the nearest, are written to `distance` and
-    `found` (n, KEPT), by ascending distance and id. The rows of `order` are searched one after the other.
+    `found` (n, N_KEPT), by ascending distance and id. The rows of `order` are searched one after the other.
     """
     bits, ids, first = entries
     for i in order:
-        distances, others, own = distance[i], found[i], query[i]
-        farthest = FAR - 1  # the largest distance of a kept entry
+        distances, others, bits_of_query = distance[i], found[i], query[i]
+        farthest = FAR_DISTANCE - 1  # the largest distance of a kept entry
         for k in lists[i]:
             for e in range(first[k], first[k + 1]) if k >= 0 else range(0):
-                apart = _count_different(own, bits[e])
+                apart = _count_different(bits_of_query, bits[e])
                 if apart > farthest:
                     continue
                 number = ids[e]
-                place = np.searchsorted(dead, number >> PICTURE)
-                if place < len(dead) and dead[place] == number >> PICTURE:
+                place = np.searchsorted(dead, number >> SHAPE_BITS)
+                if place < len(dead) and dead[place] == number >> SHAPE_BITS:
                     continue
-                if apart == distances[KEPT - 1] and number > others[KEPT - 1]:
+                if apart == distances[N_KEPT - 1] and number > others[N_KEPT - 1]:
                     continue
-                place = np.int64(KEPT - 1)
+                place = np.int64(N_KEPT - 1)
                 while place > 0 and (
                     distances[place - 1] > apart
                     or (distances[place - 1] == apart and others[place - 1] > number)
@@ -55,8 +55,8 @@ def search(
                     place -= 1
                 distances[place], others[place] = apart, number
                 # from the background's distance on, only nearly equal entries may vote
-                background = max(distances[NEIGHBORS], NEARLY_EQUAL) - 1
-                farthest = min(farthest, background, distances[KEPT - 1])
+                background = max(distances[N_VOTING_NEIGHBORS], EQUAL_DISTANCE) - 1
+                farthest = min(farthest, background, distances[N_KEPT - 1])
 
 
 @njit

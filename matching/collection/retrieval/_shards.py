@@ -24,7 +24,7 @@ from matching.errors import InputError
 Pictures = tuple[tuple[int, Source], ...]  # numbers and files of pictures
 Ranking = list[tuple[int, int]]  # pictures and their scores, the best first
 
-TOGETHER = 8  # queries per task
+QUERIES_PER_TASK = 8  # queries per task
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Shard:
 def rank_pictures(
     queries: Sequence[int], shards: Sequence[Shard], sources: Mapping[int, Source], n: int, workers: Workers
 ) -> dict[int, Ranking]:
-    """The n pictures that share the most descriptors with each query, with their scores."""
-    groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
+    """Find the n pictures that share the most descriptors with each query, with their scores."""
+    groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, QUERIES_PER_TASK)]
     tasks = ((k, group, tuple(shards), n, workers.settings) for k, group in enumerate(groups))
     best: dict[int, Ranking] = {}
     for found in workers.records(search_shards, tasks, report_lost, len(groups), "shortlist"):
@@ -89,14 +89,14 @@ def _open(shard: Shard, settings: Settings) -> Callable[[Array, int], Neighbours
     """Make the search function of a shard: from a query and its number, which is left out."""
     if shard.path is None:
         entries = sort_pictures(shard.pictures, settings)
-        return lambda query, own: _inverted.find_exact(query, entries, own)
+        return lambda query, picture: _inverted.find_exact(query, entries, picture)
     segment = _inverted.open_segment(Path(shard.path))
-    return lambda query, own: _inverted.find_neighbours(query, segment, (own, *shard.dead), shard.n)
+    return lambda query, picture: _inverted.find_neighbours(query, segment, (picture, *shard.dead), shard.n)
 
 
 @lru_cache(maxsize=1)
 def sort_pictures(pictures: Pictures, settings: Settings) -> EntryLists:
-    """The sorted entries of some pictures."""
+    """Encode some pictures, and sort their entries."""
     return _inverted.sort_classes(_encode(pictures, settings))
 
 

@@ -17,58 +17,62 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common.types import Array, Floats
-from matching.collection.retrieval._codes import PICTURE
+from matching.collection.retrieval._codes import SHAPE_BITS
 from matching.collection.retrieval._geometry import count_alike
 
-KEPT = 32  # neighbours of a descriptor that are kept
-NEIGHBORS = 10  # the most of these that may vote by the ratio
-RATIO = 0.75  # ratio of a distance to the background's below which an entry earns a vote
-FARTHEST = 40  # of 256 bits: entries this far may not vote, because in small indexes the background is far
-NEARLY_EQUAL = 12  # of 256 bits
-FAR = int(-(-FARTHEST // RATIO))  # from this distance on, a neighbour does not change which entries may vote
-MISSING = np.int32(2**31 - 1)  # the distance of a neighbour that is missing, or not nearer than FAR
+N_KEPT = 32  # neighbours that are kept for each descriptor
+N_VOTING_NEIGHBORS = 10  # largest number of neighbours that may vote by the ratio
+MAX_RATIO = 0.75  # of a neighbour's distance to that of the background, below which the neighbour may vote
+# Of the 256 bits. In small indexes the background is far, so entries farther than this never vote.
+MAX_VOTING_DISTANCE = 40
+EQUAL_DISTANCE = 12  # of the 256 bits: entries this near count as equal, and vote without the ratio
+# A neighbour at this distance or farther can't change which entries may vote.
+FAR_DISTANCE = int(-(-MAX_VOTING_DISTANCE // MAX_RATIO))
+MISSING_DISTANCE = np.int32(2**31 - 1)  # stands for a neighbour that is missing, or at FAR_DISTANCE or more
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The entries nearest to each of n descriptors, those that may vote.
+    """The entries near n descriptors that may vote.
 
-    `least` (n, NEIGHBORS + 1) has the smallest distances, ascending, and MISSING where there are fewer.
-    `row`, `distance` and `id` (m,) are the descriptor of each entry, its distance and its id; merging sorts
-    them.
+    `smallest` (n, N_VOTING_NEIGHBORS + 1) has the smallest distances of each descriptor, ascending;
+    MISSING_DISTANCE fills the rest. `row`, `distance` and `id` (m,) are the descriptor of each entry, its
+    distance and its id; merging sorts them.
     """
 
-    least: Array
+    smallest: Array
     row: Array
     distance: Array
     id: Array
 
 
 def choose_neighbours(distance: Array, number: Array) -> Neighbours:
-    """The Neighbours among entries, given their ascending distances and their ids (n, k)."""
-    least = distance[:, : NEIGHBORS + 1].copy()
-    near = distance < _limit(least)[:, None]
-    return Neighbours(least, np.nonzero(near)[0], distance[near], number[near])
+    """Choose the entries that may vote, given their ascending distances and their ids (n, k)."""
+    smallest = distance[:, : N_VOTING_NEIGHBORS + 1].copy()
+    near = distance < _limit(smallest)[:, None]
+    return Neighbours(smallest, np.nonzero(near)[0], distance[near], number[near])
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
-    """The Neighbours among those of several shards."""
+    """Join the neighbours from several shards."""
     parts = list(parts)
-    least = np.sort(np.concatenate([p.least for p in parts], axis=1), axis=1)[:, : NEIGHBORS + 1]
+    smallest = np.sort(np.concatenate([p.smallest for p in parts], axis=1), axis=1)[
+        :, : N_VOTING_NEIGHBORS + 1
+    ]
     every = [np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id")]
-    near = every[1] < _limit(least)[every[0]]
+    near = every[1] < _limit(smallest)[every[0]]
     row, distance, number = (column[near] for column in every)
     order = np.lexsort((number, distance, row))
-    order = order[np.arange(len(order)) - np.searchsorted(row[order], row[order]) < KEPT]  # per descriptor
-    return Neighbours(least, row[order], distance[order], number[order])
+    order = order[np.arange(len(order)) - np.searchsorted(row[order], row[order]) < N_KEPT]  # per descriptor
+    return Neighbours(smallest, row[order], distance[order], number[order])
 
 
 def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
-    """The pictures for which a query with ids (n,) votes, and scores, by descending score, then number."""
-    may_vote = found.distance < _limit(found.least)[found.row]
+    """List the pictures for which a query with ids (n,) votes, with scores: by score, then by number."""
+    may_vote = found.distance < _limit(found.smallest)[found.row]
     row, entry = found.row[may_vote], found.id[may_vote]
     # for each picture, votes of the query and of its mirror image are counted separately
-    sides, side = np.unique((entry >> PICTURE) * 2 + (query[row] >> PICTURE), return_inverse=True)
+    sides, side = np.unique((entry >> SHAPE_BITS) * 2 + (query[row] >> SHAPE_BITS), return_inverse=True)
     pictures, place = np.unique(sides >> 1, return_inverse=True)
     score = np.zeros(len(pictures), np.int64)
     np.maximum.at(score, place, count_alike(side, len(sides), row, query[row], entry))
@@ -76,6 +80,6 @@ def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
     return list(zip(pictures[order].tolist(), score[order].tolist(), strict=True))
 
 
-def _limit(least: Array) -> Floats:
-    """(n,): entries at smaller distances may vote; entries of other shards can only lower this limit."""
-    return np.asarray(np.clip(RATIO * least[:, -1], NEARLY_EQUAL, FARTHEST))
+def _limit(smallest: Array) -> Floats:
+    """Return the distance (n,) below which an entry may vote; further shards can only lower it."""
+    return np.asarray(np.clip(MAX_RATIO * smallest[:, -1], EQUAL_DISTANCE, MAX_VOTING_DISTANCE))

@@ -46,7 +46,7 @@ def size_of(cache):
     return sum(path.stat().st_size for path in cache.folder.glob("*/*"))
 
 
-def test_an_entry_comes_back_bit_by_bit(tmp_path, entry):
+def test_entry_is_restored_exactly(tmp_path, entry):
     cache = FeatureCache(tmp_path, 10**9)
     assert cache.get("ab12") is None
     cache.put("ab12", entry)
@@ -57,7 +57,7 @@ def test_an_entry_comes_back_bit_by_bit(tmp_path, entry):
         assert equal(cache.get(f"cd{n}"), other)
 
 
-def test_the_key_follows_content_and_settings_of_features(folder):
+def test_key_follows_content_and_settings_of_features(folder):
     config = MatchConfig()
     content = compute_digest(folder / "c.jpg")
     assert content == compute_digest(str(folder / "c.jpg"))
@@ -74,7 +74,7 @@ def test_the_key_follows_content_and_settings_of_features(folder):
 
 
 @pytest.mark.parametrize("what", ["programs", "machine"])
-def test_the_key_follows_programs_and_processor(monkeypatch, what):
+def test_key_follows_programs_and_processor(monkeypatch, what):
     key = entry_key("0" * 64, MatchConfig())
     monkeypatch.setattr(
         collection_cache, what, {"programs": lambda: {"numpy": "0"}, "machine": lambda: ""}[what]
@@ -83,7 +83,7 @@ def test_the_key_follows_programs_and_processor(monkeypatch, what):
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-50], lambda b: b"", lambda b: b[:2000] + b"x" + b[2001:]])
-def test_a_damaged_entry_counts_as_missing(tmp_path, entry, damage):
+def test_damaged_entry_counts_as_missing(tmp_path, entry, damage):
     cache = FeatureCache(tmp_path, 10**9)
     cache.put("ab", entry)
     (path,) = tmp_path.glob("*/*.npz")
@@ -94,7 +94,7 @@ def test_a_damaged_entry_counts_as_missing(tmp_path, entry, damage):
     assert equal(cache.get("ab"), entry)
 
 
-def test_entries_are_for_all_whom_the_umask_allows(tmp_path, entry):
+def test_entries_follow_the_umask(tmp_path, entry):
     before = os.umask(0o027)
     try:
         FeatureCache(tmp_path, 10**9).put("ab", entry)
@@ -104,7 +104,7 @@ def test_entries_are_for_all_whom_the_umask_allows(tmp_path, entry):
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_the_entries_used_least_recently_go(tmp_path):
+def test_least_recently_used_entries_are_removed(tmp_path):
     entry = made_up(np.random.default_rng(0), 100)
     probe = FeatureCache(tmp_path, 10**9)
     probe.put("probe", entry)
@@ -122,14 +122,14 @@ def test_the_entries_used_least_recently_go(tmp_path):
     assert size_of(cache) <= cache.limit
 
 
-def test_an_entry_larger_than_the_cache_is_not_kept(tmp_path, entry):
+def test_entry_larger_than_the_cache_is_not_kept(tmp_path, entry):
     cache = FeatureCache(tmp_path, 1000)
     cache.put("ab", entry)
     assert cache.get("ab") is None
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
 
-def test_a_full_cache_never_exceeds_its_limit(tmp_path):
+def test_full_cache_never_exceeds_its_limit(tmp_path):
     entry = made_up(np.random.default_rng(0), 1)
     probe = FeatureCache(tmp_path, 10**9)
     probe.put("probe", entry)
@@ -140,7 +140,7 @@ def test_a_full_cache_never_exceeds_its_limit(tmp_path):
         assert size_of(cache) <= cache.limit
 
 
-def test_a_cache_that_can_not_be_written_is_no_error(tmp_path, entry):
+def test_unwritable_cache_is_no_error(tmp_path, entry):
     (tmp_path / "file").touch()
     cache = FeatureCache(tmp_path / "file", 10**9)
     cache.put("ab", entry)

@@ -78,8 +78,8 @@ def cluster(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(backends, "CONNECT", PATIENCE)
+def test_killed_worker_changes_no_result(cluster, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(backends, "CONNECT_SECONDS", PATIENCE)
     names = [folder / name for name in ("a first.png", "b second.png", "c.jpg", "d plain.png", "f text.png")]
     (tmp_path / "list").write_text("".join(f"{a}\t{b}\n" for a, b in itertools.product(names, repeat=2)))
     plan = plan_list(tmp_path / "list")
@@ -105,8 +105,8 @@ def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_pat
 @pytest.mark.slow
 def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, tmp_path, monkeypatch):
     """One worker is killed during the search."""
-    monkeypatch.setattr(backends, "CONNECT", PATIENCE)
-    monkeypatch.setattr(_shards, "TOGETHER", 1)
+    monkeypatch.setattr(backends, "CONNECT_SECONDS", PATIENCE)
+    monkeypatch.setattr(_shards, "QUERIES_PER_TASK", 1)
     for name in ("cache", "other"):
         (tmp_path / name).mkdir()
     there, here = (FeatureCache(tmp_path / name, 10**9) for name in ("cache", "other"))
@@ -136,8 +136,8 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
     assert found == find_candidates(tmp_path / "new", queries, 3, cache=here, jobs=1)
 
 
-def test_no_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(backends, "CONNECT", 1)
+def test_missing_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(backends, "CONNECT_SECONDS", 1)
     (tmp_path / "list").write_text(f"'{folder / 'c.jpg'}' '{folder / 'c.jpg'}'\n")
     plan = plan_list(tmp_path / "list")
     for address in ("tcp://127.0.0.1:9", "nonsense://x:1"):

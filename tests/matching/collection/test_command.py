@@ -35,7 +35,7 @@ def finished(folder, cache, tmp_path_factory):
     return place, run
 
 
-def test_it_tells_the_best_pairs(finished):
+def test_best_pairs_are_printed(finished):
     place, run = finished
     assert run.returncode == 0
     head, first, *_ = run.stdout.splitlines()
@@ -81,7 +81,7 @@ def test_parquet_files_hold_the_tables(finished):
     assert str(pairs.schema.field("score").type) == "double"
 
 
-def test_a_finished_database_can_be_exported_again(finished, tmp_path, capsys):
+def test_finished_database_can_be_exported_again(finished, tmp_path, capsys):
     place, _ = finished
     assert command.main(["--db", str(place / "c.db"), "--csv", str(tmp_path)]) == 0
     assert (tmp_path / "pairs.csv").read_bytes() == (place / "csv" / "pairs.csv").read_bytes()
@@ -137,7 +137,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, argum
     assert captured.out == ""
 
 
-def test_the_report_replaces_pages_of_the_program_alone(finished, tmp_path, capsys):
+def test_report_replaces_only_earlier_reports(finished, tmp_path, capsys):
     page, where = tmp_path / "page.html", ["--db", str(finished[0] / "c.db"), "--quiet", "--html"]
     page.write_text("<p>mine</p>")
     assert command.main([*where, str(page)]) == 2
@@ -150,7 +150,7 @@ def test_the_report_replaces_pages_of_the_program_alone(finished, tmp_path, caps
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("name", ["images", "matches"])
-def test_tables_of_others_are_not_replaced(finished, tmp_path, capsys, kind, name):
+def test_foreign_tables_are_not_replaced(finished, tmp_path, capsys, kind, name):
     pytest.importorskip("pyarrow")
     mine = tmp_path / f"{name}.{kind}"
     mine.write_text("image,caption\nx.png,at the sea\n")
@@ -165,7 +165,7 @@ def test_tables_of_others_are_not_replaced(finished, tmp_path, capsys, kind, nam
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_an_interrupted_export_leaves_nothing(finished, tmp_path, monkeypatch):
+def test_interrupted_export_leaves_nothing(finished, tmp_path, monkeypatch):
     written = []
 
     def interrupted(path, cursor):
@@ -183,7 +183,7 @@ def test_an_interrupted_export_leaves_nothing(finished, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
 @pytest.mark.parametrize("table", ["images", "pairs"])
-def test_interrupted_it_leaves_a_line_and_no_folders(folder, tmp_path, table):
+def test_interrupted_command_prints_a_line_and_leaves_no_folders(folder, tmp_path, table):
     """A terminal interrupts all processes: those that are just starting too."""
     arguments = [*("--all", folder, "--db", tmp_path / "c.db", "--cache", tmp_path / "cache"), "--quiet"]
     process = subprocess.Popen(

@@ -30,7 +30,7 @@ def db(cache, tmp_path_factory):
     return folder / "c.db"
 
 
-def test_a_colmap_database_holds_all_pictures_and_their_tracks(db, tmp_path):
+def test_colmap_database_holds_all_pictures_and_their_tracks(db, tmp_path):
     (path,) = export_for_sfm(db, tmp_path, "colmap")
     with closing(sqlite3.connect(path)) as colmap:
         names = dict(colmap.execute("SELECT image_id, name FROM images"))
@@ -66,7 +66,7 @@ def turned(xy):
     return np.column_stack([279 - xy[:, 1], xy[:, 0]])
 
 
-def test_hloc_files_hold_the_same(db, tmp_path):
+def test_hloc_files_equal_the_database(db, tmp_path):
     h5py = pytest.importorskip("h5py")
     features, matches, pairs = export_for_sfm(db, tmp_path, "hloc")
     (database,) = export_for_sfm(db, tmp_path, "colmap")
@@ -89,7 +89,7 @@ def test_hloc_files_hold_the_same(db, tmp_path):
         assert ((score > 0.5) == (partner >= 0)).all()
 
 
-def test_what_moved_is_left_out():
+def test_moving_objects_are_left_out():
     """A camera moves past points in depth; one object moves on its own."""
     rng = np.random.default_rng(0)
     points = rng.uniform((-2, -2, 4), (2, 2, 8), (300, 3))
@@ -105,7 +105,7 @@ def test_what_moved_is_left_out():
     assert static_matches(xy0[:5], xy1[:5], object_[:5])[0] is None
 
 
-def test_the_command_writes_and_refuses(db, tmp_path, capsys):
+def test_command_writes_and_refuses_foreign_files(db, tmp_path, capsys):
     folder = tmp_path / "a#b"
     assert main(["--db", str(db), "--colmap", str(folder), "--static"]) == 0
     assert main(["--db", str(db), "--colmap", str(folder)]) == 0  # ours: replaced
@@ -117,7 +117,7 @@ def test_the_command_writes_and_refuses(db, tmp_path, capsys):
     assert "--static requires --colmap or --hloc" in capsys.readouterr().err
 
 
-def test_a_picture_that_is_gone_is_told(db, cache, tmp_path):
+def test_missing_picture_is_reported(db, cache, tmp_path):
     Image.fromarray(crops(100)["coffee"]).save(tmp_path / "x.png")
     Image.fromarray(crops(100)["coffee"]).save(tmp_path / "y.png")
     match_collection(plan_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
@@ -129,7 +129,7 @@ def test_a_picture_that_is_gone_is_told(db, cache, tmp_path):
         assert store.value("SELECT count(*) FROM pairs") == 1
 
 
-def test_names_that_hloc_cannot_hold_are_told_before_the_matching(tmp_path, capsys):
+def test_names_that_hloc_cannot_hold_are_rejected_early(tmp_path, capsys):
     pytest.importorskip("h5py")
     for name in ("one.png", "two words.png"):
         Image.fromarray(np.zeros((40, 40), np.uint8)).save(tmp_path / name)

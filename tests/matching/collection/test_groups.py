@@ -78,7 +78,7 @@ def test_pictures_of_one_group_are_not_matched_again(monkeypatch, tmp_path):
         assert read_groups(db) == []
 
 
-def test_joined_pictures_are_those_of_the_groups(db, tmp_path):
+def test_joined_pictures_equal_the_groups(db, tmp_path):
     paths = [m.picture for members in read_groups(db) for m in members]
     with open_store(db) as store:
         joined = find_joined(store, {(p, q) for p in paths for q in paths if p < q})
@@ -99,7 +99,7 @@ def named(path):
     return None if path is None else path.rsplit("/", 1)[-1]
 
 
-def test_groups_tell_what_each_picture_is(db):
+def test_groups_name_the_role_of_each_picture(db):
     coffee, cat = ({named(m.picture): (m.role, named(m.of)) for m in members} for members in read_groups(db))
     whole = {"coffee.png", "coffee copy.jpg"}
     assert set(coffee) == {*whole, "coffee crop.png"}
@@ -111,7 +111,7 @@ def test_groups_tell_what_each_picture_is(db):
     assert sorted(role for role, _ in cat.values()) == ["", "turned copy of"]
 
 
-def test_a_logo_alone_joins_no_group_and_mirrored_copies_need_no_option(cache, tmp_path):
+def test_logo_alone_joins_no_group_and_mirrored_copies_need_no_option(cache, tmp_path):
     made = {name: Image.fromarray(picture) for name, picture in crops(300).items()}
     logo = made["coffee"].crop((80, 80, 200, 200)).resize((80, 80))
     for name in ("astronaut", "rocket"):
@@ -127,7 +127,7 @@ def test_a_logo_alone_joins_no_group_and_mirrored_copies_need_no_option(cache, t
     assert cat[1].role == "mirrored copy of"
 
 
-def test_the_shares_of_the_same_thing_are_those_of_its_outlines(tmp_path):
+def test_shares_of_the_same_thing_are_those_of_its_outlines(tmp_path):
     """Not what one motion would show; what lies in two outlines counts once."""
     corners = np.array([[0, 0], [60, 0], [60, 45], [0, 45]]) - 0.5
     xy0 = np.concatenate([np.random.default_rng(0).uniform(0, [59, 44], (60, 2)), corners])
@@ -146,7 +146,7 @@ def test_the_shares_of_the_same_thing_are_those_of_its_outlines(tmp_path):
     assert [link.relation.share0, link.relation.share1] == pytest.approx(shares)
 
 
-def test_what_is_small_in_one_of_the_pictures_joins_no_group(tmp_path):
+def test_small_object_joins_no_group(tmp_path):
     """A thing that fills a picture of its own, and a small part of another one."""
     xy0 = np.random.default_rng(0).uniform(0, 90, (60, 2))
     found = describe_object(0, xy0, xy0 / 10, 0.5)
@@ -199,13 +199,13 @@ def test_members_are_reached_by_the_best_links(seed):
     assert told == _members_by_definition(links, images)
 
 
-def test_a_thumbnail_is_that_of_the_original_and_not_of_its_mirror_image():
+def test_thumbnail_is_that_of_the_original_and_not_of_its_mirror_image():
     links = [_link(0, 1, 800, "mirrored", True), _link(1, 2, 204, "mirrored", True), _link(0, 2, 195)]
     (members,) = _grow_groups(links, {0: "a", 1: "mirror", 2: "c"})
     assert [(m.picture, m.of) for m in members] == [("a", None), ("c", "a"), ("mirror", "a")]
 
 
-def test_table_csv_and_page(db, tmp_path, capsys):
+def test_groups_are_written_as_table_csv_and_page(db, tmp_path, capsys):
     out = ["--csv", str(tmp_path / "tables"), "--html", str(tmp_path / "page.html")]
     assert main(["--db", str(db), "--groups", *out]) == 0
     told = capsys.readouterr().out
@@ -227,7 +227,7 @@ def test_table_csv_and_page(db, tmp_path, capsys):
     assert "crop of" in page
 
 
-def test_no_groups(cache, tmp_path, capsys):
+def test_no_groups_gives_status_1(cache, tmp_path, capsys):
     for k, name in enumerate(("coffee", "chelsea")):
         Image.fromarray(crops(120)[name]).save(tmp_path / f"{k}.png")
     db = str(tmp_path / "c.db")

@@ -56,7 +56,7 @@ def table(folder, query="SELECT path, status, sha256, n_entries, error FROM pict
         return db.execute(query).fetchall()
 
 
-def test_a_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path, capsys):
+def test_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path, capsys):
     where = ["--index", str(tmp_path / "i"), "--cache", str(cache.folder), "--quiet"]
     assert main(["add", str(pictures), "--jobs", "1", *where]) == 0
     told = capsys.readouterr()
@@ -93,7 +93,7 @@ def test_a_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path,
     assert capsys.readouterr().err.splitlines()[-1] == f"matches written to {tmp_path / 'c.db'}"
 
 
-def test_it_grows_and_drops_and_gives_what_a_new_one_would(pictures, cache, tmp_path):
+def test_changed_index_equals_a_new_one(pictures, cache, tmp_path):
     index, new = tmp_path / "i", tmp_path / "new"
     coffee, scene = pictures / "coffee.png", pictures / "scene.png"
     scene.rename(tmp_path / "scene.png")
@@ -121,7 +121,7 @@ def test_it_grows_and_drops_and_gives_what_a_new_one_would(pictures, cache, tmp_
     assert not table(index)
 
 
-def test_a_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
+def test_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
     add(tmp_path / "i", pictures, cache)
     (pictures / "scene.png").unlink()
     assert "scene.png" not in dict(best(tmp_path / "i", pictures / "coffee.png", cache))
@@ -187,7 +187,7 @@ def test_segments_are_merged_and_dead_entries_go(tmp_path):
             index.add(records_of(rng, numbers))
             index.merge_small_segments()
             index.update([], gone=paths[1:])
-        assert len(index.shards()) < _store.FANOUT
+        assert len(index.shards()) < _store.SEGMENTS_PER_MERGE
         assert index.counts().indexed == 20
         entries = sum(
             len(_inverted.open_segment(tmp_path / name).entries.ids)
@@ -198,7 +198,7 @@ def test_segments_are_merged_and_dead_entries_go(tmp_path):
         assert index.counts().bytes == sum(p.stat().st_size for p in tmp_path.iterdir())
 
 
-def test_what_two_writers_add_is_there_once(pictures, cache, tmp_path, monkeypatch):
+def test_pictures_of_two_writers_are_added_once(pictures, cache, tmp_path, monkeypatch):
     """The second one starts when the first has looked at its pictures and has not written them."""
     index = tmp_path / "i"
     batched = _index.split_in_batches
@@ -218,7 +218,7 @@ def test_what_two_writers_add_is_there_once(pictures, cache, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("damage", ["missing", "short"])
-def test_a_damaged_part_is_an_input_error(pictures, cache, tmp_path, damage):
+def test_damaged_part_is_an_input_error(pictures, cache, tmp_path, damage):
     add(tmp_path / "i", pictures, cache)
     (path,) = (tmp_path / "i").glob("*.seg")
     data = path.read_bytes()
@@ -239,7 +239,7 @@ from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
 
 index, pictures, cache, moment = sys.argv[1:]
-_index.TOGETHER = 2
+_index.PICTURES_PER_SEGMENT = 2
 written = []
 def dying(path, cells, entries, lists, write=_inverted.write_segment):
     if len(written) == int(moment) // 2:
@@ -254,7 +254,7 @@ _index.add_pictures(Path(index), list_pictures(pictures), cache=FeatureCache(Pat
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_the_same_command_goes_on(pictures, cache, tmp_path):
+def test_command_killed_at_any_moment_continues(pictures, cache, tmp_path):
     add(tmp_path / "undisturbed", pictures, cache)
     index = tmp_path / "i"
     for moment in (1, 2):
@@ -267,7 +267,7 @@ def test_killed_at_any_moment_the_same_command_goes_on(pictures, cache, tmp_path
     for name in ("coffee.png", "astronaut.png"):
         query = pictures / name
         assert best(index, query, cache) == best(tmp_path / "undisturbed", query, cache)
-    past = time.time() - 2 * _store.ABANDONED
+    past = time.time() - 2 * _store.ABANDONED_SECONDS
     for path in index.glob("*.seg"):
         os.utime(path, (past, past))
     with open_index(index, MatchConfig()) as opened:
@@ -294,7 +294,7 @@ def test_groups_are_those_of_a_collection_of_all_pairs(pictures, cache, tmp_path
     assert len(set(pairs)) == len(pairs)
 
 
-def test_shortlists_as_hlocs_pairs(pictures, cache, tmp_path, capsys):
+def test_shortlists_are_written_as_hloc_pairs(pictures, cache, tmp_path, capsys):
     """Read as hloc's parse_retrieval reads them."""
     where = ["--index", str(tmp_path / "i"), "--cache", str(cache.folder), "--quiet"]
     main(["add", str(pictures), "--jobs", "1", *where])

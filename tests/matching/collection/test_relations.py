@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from planting import crops
 
-from matching.collection.reports.alike import SAME, is_alike, measure_likeness
+from matching.collection.reports.alike import MIN_CORRELATION, is_alike, measure_likeness
 from matching.collection.reports.relations import find_relation, fit_motion, fit_similarity, map_frame
 from matching.pictures.images import make_picture
 
@@ -29,7 +29,7 @@ def matches(transform, rng, size=SIZE, n=200, noise=0.5, where=(0.0, 0.0, 1.0, 1
     return xy0, xy1[:, :2] / xy1[:, 2:] + rng.normal(0, noise, (n, 2))
 
 
-def test_the_frame_is_where_the_corners_lie():
+def test_frame_holds_the_mapped_corners():
     assert np.allclose(map_frame(motion(90, 2, (960, 0)), SIZE), [[961, -1], [961, 1279], [1, 1279], [1, -1]])
     assert map_frame(np.array([[1, 0, 0], [0, 1, 0], [0.01, 0, -1]]), SIZE) is None
 
@@ -65,7 +65,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "derived", "transform", "size1"), CASES)
-def test_kinds(kind, derived, transform, size1):
+def test_relation_has_expected_kind(kind, derived, transform, size1):
     rng = np.random.default_rng(0)
     xy0, xy1 = matches(transform, rng)
     inside = (xy1 > 0).all(axis=1) & (xy1 < size1).all(axis=1)
@@ -79,7 +79,7 @@ def test_kinds(kind, derived, transform, size1):
     assert np.allclose(*numbers)
 
 
-def test_numbers_of_a_crop():
+def test_crop_has_expected_numbers():
     told = find_relation(motion(90, 2, (300, -100)), SIZE, (200, 300))
     assert (round(told.turn), round(told.scale, 6), told.mirrored) == (90, 2, False)
     flipped = find_relation(np.diag([1.0, -1, 1]), SIZE, SIZE)
@@ -88,7 +88,7 @@ def test_numbers_of_a_crop():
     assert told.share1 == pytest.approx(1)
 
 
-def test_a_photograph_of_a_picture_is_no_copy():
+def test_photograph_of_a_picture_is_no_copy():
     """Seen from the side, filling the other picture."""
     rng = np.random.default_rng(0)
     tilted = np.array([[1.0, 0.05, 0], [0, 1.0, 0], [2e-4, 0, 1]])
@@ -105,13 +105,16 @@ def test_copies_are_alike_and_pictures_that_share_a_part_are_not():
     cup, still = made["coffee"], np.eye(3)
     assert laid(cup, cup, still) > 0.95  # but for its noise
     assert laid(cup, cup.convert("L").convert("RGB"), still) > 0.95
-    assert laid(cup.resize((90, 90), Image.Resampling.LANCZOS), cup, np.diag([300 / 90, 300 / 90, 1])) > SAME
+    assert (
+        laid(cup.resize((90, 90), Image.Resampling.LANCZOS), cup, np.diag([300 / 90, 300 / 90, 1]))
+        > MIN_CORRELATION
+    )
     captioned = np.asarray(cup).copy()
     captioned[240:280] = 0
-    assert laid(cup, captioned, still) > SAME
+    assert laid(cup, captioned, still) > MIN_CORRELATION
     pasted = np.asarray(made["rocket"]).copy()
     pasted[90:220, 60:220] = np.asarray(cup)[90:220, 60:220]
-    assert laid(cup, pasted, still) < SAME
+    assert laid(cup, pasted, still) < MIN_CORRELATION
     moved = np.array([[1.0, 0, 6], [0, 1, 0], [0, 0, 1]])  # by 6 pixels: another photograph of it
     assert not is_alike(make_picture(np.asarray(cup)), make_picture(np.asarray(cup)), moved)
 
@@ -122,12 +125,12 @@ def test_blank_pages_with_one_logo_are_not_alike():
     for page, name, top in zip(pages, ("astronaut", "rocket"), (120, 150), strict=True):
         page[10:50, 10:50] = crops(40)["coffee"]
         page[top : top + 100, 60:160] = crops(100)[name]
-    assert laid(*pages, np.eye(3)) < SAME
+    assert laid(*pages, np.eye(3)) < MIN_CORRELATION
     blank = np.full((100, 100, 3), 255, np.uint8)
     assert laid(blank, blank, np.eye(3)) == 0
 
 
-def test_matches_that_one_motion_does_not_explain():
+def test_matches_of_several_motions_give_no_motion():
     rng = np.random.default_rng(0)
     xy0, xy1 = matches(motion(), rng)
     others = matches(motion(shift=(90, 60)), rng)
@@ -136,7 +139,7 @@ def test_matches_that_one_motion_does_not_explain():
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_crop_of_a_wallpaper_is_the_part_where_it_lies(turned):
+def test_crop_of_a_wallpaper_is_the_part_where_it_lies(turned):
     """Its places also match all other copies of the pattern, each by another motion."""
     rng = np.random.default_rng(0)
     xy0, xy1 = matches(motion(), rng)
@@ -148,18 +151,18 @@ def test_a_crop_of_a_wallpaper_is_the_part_where_it_lies(turned):
 
 
 @pytest.mark.parametrize("mirror", [False, True])
-def test_a_similarity_is_found_from_points(mirror):
+def test_similarity_is_found_from_points(mirror):
     true = motion(37, 1.7, (40, -9), mirror)
     found = fit_similarity(*matches(true, np.random.default_rng(0), noise=0))
     assert np.allclose(found, true)
 
 
-def test_two_matches_are_no_evidence():
+def test_two_matches_give_no_motion():
     xy = np.array([[1.0, 1.0], [600.0, 400.0]])
     assert fit_motion(xy, xy, motion(), SIZE, SIZE) is None
 
 
-def test_no_frame_no_numbers():
+def test_relation_without_frame_has_no_numbers():
     beyond = np.array([[1, 0, 0], [0, 1, 0], [0.01, 0, -1]])
     told = find_relation(beyond, SIZE, SIZE)
     assert told.kind == "same thing"

@@ -8,19 +8,26 @@ from matching import InputError
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted, _votes
 from matching.collection.retrieval._codes import (
+    ENTRIES_PER_MIRRORED_QUERY,
+    ENTRIES_PER_PICTURE,
+    ENTRIES_PER_QUERY,
     ENTRY,
     N_CLASSES,
-    PER_PICTURE,
-    PER_QUERY,
-    PICTURE,
-    TURNED,
+    SHAPE_BITS,
     encode,
     encode_indexed,
     encode_query,
     pack_shapes,
 )
 from matching.collection.retrieval._geometry import count_alike
-from matching.collection.retrieval._votes import FAR, KEPT, MISSING, Neighbours, merge_neighbours, rank
+from matching.collection.retrieval._votes import (
+    FAR_DISTANCE,
+    MISSING_DISTANCE,
+    N_KEPT,
+    Neighbours,
+    merge_neighbours,
+    rank,
+)
 from matching.core.config import MatchConfig
 from matching.core.source import DescribedPicture, describe_picture
 from matching.features.extraction import DESCRIPTOR_NORM, Features
@@ -46,14 +53,19 @@ def made_up(rng, n, like=None):
 
 @pytest.mark.parametrize(
     ("side", "wanted"),
-    [(0.5, PER_PICTURE), (1, PER_PICTURE), (2, 4 * PER_PICTURE), (4, PER_QUERY)],
+    [
+        (0.5, ENTRIES_PER_PICTURE),
+        (1, ENTRIES_PER_PICTURE),
+        (2, 4 * ENTRIES_PER_PICTURE),
+        (4, ENTRIES_PER_QUERY),
+    ],
 )
-def test_an_index_keeps_more_of_a_picture_that_is_larger_than_its_working_size(side, wanted):
-    features = made_up(np.random.default_rng(0), PER_QUERY + 100)
+def test_large_picture_has_more_entries(side, wanted):
+    features = made_up(np.random.default_rng(0), ENTRIES_PER_QUERY + 100)
     described = DescribedPicture(features, np.full(2, float(side)), b"", np.zeros((2, 2)), np.array([9, 9]))
     entries = encode_indexed(described, 7)
     assert len(entries) == wanted
-    assert set(entries["id"] >> PICTURE) == {7}
+    assert set(entries["id"] >> SHAPE_BITS) == {7}
     assert np.array_equal(entries, encode(features, wanted, 7))
 
 
@@ -110,18 +122,21 @@ def naive(query, entries, allowed, but=()):
     for i, row in enumerate(distances(query, entries)):
         same = (query["id"][i] ^ entries["id"]) & 3 == 0
         listed = zip(row, entries["id"], same & allowed[i], strict=True)
-        yield sorted((int(d), int(n)) for d, n, ok in listed if ok and n >> PICTURE not in but)
+        yield sorted((int(d), int(n)) for d, n, ok in listed if ok and n >> SHAPE_BITS not in but)
 
 
 def check(found, query, expected):
     for row, own in enumerate(expected):
-        least = ([d for d, _ in own if d < FAR] + [MISSING] * 11)[:11]
-        assert found.least[row].tolist() == least
-        background = ([d for d, _ in own] + [MISSING] * 11)[10]  # however far it is
-        limit = min(max(_votes.RATIO * background, _votes.NEARLY_EQUAL), _votes.FARTHEST)
+        smallest = ([d for d, _ in own if d < FAR_DISTANCE] + [MISSING_DISTANCE] * 11)[:11]
+        assert found.smallest[row].tolist() == smallest
+        background = ([d for d, _ in own] + [MISSING_DISTANCE] * 11)[10]  # however far it is
+        limit = min(
+            max(_votes.MAX_RATIO * background, _votes.EQUAL_DISTANCE),
+            _votes.MAX_VOTING_DISTANCE,
+        )
         of_row = found.row == row
         listed = list(zip(found.distance[of_row].tolist(), found.id[of_row].tolist(), strict=True))
-        assert listed == [entry for entry in own[:KEPT] if entry[0] < limit]
+        assert listed == [entry for entry in own[:N_KEPT] if entry[0] < limit]
 
 
 def test_bits_say_which_values_exceed_the_64th_and_the_96th():
@@ -136,19 +151,19 @@ def test_bits_say_which_values_exceed_the_64th_and_the_96th():
     assert np.array_equal(encode(squared), encode(features))  # whatever scale they have
 
 
-def test_an_id_holds_picture_place_direction_size_and_kind():
+def test_id_holds_picture_place_direction_size_and_kind():
     turned = np.array([[[0.0, -8.0], [8.0, 0.0]], [[4.0, 0.0], [0.0, 4.0]]])
     kinds = np.array([1, 0]), np.array([True, False])
     columns = np.array([[17.0, 30.0], [9000.0, 0.0]]), turned, np.zeros((2, 128), np.float32), *kinds
     shapes = [(7 << 26) | (4 << 16) | (64 << 8) | (12 << 2) | 3, (1023 << 16) | (8 << 2)]
     assert pack_shapes(Features(*columns)).tolist() == shapes
     assert encode(Features(*columns), picture=70_000)["id"].tolist() == [
-        70_000 * 2**PICTURE + s for s in shapes
+        70_000 * 2**SHAPE_BITS + s for s in shapes
     ]
 
 
 @pytest.mark.parametrize("own", [-1, 4])
-def test_the_exact_search_follows_the_definition(gallery, own):
+def test_exact_search_follows_the_definition(gallery, own):
     pictures, query = gallery
     entries = np.concatenate(pictures)
     everywhere = np.ones((len(query), len(entries)), bool)
@@ -157,27 +172,27 @@ def test_the_exact_search_follows_the_definition(gallery, own):
 
 
 @pytest.mark.parametrize("but", [(), (0, 4)])
-def test_the_search_of_lists_follows_the_definition(gallery, few, as_segment, but):
+def test_search_of_lists_follows_the_definition(gallery, few, as_segment, but):
     """Of its class's 20 cells, a descriptor looks through the eight nearest, of equal ones the first."""
     pictures, query = gallery
     entries, centres = np.concatenate(pictures), np.zeros(len(few), ENTRY)
     centres["bits"], centres["id"] = few, np.repeat(np.arange(N_CLASSES), 20)
     cell_of = distances_in_class(entries, centres).argmin(axis=1)
-    near = np.argsort(distances_in_class(query, centres), axis=1, kind="stable")[:, : _inverted.PROBES]
+    near = np.argsort(distances_in_class(query, centres), axis=1, kind="stable")[:, : _inverted.MAX_LISTS]
     allowed = (near[:, :, None] == cell_of).any(axis=1)
     found = _inverted.find_neighbours(query, as_segment(entries), but)
     check(found, query, naive(query, entries, allowed, but))
 
 
-def test_all_entries_that_are_just_near_enough_are_found(gallery, as_segment):
+def test_entries_at_the_limit_are_found(gallery, as_segment):
     """More of them than a search asks for at first."""
     query = gallery[1][:1]
     near = np.repeat(query, 40)
     near["bits"][:, :2] ^= np.array([0b11111111, 0b111], np.uint8)
     near["id"] = (np.arange(40) << 16) | (query["id"] & 0xFFFF)
     found = _inverted.find_neighbours(query, as_segment(near))
-    assert found.distance.tolist() == [_votes.NEARLY_EQUAL - 1] * KEPT
-    assert (found.id >> 16).tolist() == [*range(KEPT)]
+    assert found.distance.tolist() == [_votes.EQUAL_DISTANCE - 1] * N_KEPT
+    assert (found.id >> 16).tolist() == [*range(N_KEPT)]
 
 
 def test_dead_entries_do_not_hide_living_ones(gallery, as_segment):
@@ -185,7 +200,7 @@ def test_dead_entries_do_not_hide_living_ones(gallery, as_segment):
     pictures, query = gallery
     copies = [pictures[4].copy() for _ in range(100)]
     for k, copy in enumerate(copies):
-        copy["id"] += k << PICTURE
+        copy["id"] += k << SHAPE_BITS
     entries = np.concatenate([pictures[0], *copies])
     living = _inverted.find_neighbours(query, as_segment(np.concatenate([pictures[0], copies[99]])))
     found = _inverted.find_neighbours(query, as_segment(entries), [4 + k for k in range(99)])
@@ -193,7 +208,7 @@ def test_dead_entries_do_not_hide_living_ones(gallery, as_segment):
     assert np.array_equal(found.id, living.id)
 
 
-def test_the_pictures_that_share_descriptors_come_first(gallery, as_segment):
+def test_pictures_that_share_descriptors_rank_first(gallery, as_segment):
     pictures, query = gallery
     entries = np.concatenate(pictures)
     for found in (
@@ -215,7 +230,7 @@ def test_any_shards_and_threads_give_the_same_neighbours(gallery, as_segment, ex
     pictures, query = gallery
     copies = [pictures[k % 7].copy() for k in range(90)]
     for k, copy in enumerate(copies):
-        copy["id"] += ((1000 * k) % 89 + 7) << PICTURE
+        copy["id"] += ((1000 * k) % 89 + 7) << SHAPE_BITS
 
     def find(some):
         entries = np.concatenate([np.empty(0, ENTRY), *some])
@@ -235,8 +250,8 @@ def test_any_shards_and_threads_give_the_same_neighbours(gallery, as_segment, ex
     ):
         merged = merge_neighbours(find(part) for part in parts)
         for other in (merged, threads):
-            for name in ("least", "row", "distance", "id"):
-                if name == "least" or other is threads:
+            for name in ("smallest", "row", "distance", "id"):
+                if name == "smallest" or other is threads:
                     assert np.array_equal(getattr(other, name), getattr(whole, name))
             assert rank(query["id"], other) == rank(query["id"], whole)
 
@@ -244,13 +259,13 @@ def test_any_shards_and_threads_give_the_same_neighbours(gallery, as_segment, ex
 def test_votes_count_where_they_agree_on_turn_and_scale():
     """Four of six descriptors see picture 7 turned alike."""
     query = np.full(6, 20 << 2)
-    least = np.tile(np.arange(1, 12) * 10 + 20, (6, 1))
+    smallest = np.tile(np.arange(1, 12) * 10 + 20, (6, 1))
     turns = np.array([3, 0, 250, 5, 60, 128]) % 256
-    number = (7 << PICTURE) | (turns << 8) | (22 << 2)
+    number = (7 << SHAPE_BITS) | (turns << 8) | (22 << 2)
     rows = np.arange(6)
-    assert rank(query, Neighbours(least, rows, np.full(6, 30), number)) == [(7, 4)]
-    assert rank(query, Neighbours(least, rows, np.full(6, 85), number)) == []  # not much nearer than 130
-    many = (np.arange(12) << PICTURE) | (20 << 2)
+    assert rank(query, Neighbours(smallest, rows, np.full(6, 30), number)) == [(7, 4)]
+    assert rank(query, Neighbours(smallest, rows, np.full(6, 85), number)) == []  # not much nearer than 130
+    many = (np.arange(12) << SHAPE_BITS) | (20 << 2)
     crowded = Neighbours(np.full((1, 11), 9), np.zeros(12, int), np.full(12, 9), many)
     assert rank(query[:1], crowded) == [(k, 1) for k in range(12)]  # copies do not hide each other
 
@@ -258,7 +273,7 @@ def test_votes_count_where_they_agree_on_turn_and_scale():
 def ids(x, y, octave=5, direction=0, picture=0):
     """Shapes as `pack_shapes` packs them, of whole steps."""
     return (
-        (np.full(np.shape(x), picture) << PICTURE)
+        (np.full(np.shape(x), picture) << SHAPE_BITS)
         | (y << 26)
         | (x << 16)
         | (direction << 8)
@@ -316,28 +331,28 @@ def test_votes_that_lie_alike_are_counted_as_defined():
     assert count_alike(none, 0, none, none, none).tolist() == []
 
 
-def test_of_the_same_votes_those_at_their_places_count():
+def test_votes_at_consistent_places_count():
     """Pictures 0 and 1 have the same descriptors, turned by a quarter; in the second they are shuffled."""
     rng = np.random.default_rng(1)
     x, y = rng.integers(100, 300, (2, 50))
     query, at = ids(x, y), ids(500 - y // 2, x // 2, 4, 64)
     shuffled = rng.permutation(50)
     places = (1 << 36) - (1 << 16)
-    other = (at[shuffled] & places) | (at & ~places) | (1 << PICTURE)
+    other = (at[shuffled] & places) | (at & ~places) | (1 << SHAPE_BITS)
     row = np.tile(np.arange(50), 2)
     right, wrong = count_alike(np.repeat([0, 1], 50), 2, row, query[row], np.concatenate([at, other]))
     assert right == 50
     assert wrong < 35
 
 
-def test_a_query_finds_mirrored_copies_too():
+def test_query_finds_mirrored_copies_too():
     """Turned over and then by a quarter: its votes agree on the turn, as those of the picture itself do."""
     shown, other = skimage.data.chelsea(), skimage.data.rocket()
     gallery = (shown, np.rot90(shown[:, ::-1]), other, other[:, ::-1])
     described = [describe_picture(make_picture(np.ascontiguousarray(p))).features for p in gallery]
     entries = _inverted.sort_classes(np.concatenate([encode(f, picture=k) for k, f in enumerate(described)]))
     query = encode_query(described[0])
-    assert len(query) == len(described[0]) + TURNED
+    assert len(query) == len(described[0]) + ENTRIES_PER_MIRRORED_QUERY
     votes = dict(rank(query["id"], _inverted.find_exact(query, entries, -1)))
     assert votes[0] > 300 and votes[1] > 300
     assert max(votes.get(2, 0), votes.get(3, 0)) < 30
@@ -345,7 +360,7 @@ def test_a_query_finds_mirrored_copies_too():
     assert dict(rank(plain["id"], _inverted.find_exact(plain, entries, -1))).get(1, 0) < 30
 
 
-def test_nothing_to_look_up_or_to_look_in(as_segment):
+def test_empty_query_or_index_finds_nothing(as_segment):
     rng = np.random.default_rng(0)
     empty, query = encode(made_up(rng, 0)), encode(made_up(rng, 5))
     for looked in (query, empty):
@@ -353,7 +368,7 @@ def test_nothing_to_look_up_or_to_look_in(as_segment):
         assert rank(looked["id"], _inverted.find_neighbours(looked, as_segment(empty))) == []
 
 
-def test_damaged_files_are_told(gallery, as_segment, tmp_path):
+def test_damaged_files_are_rejected(gallery, as_segment, tmp_path):
     as_segment(np.concatenate(gallery[0]))
     data = next(tmp_path.glob("*.seg")).read_bytes()
     for k, damage in enumerate((b"", data[:-1], b"x" + data[1:], b"\xff" * 104)):
@@ -362,7 +377,7 @@ def test_damaged_files_are_told(gallery, as_segment, tmp_path):
             _inverted.open_segment(tmp_path / f"{k}")
 
 
-def test_merged_segments_hold_what_a_new_one_would(gallery, few, as_segment, tmp_path):
+def test_merged_segments_equal_a_new_one(gallery, few, as_segment, tmp_path):
     pictures, _ = gallery
     parts = [as_segment(np.concatenate(some)) for some in (pictures[::2], pictures[1::2], pictures[1:2])]
     _inverted.write_segment(tmp_path / "all", few, *_inverted.merge_lists(parts, [[2], [], []]))

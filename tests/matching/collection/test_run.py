@@ -67,7 +67,7 @@ def test_failed_pictures_are_recorded_and_stop_nothing(done, folder):
     ) == [(5,)]
 
 
-def test_a_finished_collection_is_not_done_again(done, folder, cache):
+def test_finished_collection_is_not_repeated(done, folder, cache):
     db, _ = done
     before = content(db)
     again = match_collection(plan_folder(folder), db, cache=cache, jobs=1)
@@ -102,7 +102,7 @@ def command(folder, db, cache, *arguments):
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_it_goes_on_to_the_same_end(done, folder, tmp_path):
+def test_run_killed_at_any_moment_continues_to_the_same_result(done, folder, tmp_path):
     db, rng, jobs = tmp_path / "c.db", random.Random(0), 2
     far_enough = (
         lambda: count(db, "images", "described") >= 1,
@@ -127,7 +127,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(done, folder, tmp_path)
     assert content(db) == content(done[0])
 
 
-def test_a_picture_that_changes_is_matched_again(tmp_path, folder, cache):
+def test_picture_that_changes_is_matched_again(tmp_path, folder, cache):
     for name in ("a first.png", "c.jpg"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     plan = plan_folder(tmp_path)
@@ -142,7 +142,7 @@ def test_a_picture_that_changes_is_matched_again(tmp_path, folder, cache):
     assert (summary.failed_images, summary.failed_pairs) == (1, 1)
 
 
-def test_a_picture_may_meet_itself_and_its_pair_backwards(tmp_path, folder, cache):
+def test_picture_can_be_paired_with_itself_and_in_reverse(tmp_path, folder, cache):
     names = [("c.jpg", "c.jpg"), ("a first.png", "c.jpg"), ("c.jpg", "a first.png")]
     (tmp_path / "list").write_text("".join(f"{folder / a}\t{folder / b}\n" for a, b in names))
     match_collection(plan_list(tmp_path / "list"), tmp_path / "c.db", cache=cache, jobs=1)
@@ -154,7 +154,7 @@ def test_a_picture_may_meet_itself_and_its_pair_backwards(tmp_path, folder, cach
     assert rows(tmp_path / "c.db", "SELECT n_objects FROM pairs") == [(1,)] * 3
 
 
-def test_what_failed_is_tried_again_when_asked(tmp_path, folder, cache, monkeypatch):
+def test_failures_are_retried_on_request(tmp_path, folder, cache, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("planted")
 
@@ -192,7 +192,7 @@ def test_names_and_files_of_any_kind_are_recorded(tmp_path, folder, cache):
     ]
 
 
-def test_a_task_that_kills_its_process_is_lost_alone():
+def test_task_that_kills_its_process_is_the_only_one_lost():
     with local_backend(2) as run:
         records = {record.id: record for record in run(dying.die_on_three, ((k, "x" * k) for k in range(8)))}
     assert sorted(records) == list(range(8))

@@ -30,7 +30,7 @@ def test_only_the_shortlist_is_matched(folder, cache, tmp_path):
     assert more.pairs == 6
 
 
-def test_of_a_folder_each_pair_stands_once(folder, cache, tmp_path):
+def test_pairs_of_a_folder_are_listed_once(folder, cache, tmp_path):
     plan = plan_folder(folder)
     for n in (1, 9):
         match_collection(plan, tmp_path / f"{n}.db", cache=cache, jobs=1, shortlist=n)
@@ -43,22 +43,22 @@ def test_of_a_folder_each_pair_stands_once(folder, cache, tmp_path):
 @pytest.mark.parametrize("largest_exact", [0, 2000])
 def test_any_shards_give_the_same_shortlist(folder, cache, tmp_path, monkeypatch, largest_exact):
     """Of a large gallery they are files with inverted lists."""
-    monkeypatch.setattr(_shortlist, "LARGEST_EXACT", largest_exact)
+    monkeypatch.setattr(_shortlist, "MAX_EXACT_PICTURES", largest_exact)
     monkeypatch.setattr(run, "_match", lambda *_: 0)  # the pairs are enough
     plan = plan_gallery(folder, folder)
     match_collection(plan, tmp_path / "whole.db", cache=cache, jobs=1, shortlist=2)
-    monkeypatch.setattr(_shortlist, "LARGEST", 1)
-    monkeypatch.setattr(_shards, "TOGETHER", 2)
+    monkeypatch.setattr(_shortlist, "SHARD_PICTURES", 1)
+    monkeypatch.setattr(_shards, "QUERIES_PER_TASK", 2)
     match_collection(plan, tmp_path / "cut.db", cache=cache, jobs=1, shortlist=2)
     assert content(tmp_path / "cut.db") == content(tmp_path / "whole.db")
     assert not any(cache.folder.glob("shards/*"))
 
 
-def test_shards_that_can_not_be_written_are_told(folder, cache, tmp_path, monkeypatch):
+def test_unwritable_shards_are_reported(folder, cache, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_shortlist, "LARGEST_EXACT", 0)
+    monkeypatch.setattr(_shortlist, "MAX_EXACT_PICTURES", 0)
     monkeypatch.setattr("os.fsync", full)
     plan = plan_gallery(folder, folder)
     with pytest.raises(InputError, match=r"can't be written .No space left on device"):

@@ -10,7 +10,7 @@ from stored import fill, result
 from matching import InputError, MatchConfig
 from matching.collection.database import settings as settings_module
 from matching.collection.database import store as store_module
-from matching.collection.database.connection import WAIT
+from matching.collection.database.connection import WAIT_SECONDS
 from matching.collection.database.settings import describe_other_programs, make_settings
 from matching.collection.database.store import open_store
 from matching.collection.kept_index._index import Candidate
@@ -38,7 +38,7 @@ def test_numbers_follow_the_order_of_the_plan(db):
         ]
 
 
-def test_a_result_is_kept_to_the_last_bit(db):
+def test_result_is_kept_to_the_last_bit(db):
     made = result()
     with open_store(db, MatchConfig()) as store:
         fill(store).record_pair(make_pair_record(0, made))
@@ -57,7 +57,7 @@ def test_a_result_is_kept_to_the_last_bit(db):
         assert row[4] == o.transform_error
 
 
-def test_what_a_query_found_is_sorted_by_rank(db):
+def test_results_are_sorted_by_rank(db):
     """The share that is covered counts besides the score: a whole product comes before a logo."""
     made = result()
     logo, whole = (
@@ -79,7 +79,7 @@ def test_what_a_query_found_is_sorted_by_rank(db):
     assert [picture["rank"] for picture in told["pictures"]] == [whole.rank, logo.rank]
 
 
-def test_a_pair_is_written_once_whoever_comes_first(db):
+def test_pair_is_written_once_by_two_processes(db):
     with open_store(db, MatchConfig()) as one, open_store(db, MatchConfig()) as other:
         fill(one).record_pair(make_pair_record(0, result()))
         other.record_pair(PairRecord(0, 5))
@@ -87,7 +87,7 @@ def test_a_pair_is_written_once_whoever_comes_first(db):
         assert other.rows("SELECT status, n_candidates FROM pairs WHERE id = 0") == [("matched", 60)]
 
 
-def test_a_picture_is_written_once_whoever_comes_first(db):
+def test_picture_is_written_once_by_two_processes(db):
     with open_store(db, MatchConfig()) as one, open_store(db, MatchConfig()) as other:
         fill(one)
         other.record_image(ImageRecord(0, "6" * 64, 10, 9, 1))
@@ -99,7 +99,7 @@ def test_a_picture_is_written_once_whoever_comes_first(db):
         ]
 
 
-def test_a_matched_pair_does_not_fail_with_its_picture(db):
+def test_matched_pair_does_not_fail_with_its_picture(db):
     with open_store(db, MatchConfig()) as store:
         fill(store).record_pair(make_pair_record(0, result()))
         store._db.execute("UPDATE images SET status = 'failed', n_features = NULL, error = 'x' WHERE id = 1")
@@ -117,7 +117,7 @@ def test_pairs_of_failed_pictures_fail_with_their_reason(db):
         ]
 
 
-def test_a_changed_picture_starts_again_with_all_its_pairs(db):
+def test_changed_picture_and_its_pairs_are_pending_again(db):
     with open_store(db, MatchConfig()) as store:
         fill(store).record_pair(make_pair_record(0, result()))
         store.add_pairs([(0, 0)])
@@ -133,7 +133,7 @@ def test_a_changed_picture_starts_again_with_all_its_pairs(db):
         assert store.forget_changed({2: "7" * 64}) == 1  # it is there now
 
 
-def test_other_settings_are_told_by_name(db):
+def test_other_settings_are_rejected_by_name(db):
     config = MatchConfig()
     other = replace(config, clustering=replace(config.clustering, n_clusters=7))
     with open_store(db, config) as store:
@@ -164,10 +164,10 @@ def test_other_stages_are_refused_and_other_libraries_reported(db, monkeypatch):
         assert store.value("SELECT count(*) FROM pairs") == 3
 
 
-def test_a_locked_database_is_an_input_error(db):
+def test_locked_database_is_an_input_error(db):
     with open_store(db, MatchConfig()), closing(sqlite3.connect(db, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        token = WAIT.set(0)
+        token = WAIT_SECONDS.set(0)
         try:
             with (
                 pytest.raises(InputError, match=r"still locked by another process after 0 s; --wait SECONDS"),
@@ -175,10 +175,10 @@ def test_a_locked_database_is_an_input_error(db):
             ):
                 store.add_images(["/a"])
         finally:
-            WAIT.reset(token)
+            WAIT_SECONDS.reset(token)
 
 
-def test_a_database_of_another_schema_is_told_and_can_be_begun_anew(db):
+def test_other_schema_is_rejected_and_can_be_restarted(db):
     with open_store(db, MatchConfig()) as store:
         fill(store)
     with closing(sqlite3.connect(db, isolation_level=None)) as raw:
@@ -190,7 +190,7 @@ def test_a_database_of_another_schema_is_told_and_can_be_begun_anew(db):
         assert store.value("SELECT count(*) FROM images") == 0
 
 
-def test_files_that_are_no_such_database(tmp_path):
+def test_foreign_file_is_rejected(tmp_path):
     text, other, folder = tmp_path / "text.db", tmp_path / "other.db", tmp_path / "folder"
     text.write_text("not a database, but long enough to have the header of one" * 20)
     with closing(sqlite3.connect(other)) as raw:

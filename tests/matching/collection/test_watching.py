@@ -46,7 +46,7 @@ def names(update):
     return [Path(path).name for path in added.paths]
 
 
-def test_what_arrives_is_added_and_looked_at(made, folder, cache, tmp_path):
+def test_arriving_pictures_are_added_and_matched(made, folder, cache, tmp_path):
     shutil.copy(made / "rocket.png", folder)
     thing = made / "coffee.png"
     index = folder / "index"  # what is written in there is not heard
@@ -126,7 +126,7 @@ def wait_for(condition):
 
 
 @pytest.mark.slow
-def test_the_command_tells_when_a_thing_is_seen_and_ends_by_ctrl_c(made, folder, cache, tmp_path):
+def test_command_reports_sightings_until_interrupted(made, folder, cache, tmp_path):
     query = ["--query", str(made / "coffee.png")]
     with watching(folder, tmp_path / "index", cache, *query) as (process, lines):
         wait_for(lambda: any("the index has 0 pictures" in line for line in lines["err"]))
@@ -142,7 +142,7 @@ def test_the_command_tells_when_a_thing_is_seen_and_ends_by_ctrl_c(made, folder,
     assert lines["err"][-1] == "gdl-match index: interrupted; run the same command again to continue\n"
 
 
-def test_usage(made, folder, cache, tmp_path, capsys, monkeypatch):
+def test_wrong_usage_is_rejected(made, folder, cache, tmp_path, capsys, monkeypatch):
     where = ["--index", str(tmp_path / "index"), "--cache", str(cache.folder)]
     assert main(["watch", str(tmp_path / "none"), *where]) == 2
     assert "none: is not a folder" in capsys.readouterr().err

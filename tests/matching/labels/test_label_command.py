@@ -80,7 +80,7 @@ def test_labels_open_in_supervision(label, tmp_path, form):
         assert box == pytest.approx(THERE[opened.classes[k]], abs=1.5)
 
 
-def test_polygons_are_those_of_labelme(label, tmp_path):
+def test_polygons_open_in_labelme(label, tmp_path):
     assert label("astronaut.png", "--out", "labels/deep", "--format", "labelme")[0] == 0
     path = tmp_path / "labels" / "deep" / "both.json"
     told = json.loads(path.read_text())
@@ -100,7 +100,7 @@ def test_polygons_are_those_of_labelme(label, tmp_path):
     [("coco", "annotations.json"), ("labelme", "both.json"), ("yolo", "labels/both.txt")],
 )
 @pytest.mark.slow
-def test_labels_of_a_run_are_references(label, tmp_path, form, name, moved):
+def test_written_labels_can_be_references(label, tmp_path, form, name, moved):
     """They name the folder of their pictures; if it is gone, these are in the folder to label."""
     assert label("astronaut.png", "cup.png", "--out", "first", "--format", form)[0] == 0
     folder = Path("photos").rename("moved") if moved else Path("photos")
@@ -116,7 +116,7 @@ def test_labels_of_a_run_are_references(label, tmp_path, form, name, moved):
     ("folder", "picture"),
     [("set", "set/images"), ("set/labels", "set/images"), ("set/labels/train", "set/images/train")],
 )
-def test_the_picture_of_a_yolo_file_is_in_images(tmp_path, monkeypatch, folder, picture):
+def test_picture_of_yolo_file_is_found_in_images(tmp_path, monkeypatch, folder, picture):
     for made in (folder, picture):
         (tmp_path / made).mkdir(parents=True, exist_ok=True)
     Image.new("L", (40, 20)).save(tmp_path / picture / "both.PNG")
@@ -139,7 +139,7 @@ def test_the_picture_of_a_yolo_file_is_in_images(tmp_path, monkeypatch, folder, 
         ("data.yaml", "names: {0: red box, 1: cup}\n"),
     ],
 )
-def test_names_of_yolo(tmp_path, name, text):
+def test_yolo_class_names_are_read(tmp_path, name, text):
     (tmp_path / "set" / "labels").mkdir(parents=True)
     pictures = tmp_path / ("photos" if "path" in text else "set")
     pictures.mkdir(exist_ok=True)
@@ -153,7 +153,7 @@ def test_names_of_yolo(tmp_path, name, text):
         read_references([labels])
 
 
-def test_a_mask_and_a_folder_of_one_class(label, tmp_path):
+def test_mask_and_folder_are_references(label, tmp_path):
     mask = np.zeros((220, 220), np.uint8)
     mask[20:200, 20:200] = 255
     Image.fromarray(mask).save("mask.png")
@@ -168,7 +168,7 @@ def test_a_mask_and_a_folder_of_one_class(label, tmp_path):
     assert output.splitlines()[1].split() == ["things", "2", "1"]
 
 
-def test_a_run_that_was_stopped_goes_on(label, tmp_path, monkeypatch):
+def test_stopped_run_continues(label, tmp_path, monkeypatch):
     looked, look = [], run._label_file
 
     def watch(number, path, *others):
@@ -192,7 +192,7 @@ def test_a_run_that_was_stopped_goes_on(label, tmp_path, monkeypatch):
     assert looked == ["both.png", "cat.png", "cat.png"]
 
 
-def test_a_video_is_labelled_frame_by_frame(label, tmp_path):
+def test_video_is_labelled_frame_by_frame(label, tmp_path):
     """The cup stands still, then is gone."""
     both, cat = (np.asarray(Image.open(f"photos/{name}.png").resize((440, 440))) for name in ("both", "cat"))
     writer = cv2.VideoWriter("clip.avi", cv2.VideoWriter_fourcc(*"MJPG"), 10, (440, 440))
@@ -221,7 +221,7 @@ def test_a_video_is_labelled_frame_by_frame(label, tmp_path):
     assert (status, "holds other files" in error) == (2, True)
 
 
-def test_files_of_others_are_left_alone(label, tmp_path):
+def test_foreign_files_are_not_replaced(label, tmp_path):
     assert label("astronaut.png", "--out", "labels")[0] == 0
     path = tmp_path / "labels" / "annotations.json"
     path.write_text(path.read_text() + " ")
@@ -239,7 +239,7 @@ def test_files_of_others_are_left_alone(label, tmp_path):
     assert sorted(entry.name for entry in (tmp_path / "photos").iterdir()) == ["both.png", "cat.png"]
 
 
-def test_what_cannot_be_used(label, tmp_path):
+def test_unusable_input_is_rejected(label, tmp_path):
     Image.new("L", (60, 60)).save("flat.png")
     (tmp_path / "empty.json").write_text('{"shapes": [], "imagePath": "cup.png"}')
     (tmp_path / "gone.json").write_text(
@@ -274,7 +274,7 @@ def test_what_cannot_be_used(label, tmp_path):
     assert "2 pictures, 1 without labels" in output
 
 
-def test_nothing_is_found(label, tmp_path):
+def test_nothing_found_gives_status_1(label, tmp_path):
     (tmp_path / BOTH).unlink()
     assert label("cup.png", "--out", "labels")[0] == 1
     assert json.loads((tmp_path / "labels" / "annotations.json").read_text())["annotations"] == []

@@ -16,7 +16,7 @@ def square(name, x, y, side=100.0, *, rank=0.5, whole=True):
     return Place(name, corners, 0.7, "sure", rank, whole)
 
 
-def test_of_places_that_overlap_the_best_is_chosen():
+def test_best_of_overlapping_places_is_chosen():
     sister, own = square("sister", 5, 5, rank=0.3), square("own", 0, 0, rank=0.4)
     logo, other = square("logo", 20, 20, 20, whole=False, rank=0.9), square("own", 300, 0)
     assert choose_places([sister, own, logo, other]) == [other, own]
@@ -25,7 +25,7 @@ def test_of_places_that_overlap_the_best_is_chosen():
     assert choose_places([logo, other]) == [other, logo]
 
 
-def test_the_outline_of_a_reference_is_carried_over():
+def test_outline_of_reference_is_mapped_to_scene():
     rng = np.random.default_rng(0)
     xy0 = rng.uniform(100, 200, (80, 2))
     xy1 = (xy0 - 100) @ np.array([[0.0, 2.0], [-2.0, 0.0]]) + [300, 50]  # a quarter turn, twice as large
@@ -51,7 +51,7 @@ def test_things_keep_their_numbers_from_frame_to_frame():
     assert number_tracks([[a[0]], *[[]] * 6, [a[1]]])[-1] == [2]  # missed for too long
 
 
-def test_a_polygon_is_the_mask_of_a_reference(tmp_path):
+def test_polygon_is_the_mask_of_a_reference(tmp_path):
     path = tmp_path / "a.png"
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)).save(path)
     picture = Reference("a", str(path), ((10.0, 10.0), (40.0, 10.0), (40.0, 30.0), (10.0, 30.0))).read()

@@ -44,7 +44,7 @@ def names():
     return [classes[entry["category_id"]] for entry in told["annotations"]]
 
 
-def test_what_is_dropped_is_no_label_and_stays_so(label, monkeypatch, tmp_path):
+def test_dropped_place_is_no_longer_a_label(label, monkeypatch, tmp_path):
     with reviewed(label, monkeypatch) as server:
         proposals = ask(f"{server.address}proposals")
         assert [told["score"] for told in proposals] == sorted(told["score"] for told in proposals)
@@ -76,7 +76,7 @@ def test_what_is_dropped_is_no_label_and_stays_so(label, monkeypatch, tmp_path):
     ],
 )
 @pytest.mark.slow
-def test_what_is_refused(label, monkeypatch, path, told, status):
+def test_bad_requests_are_refused(label, monkeypatch, path, told, status):
     with reviewed(label, monkeypatch) as server:
         with pytest.raises(urllib.error.HTTPError) as refused:
             ask(server.address + path, told)
@@ -89,7 +89,7 @@ def test_what_is_refused(label, monkeypatch, path, told, status):
 
 
 @pytest.mark.slow
-def test_by_keyboard(label, monkeypatch):
+def test_keyboard_accepts_and_drops_proposals(label, monkeypatch):
     with (
         reviewed(label, monkeypatch) as server,
         browser_page(
@@ -119,7 +119,7 @@ def test_by_keyboard(label, monkeypatch):
     assert len(names()) == 1
 
 
-def test_the_command_writes_when_it_is_interrupted(label, monkeypatch):
+def test_interrupted_review_writes_labels(label, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
 

@@ -60,7 +60,7 @@ def result(thing, clip):
     return find_in_video(thing, clip, every=0.5)
 
 
-def test_a_thing_is_found_where_and_when_it_is_seen(result):
+def test_thing_is_found_where_and_when_it_is_seen(result):
     assert [(s.frame, s.seconds) for s in result.sightings] == [
         (10, pytest.approx(1.0)), (15, pytest.approx(1.5)), (20, pytest.approx(2.0)),
     ]  # fmt: skip
@@ -101,7 +101,7 @@ def test_frames_of_real_codecs_have_their_times(codec, thing, tmp_path):
     assert (video.n_frames, video.seconds) == (30, pytest.approx(2.9, abs=0.01))
 
 
-def test_the_command_writes_table_json_and_contact_sheet(thing, clip, tmp_path, monkeypatch, capsys):
+def test_command_writes_table_json_and_contact_sheet(thing, clip, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Image.fromarray(thing).save("thing.png")
     assert main(["thing.png", str(clip), "--every", "0.5"]) == 0
@@ -131,13 +131,13 @@ def test_the_command_writes_table_json_and_contact_sheet(thing, clip, tmp_path, 
     assert not (folder / "contact-sheet.jpg").exists()  # of the run before
 
 
-def test_the_sheet_outlines_the_thing(result):
+def test_sheet_outlines_the_thing(result):
     sheet = draw_contact_sheet(result)
     orange = (np.abs(sheet.astype(int) - [230, 159, 0]).sum(axis=2) < 60).sum()
     assert orange > 300
 
 
-def test_a_damaged_clip_gives_what_can_be_read(thing, clip, tmp_path):
+def test_damaged_video_is_searched_as_far_as_possible(thing, clip, tmp_path):
     cut = tmp_path / "cut.avi"
     write_clip(cut, "MJPG", thing)
     content = cut.read_bytes()
@@ -169,7 +169,7 @@ def refused(call):
     return message
 
 
-def test_what_is_no_video_is_refused_by_name(thing, clip, tmp_path):
+def test_other_files_are_rejected_by_name(thing, clip, tmp_path):
     def find(content):
         path = tmp_path / "a.mp4"
         path.write_bytes(content)
@@ -195,7 +195,7 @@ def test_frames_have_the_decoders_limit(thing, clip, monkeypatch):
     )
 
 
-def test_usage(thing, clip, tmp_path, monkeypatch, capsys):
+def test_wrong_usage_is_rejected(thing, clip, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Image.fromarray(thing).save("thing.png")
     for arguments, told in (
@@ -211,7 +211,7 @@ def test_usage(thing, clip, tmp_path, monkeypatch, capsys):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["thing.png"]
 
 
-def test_a_thing_without_features(clip, tmp_path, monkeypatch, capsys):
+def test_thing_without_features_is_reported(clip, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Image.new("RGB", (50, 50)).save("flat.png")
     assert main(["flat.png", str(clip), "--every", "5"]) == 1
@@ -227,5 +227,5 @@ def test_details_of_large_frames_are_found(thing, tmp_path):
     assert not find_in_video(thing, path, coarse, every=1.0, max_pixels=8_000).sightings
 
 
-def test_times():
+def test_times_are_formatted():
     assert [format_time(s) for s in (0, 59.96, 3600)] == ["0:00.0", "1:00.0", "1:00:00.0"]

@@ -71,7 +71,7 @@ def check_groups(cluster):
     assert cluster.max() == 1
 
 
-def test_a_table(gdl_match):
+def test_table_of_matches_is_grouped(gdl_match):
     status, output, error = gdl_match("group", "m.csv")
     assert status == 0
     assert len(output.splitlines()) == 3
@@ -97,7 +97,7 @@ def test_json_is_the_only_output(gdl_match):
     assert json.loads(output) == json.loads(Path("m-groups", "matches.json").read_text())
 
 
-def test_the_same_command_gives_the_same_bytes_in_the_same_folder(gdl_match):
+def test_same_command_gives_the_same_bytes_in_the_same_folder(gdl_match):
     gdl_match("group", "m.csv", "--quiet")
     before = {name: Path("m-groups", name).read_bytes() for name in ("matches.npz", "matches.png")}
     assert gdl_match("group", "m.csv", "--quiet")[0] == 0
@@ -126,14 +126,14 @@ def test_with_pictures_there_is_the_usual_figure_and_report(gdl_match):
     assert Path("o/matches.npz").read_bytes() == Path("p/matches.npz").read_bytes()
 
 
-def test_matches_outside_the_picture_are_told(gdl_match):
+def test_matches_outside_the_picture_give_a_warning(gdl_match):
     Image.new("RGB", (250, 150)).save("small.png")
     status, _, error = gdl_match("group", "m.csv", "--image0", "a.png", "--image1", "small.png", "--quiet")
     assert status == 0
     assert "matches lie outside small.png (250 x 150): was it matched at another size?" in error
 
 
-def test_no_object(gdl_match):
+def test_no_object_gives_status_1(gdl_match):
     rng = np.random.default_rng(0)
     np.savetxt("random.txt", rng.uniform(0, 500, (60, 4)))
     assert gdl_match("group", "random.txt", "--quiet") == (1, "no common object\n", "")
@@ -158,7 +158,7 @@ def hloc_files():
     return h5py
 
 
-def test_all_pairs_of_hloc(gdl_match):
+def test_all_pairs_of_hloc_are_grouped(gdl_match):
     h5py = hloc_files()
     arguments = ["group", "matches.h5", "--features", "features.h5", "--quiet", "--no-figure", "--out", "o"]
     status, output, _ = gdl_match(*arguments)
@@ -184,7 +184,7 @@ def test_all_pairs_of_hloc(gdl_match):
     assert gdl_match(*arguments)[0] == 0
 
 
-def test_one_pair_of_hloc_by_its_pictures_in_either_order(gdl_match):
+def test_one_pair_of_hloc_is_chosen_by_its_pictures(gdl_match):
     h5py = hloc_files()
     Path("x").mkdir()
     for name in ("a", "b"):
@@ -220,7 +220,7 @@ def colmap_file():
     return Path("colmap.db").read_bytes()
 
 
-def test_colmap(gdl_match):
+def test_colmap_database_is_grouped(gdl_match):
     before = colmap_file()
     assert gdl_match("group", "colmap.db", "--images", ".", "--quiet", "--out", "o")[0] == 0
     assert Path("colmap.db").read_bytes() == before
@@ -244,7 +244,7 @@ def test_colmap(gdl_match):
 
 
 @pytest.mark.parametrize("orientation", [3, 6, 8])
-def test_a_picture_is_turned_and_its_matches_with_it(gdl_match, orientation):
+def test_picture_is_turned_and_its_matches_with_it(gdl_match, orientation):
     """COLMAP and hloc count the pixels of the file as stored, passing over its EXIF orientation."""
     colmap_file()
     marked = np.zeros((SIZE[1], SIZE[0]), np.uint8)
@@ -265,7 +265,7 @@ def test_a_picture_is_turned_and_its_matches_with_it(gdl_match, orientation):
     assert set(np.flatnonzero(cluster >= 0)) <= set(kept) and n <= (cluster >= 0).sum() + 10
 
 
-def test_a_picture_of_another_size(gdl_match):
+def test_picture_of_another_size_is_rejected(gdl_match):
     colmap_file()
     Image.new("RGB", (250, 150)).save("a.png")
     status, _, error = gdl_match("group", "colmap.db", "--images", ".", "--out", "o")
@@ -330,7 +330,7 @@ def test_settings_reach_the_grouping(gdl_match):
     assert used["objects"]["max_log_nfa"] == pytest.approx(-8)
 
 
-def test_a_picture_named_as_a_subcommand(gdl_match):
+def test_picture_can_have_the_name_of_a_subcommand(gdl_match):
     Path("a.png").rename("group")
     assert "gdl-match group: error: the following arguments are required" in gdl_match("group")[2]
     status, _, error = gdl_match("./group", "none.png")
@@ -338,7 +338,7 @@ def test_a_picture_named_as_a_subcommand(gdl_match):
     assert "none.png: no such file" in gdl_match("--quiet", "group", "none.png")[2]
 
 
-def test_what_is_seen_is_known_with_pictures_alone(gdl_match):
+def test_visible_share_needs_pictures(gdl_match):
     """Matches of a small part of large pictures: they cover less than a hundredth of them."""
     xy0, xy1, _ = points()
     np.savetxt("part.csv", np.hstack([xy0[:60], xy1[:60]]) / 4, delimiter=",")
@@ -359,7 +359,7 @@ def test_what_is_seen_is_known_with_pictures_alone(gdl_match):
     ("words", "meant"),
     [(["serv", "--port", "80"], "serve"), (["groups", "m.csv"], "group"), (["indx"], "index")],
 )
-def test_a_misspelt_subcommand_is_told(gdl_match, words, meant):
+def test_misspelt_subcommand_gets_a_suggestion(gdl_match, words, meant):
     status, _, error = gdl_match(*words)
     assert status == 2
     assert error == f"gdl-match: error: {words[0]}: no such file or subcommand (did you mean {meant}?)\n"

@@ -34,7 +34,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_line_and_a_folder_for_each_picture(gdl_match, tmp_path):
+def test_each_picture_has_a_line_and_a_folder(gdl_match, tmp_path):
     status, output, error = gdl_match("box.png", "scenes/without.png", "scenes/with.png", "--out", "found")
     assert (status, error) == (0, "")
     head, without, with_ = output.splitlines()
@@ -50,7 +50,7 @@ def test_a_line_and_a_folder_for_each_picture(gdl_match, tmp_path):
         assert names(folder) == ["matches.json", "matches.npz"]
 
 
-def test_the_results_are_those_of_the_pairs(gdl_match, tmp_path):
+def test_results_are_those_of_the_pairs(gdl_match, tmp_path):
     assert gdl_match("box.png", "scenes", "--out", "found")[0] == 0
     alone = match("box.png", "scenes/with.png", max_matches=800)
     with np.load(tmp_path / "found" / "box-with-match" / "matches.npz") as data:
@@ -58,7 +58,7 @@ def test_the_results_are_those_of_the_pairs(gdl_match, tmp_path):
             assert np.array_equal(data[name], getattr(alone, name))
 
 
-def test_folders_are_taken_and_the_thing_itself_is_left_out(gdl_match, tmp_path):
+def test_folders_are_searched_without_the_thing_itself(gdl_match, tmp_path):
     (tmp_path / "box.png").rename(tmp_path / "scenes" / "box.png")
     (tmp_path / "scenes" / "notes.txt").write_text("not a picture")
     status, output, _ = gdl_match("scenes/box.png", "scenes", "scenes/with.png")
@@ -79,7 +79,7 @@ def test_names_are_as_short_as_the_pictures_allow(tmp_path, monkeypatch, capsys)
     assert f"pictures in {tmp_path}/deep/" in error.splitlines()
 
 
-def test_a_damaged_picture_stops_nothing(gdl_match, tmp_path):
+def test_damaged_picture_stops_nothing(gdl_match, tmp_path):
     (tmp_path / "scenes" / "a.png").write_text("not a picture")
     status, output, error = gdl_match("box.png", "scenes")
     assert status == 0
@@ -98,7 +98,7 @@ def test_a_damaged_picture_stops_nothing(gdl_match, tmp_path):
         (("box.png", "empty"), "empty: the folder has no pictures"),
     ],
 )
-def test_wrong_usage_is_told_before_the_work(gdl_match, tmp_path, arguments, reason):
+def test_wrong_usage_is_rejected_early(gdl_match, tmp_path, arguments, reason):
     (tmp_path / "empty").mkdir()
     assert gdl_match(*arguments) == (2, "", f"gdl-match: error: {reason}\n")
     assert names(tmp_path) == ["box.png", "empty", "scenes"]
@@ -115,7 +115,7 @@ def test_json_is_one_document(gdl_match, tmp_path):
     assert with_ == {"picture": "scenes/with.png", "folder": "box-with-match", **written}
 
 
-def test_an_overview_leads_to_the_reports(gdl_match, tmp_path, monkeypatch):
+def test_overview_leads_to_the_reports(gdl_match, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
     (tmp_path / "scenes" / "torn.png").write_bytes(b"no picture")
@@ -139,7 +139,7 @@ def test_an_overview_leads_to_the_reports(gdl_match, tmp_path, monkeypatch):
     assert (status, "box-overview.html: was not written by gdl-match" in error) == (2, True)
 
 
-def test_the_least_sure_come_first_and_parts_are_dashed():
+def test_least_sure_come_first_and_parts_are_dashed():
     def shot(name, confidence, score, **places):
         return Shot(
             name, f"{name}/matches.html", "data:,", 80, 60, confidence=confidence, score=score, **places

@@ -20,7 +20,7 @@ from planting import crops, object_pair, true_shift
 from eval.matching import command
 from matching import __version__
 from matching.cli import main as cli
-from matching.cli.compiling import TEXT, compile_grouping
+from matching.cli.compiling import COMPILING_MESSAGE, compile_grouping
 from matching.cli.demo import make_demo_pair
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -124,7 +124,7 @@ def test_progress_goes_to_standard_error(found):
     assert "Warning" not in error
 
 
-def test_npz_is_what_the_interface_says(found):
+def test_npz_follows_the_interface(found):
     data = arrays(found[1] / "first-second-match")
     assert set(data) == {"xy0", "xy1", "cluster", "score"}
     m = len(data["score"])
@@ -138,7 +138,7 @@ def test_npz_is_what_the_interface_says(found):
     assert (error < 6).mean() > 0.97
 
 
-def test_json_is_what_the_interface_says(found):
+def test_json_follows_the_interface(found):
     folder = found[1] / "first-second-match"
     data = json.loads((folder / "matches.json").read_text())
     clusters = arrays(folder)["cluster"]
@@ -188,7 +188,7 @@ def again(pictures):
     return process, out
 
 
-def test_one_thread_or_two_and_twice_give_the_same_bytes(found, again):
+def test_threads_and_repetition_do_not_change_bytes(found, again):
     assert again[0].returncode == 0, again[0].stderr
     first, second = (folder / "matches.npz" for folder in (found[1] / "first-second-match", again[1]))
     assert first.read_bytes() == second.read_bytes()
@@ -203,7 +203,7 @@ def test_no_figure_leaves_it_out(again):
     assert listed(again[1]) == ["matches.json", "matches.npz"]
 
 
-def test_a_missing_file_from_the_shell(tmp_path):
+def test_missing_file_is_reported_by_the_process(tmp_path):
     process = run("nothing.png", "nor this.png", cwd=tmp_path)
     assert process.returncode == 2
     assert process.stdout == ""
@@ -232,7 +232,7 @@ def gdl_match(pictures, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_sizes_are_told_where_a_picture_is_larger_than_its_working_size(gdl_match, tmp_path, pictures):
+def test_matched_size_of_large_picture_is_printed(gdl_match, tmp_path, pictures):
     rgb = np.asarray(Image.open(pictures / "second.png").convert("RGB"))
     Image.fromarray(np.kron(rgb, np.ones((4, 4, 1), np.uint8))).save(tmp_path / "large.png")
     megapixels = rgb[:, :, 0].size * 16 / 1e6
@@ -264,7 +264,7 @@ def test_json_is_all_that_is_printed(gdl_match, tmp_path):
     assert [item["thing"] for item in told["objects"]] == [0, 1]
 
 
-def test_one_picture_alone_tells_what_repeats(gdl_match, tmp_path):
+def test_single_picture_prints_repeats(gdl_match, tmp_path):
     Image.fromarray(np.hstack([crops()[name] for name in ("coffee", "rocket", "coffee")])).save("twice.png")
     status, output, _ = gdl_match(tmp_path / "twice.png", "--json", "--no-figure")
     told = json.loads(output)
@@ -311,7 +311,7 @@ def test_bad_input_ends_with_one_line(gdl_match, tmp_path, arguments, reason):
     assert listed(tmp_path) == ["photos"]
 
 
-def test_settings(gdl_match, tmp_path):
+def test_settings_reach_the_result(gdl_match, tmp_path):
     arguments = ("first.png", "second.png", "--out", "out", "--quiet", "--max-matches", "1000", "--no-figure")
     settings = {"n-clusters": 60, "n-neighbors": 20, "n-initial-neighbors": 1, "n-neighbor-clusters": 4}
     settings |= {"bandwidth": 5.0, "method": "gdl-u"}
@@ -330,7 +330,7 @@ def test_settings(gdl_match, tmp_path):
 
 
 @pytest.mark.parametrize("out", ["/proc/nope", "taken", "taken/inside"])
-def test_output_folder_that_cannot_be_made(gdl_match, tmp_path, out):
+def test_impossible_output_folder_is_rejected(gdl_match, tmp_path, out):
     (tmp_path / "taken").write_text("")
     status, output, error = gdl_match("coffee.png", "coffee.png", "--out", out)
     assert status == 2
@@ -340,7 +340,7 @@ def test_output_folder_that_cannot_be_made(gdl_match, tmp_path, out):
     assert listed(tmp_path) == ["taken"]
 
 
-def test_result_file_that_cannot_be_written(gdl_match, tmp_path):
+def test_unwritable_result_is_reported(gdl_match, tmp_path):
     (tmp_path / "out" / "matches.npz" / "inside").mkdir(parents=True)
     status, output, error = gdl_match("black.png", "coffee.png", "--out", "out", "--quiet")
     assert (status, output) == (2, "")
@@ -350,14 +350,14 @@ def test_result_file_that_cannot_be_written(gdl_match, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["one.png", "black.png", "thin.png"])
-def test_pictures_that_show_nothing(gdl_match, tmp_path, name):
+def test_empty_pictures_give_status_1(gdl_match, tmp_path, name):
     status, output, error = gdl_match(name, "coffee.png", "--out", "out", "--quiet")
     assert (status, output, error) == (1, "no common object\n", "")
     assert listed(tmp_path / "out") == FILES
     assert json.loads((tmp_path / "out" / "matches.json").read_text())["objects"] == []
 
 
-def test_what_has_no_features_is_named_and_no_advice_is_given(gdl_match):
+def test_picture_without_features_is_named_without_advice(gdl_match):
     status, _, error = gdl_match("coffee.png", "black.png", "--out", "out", "--no-figure")
     assert status == 1
     assert "/black.png: no features: it is too small, flat, transparent or masked\n" in error
@@ -375,7 +375,7 @@ def test_unrelated_pictures_have_no_common_object(gdl_match, tmp_path):
     assert (data["cluster"] == -1).all()
 
 
-def test_an_earlier_result_is_replaced(gdl_match, tmp_path):
+def test_earlier_result_is_replaced(gdl_match, tmp_path):
     gdl_match("black.png", "coffee.png", "--out", "out", "--quiet")
     before = (tmp_path / "out" / "matches.png").read_bytes()
     gdl_match("coffee.png", "black.png", "--out", "out", "--quiet")
@@ -386,7 +386,7 @@ def test_an_earlier_result_is_replaced(gdl_match, tmp_path):
 @pytest.mark.parametrize(
     "name", ["deep.png", "float.tiff", "rgba.png", "näme with späces é.png", "turned.jpg"]
 )
-def test_pictures_of_every_kind(gdl_match, tmp_path, name):
+def test_pictures_of_every_kind_are_matched(gdl_match, tmp_path, name):
     # turned.jpg: coordinates are those of the picture as displayed
     status, _, error = gdl_match("first.png", name, "--out", "out", "--quiet", "--no-figure")
     assert (status, error) == (0, "")
@@ -408,7 +408,7 @@ def test_swapped_pictures_give_swapped_matches(gdl_match, found, tmp_path):
         assert here[a].tobytes() == there[b].tobytes()
 
 
-def test_exports(gdl_match, tmp_path, pictures):
+def test_matches_are_exported_in_all_formats(gdl_match, tmp_path, pictures):
     pytest.importorskip("h5py")
     options = ("--quiet", "--no-figure", "--export", "csv,hloc", "--export", "colmap", "--export", "csv")
     assert gdl_match("first.png", "second.png", "--out", "out", *options)[0] == 0
@@ -454,7 +454,7 @@ def test_open_shows_the_report(gdl_match, tmp_path, monkeypatch):
     )
 
 
-def test_a_match_does_without_scipys_linear_algebra(pictures, tmp_path):
+def test_match_does_without_scipys_linear_algebra(pictures, tmp_path):
     """It takes longer to load than two small pictures to match; whoever needs it later has it."""
     program = (
         "import sys; from matching.cli.main import main\n"
@@ -469,7 +469,7 @@ def test_a_match_does_without_scipys_linear_algebra(pictures, tmp_path):
     assert process.returncode == 0
 
 
-def test_compiling_is_told_once_and_done_by_two_processes():
+def test_compiling_is_reported_once_and_shared_by_two_processes():
     """Where the kernels are not in Numba's cache."""
     program = (
         "import subprocess, sys; from matching.cli import compiling\n"
@@ -485,11 +485,11 @@ def test_compiling_is_told_once_and_done_by_two_processes():
     for n_threads, ended in ((2, "[True]"), (1, "[]")):
         command = [sys.executable, "-c", program, str(n_threads)]
         process = subprocess.run(command, capture_output=True, text=True)
-        assert process.stdout == f"['{TEXT}'] {ended}\n"
+        assert process.stdout == f"['{COMPILING_MESSAGE}'] {ended}\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs process ids of parents")
-def test_the_second_process_ends_with_one_that_is_killed():
+def test_second_process_ends_when_the_first_is_killed():
     program = (
         "import os; from matching.cli import compiling\n"
         "other = compiling._start('import time; time.sleep(1e6)')\n"
@@ -511,11 +511,11 @@ def _is_running(pid):
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_what_the_second_process_compiles_is_all_of_grouping():
+def test_second_process_compiles_all_of_grouping():
     assert compile_grouping() == 1  # object: no stage ends early
 
 
-def test_decoders_are_kept_off_standard_error(pictures, tmp_path, monkeypatch, capfd):
+def test_decoder_messages_are_suppressed(pictures, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     Image.open(pictures / "first.png").save("zip.tiff", compression="tiff_deflate")
     content = bytearray(Path("zip.tiff").read_bytes())
@@ -527,7 +527,7 @@ def test_decoders_are_kept_off_standard_error(pictures, tmp_path, monkeypatch, c
     assert "zip.tiff: damaged picture" in told[0]
 
 
-def test_an_export_that_cannot_be_is_told_before_the_work(gdl_match, tmp_path, monkeypatch):
+def test_impossible_export_is_rejected_early(gdl_match, tmp_path, monkeypatch):
     status, output, error = gdl_match("coffee.png", "coffee.png", "--export", "colmap")
     assert (status, output) == (2, "")
     assert len(error.splitlines()) == 1
@@ -550,11 +550,11 @@ def test_masks_keep_matches_where_they_are_white(gdl_match, tmp_path):
     assert white[row, column].all()
 
 
-def test_version(gdl_match):
+def test_version_is_printed(gdl_match):
     assert gdl_match("--version") == (0, f"gdl-match {__version__}\n", "")
 
 
-def test_fewest_false_alarms(gdl_match, tmp_path):
+def test_max_nfa_limits_false_alarms(gdl_match, tmp_path):
     options = ("--out", "out", "--quiet", "--no-figure")
     assert gdl_match("first.png", "second.png", *options, "--max-nfa", "1e-8")[0] == 0
     parameters = json.loads((tmp_path / "out" / "matches.json").read_text())["parameters"]
@@ -575,7 +575,7 @@ def test_programming_errors_keep_their_traceback(pictures, tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes are told apart on POSIX")
-def test_nobody_reads_the_table(tmp_path):
+def test_closed_reader_gives_status_141(tmp_path):
     Image.new("L", (40, 40)).save(tmp_path / "black.png")
     read, write = os.pipe()
     os.close(read)
@@ -588,7 +588,7 @@ def test_nobody_reads_the_table(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell that closes it")
-def test_standard_output_is_closed(tmp_path):
+def test_closed_standard_output_is_accepted(tmp_path):
     Image.new("L", (40, 40)).save(tmp_path / "black.png")
     command = f"{sys.executable} {SCRIPT} black.png black.png --quiet --no-figure --out out >&-"
     process = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.PIPE)
@@ -596,7 +596,7 @@ def test_standard_output_is_closed(tmp_path):
     assert (tmp_path / "out" / "matches.json").exists()
 
 
-def test_interrupted(tmp_path, capsys, monkeypatch):
+def test_interrupt_prints_one_line(tmp_path, capsys, monkeypatch):
     def interrupted():
         raise KeyboardInterrupt
 
@@ -609,7 +609,7 @@ def test_interrupted(tmp_path, capsys, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
 @pytest.mark.parametrize("percent", [0, 40])
-def test_interrupted_at_any_moment_it_leaves_a_line_and_nothing_else(pictures, tmp_path, percent):
+def test_interrupt_at_any_moment_prints_one_line_and_leaves_no_files(pictures, tmp_path, percent):
     """From its first own statement on; moments are counted in processor time, which load does not change."""
     begin = (  # the interpreter's own start is not ours
         "import os, runpy, sys; sys.argv = sys.argv[1:]; sys.path.insert(0, os.path.dirname(sys.argv[0]));"
@@ -660,7 +660,7 @@ def test_hardly_anything_is_loaded_before_interrupts_are_reported():
     assert len(loaded) < 10
 
 
-def test_a_process_ends_with_the_status_once_all_is_written():
+def test_process_ends_with_its_status_after_writing():
     program = (
         "import atexit, sys; from matching.cli.exits import run_as_process\n"
         "class Left:\n"
@@ -715,7 +715,7 @@ def test_pictures_of_the_same_names_do_not_share_a_folder(gdl_match, tmp_path):
     assert gdl_match.read().err == ""
 
 
-def test_a_file_of_another_program_is_not_replaced(gdl_match, tmp_path):
+def test_file_of_another_program_is_not_replaced(gdl_match, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "database.db").write_bytes(b"work of hours")
     options = ("--out", "out", "--quiet", "--no-figure", "--export", "colmap")
@@ -727,7 +727,7 @@ def test_a_file_of_another_program_is_not_replaced(gdl_match, tmp_path):
     assert (tmp_path / "out" / "database.db").read_bytes() == b"work of hours"
 
 
-def test_the_demo_pair_is_colour_and_repeats():
+def test_demo_pair_is_colour_and_repeats():
     one, two = make_demo_pair(), make_demo_pair()
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert all(p.dtype == np.uint8 and p.shape == (960, 960, 3) for p in one)
@@ -746,7 +746,7 @@ def test_options_may_stand_between_the_pictures(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", ["matches.png", "object0-warp01.png"])
-def test_a_picture_is_not_written_over(tmp_path, name, capsys):
+def test_picture_is_not_written_over(tmp_path, name, capsys):
     a, b = (Image.fromarray(g) for g in object_pair())
     a.save(tmp_path / name)
     b.save(tmp_path / "b.png")
@@ -757,7 +757,7 @@ def test_a_picture_is_not_written_over(tmp_path, name, capsys):
     assert not (tmp_path / "matches.npz").exists()
 
 
-def test_what_was_no_object_is_explained(gdl_match, tmp_path):
+def test_rejected_groups_are_explained(gdl_match, tmp_path):
     """In the table of --explain, in the file, and by the result."""
     status, out, _ = gdl_match("first.png", "second.png", "--out", "out", "--no-figure", "--explain")
     assert status == 0
@@ -769,7 +769,7 @@ def test_what_was_no_object_is_explained(gdl_match, tmp_path):
         assert len(item["centre0"]) == len(item["centre1"]) == 2
 
 
-def test_the_sum_of_what_was_dropped_is_in_the_file_and_drawn(gdl_match, tmp_path):
+def test_dropped_matches_are_counted_and_drawn(gdl_match, tmp_path):
     """With --explain the figure has the outlines, too; the rest of the files is the same."""
     drawn = {}
     for option in ("--explain", "--quiet"):
