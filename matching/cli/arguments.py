@@ -52,8 +52,8 @@ class LineParser(argparse.ArgumentParser):
         words = (word.split("=")[0] for word in message.split() if word.startswith("--"))
         known = [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
         unknown = [word.removeprefix("--") for word in words if message.startswith("unrecognized")]
-        meant = [f"--{close}" for word in unknown for close in get_close_matches(word, known, 1)]
-        raise InputError(f"{message} (did you mean {', '.join(meant)}?)" if meant else message)
+        close = [f"--{name}" for word in unknown for name in get_close_matches(word, known, 1)]
+        raise InputError(f"{message} (did you mean {', '.join(close)}?)" if close else message)
 
 
 def name_after_dashes(argv: Sequence[str]) -> list[str]:
@@ -277,9 +277,9 @@ def _describe_error(error: Exception, path: str) -> str:
     line = (
         error.lineno if isinstance(error, SyntaxError) and error.filename == path else (lines or [None])[-1]
     )
-    told = error.msg if isinstance(error, SyntaxError) else error
+    message = error.msg if isinstance(error, SyntaxError) else error
     kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-    return f"{kind}{told}" + (f" (line {line})" if line is not None else "")
+    return f"{kind}{message}" + (f" (line {line})" if line is not None else "")
 
 
 def _parse_exports(text: str) -> tuple[str, ...]:

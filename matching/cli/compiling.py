@@ -1,4 +1,4 @@
-"""The first run, which compiles the kernels: it reports its progress, and starts a second process to help."""
+"""The first run, which compiles the kernels: it reports progress, and starts a second process to help."""
 
 import os
 import subprocess
@@ -75,7 +75,7 @@ def _start(code: str) -> subprocess.Popen[bytes]:
 
 
 def compile_grouping() -> int:
-    """Compile the kernels of grouping, the last ones first, because the other process begins at the first."""
+    """Compile the kernels of grouping in reverse order, because the other process starts from the first."""
     import numpy as np
 
     import gdl_core

@@ -1,4 +1,4 @@
-"""The places where matching commands write their results, and checks that nothing else is overwritten."""
+"""Folders for the results of matching commands, and checks that nothing else is overwritten."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from matching.errors import InputError
 
 
 def output_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The files to write."""
+    """List which files to write, as arguments of `write_results`."""
     return {
         "figure": not arguments.no_figure,
         "warp": arguments.warp,
@@ -42,12 +42,12 @@ def check_output(
     from matching.output.folders import check_replaceable
 
     options = output_options(arguments)
-    of_objects = options.pop("warp") | options.pop("crops")
+    has_object_files = options.pop("warp") | options.pop("crops")
     options.pop("explain")
     names = list_file_names(**options) | set(others)
     inputs = (*images, arguments.mask0, arguments.mask1)
     check_not_over(folder, inputs, names, FILES)
-    check_replaceable(folder, set(), FILES if of_objects else None)
+    check_replaceable(folder, set(), FILES if has_object_files else None)
 
 
 def check_not_over(

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and its message if it fails or is interrupted. Imports are light."""
+"""The end of a command: its exit status, and its message if it fails or is interrupted. Imports are light."""
 
 import atexit
 import io
@@ -15,10 +15,10 @@ from matching.errors import INTERRUPTED, InputError, one_line
 
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, BROKEN_PIPE = 0, 1, 2, 3, 141
 
-RESUMABLE_MESSAGE = "interrupted; run the same command again to continue"  # for commands that can continue
+RESUMABLE_MESSAGE = "interrupted; run the same command again to continue"
 
 
-def exit_status(command: str, work: Callable[[], int], stopped: str = "interrupted") -> int:
+def exit_status(command: str, work: Callable[[], int], message: str = "interrupted") -> int:
     """Run a command, and return its exit status; only errors of the program itself show a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console may be unable to print a picture's name
         sys.stdout.reconfigure(errors="replace")
@@ -32,7 +32,7 @@ def exit_status(command: str, work: Callable[[], int], stopped: str = "interrupt
         print(f"{command}: error: {one_line(error)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        print(f"{command}: {stopped}", file=sys.stderr)
+        print(f"{command}: {message}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
@@ -43,7 +43,7 @@ def exit_status(command: str, work: Callable[[], int], stopped: str = "interrupt
 
 
 @contextmanager
-def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
+def end_on_interrupt(command: str, message: str = "interrupted") -> Iterator[None]:
     """Let Ctrl-C end the process at once, with one line: libraries may ignore it or print tracebacks."""
     stream = 2
     with suppress(OSError):  # there is no standard error
@@ -51,7 +51,7 @@ def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[Non
 
     def end(*_: object) -> None:
         try:
-            os.write(stream, f"{command}: {stopped}\n".encode())
+            os.write(stream, f"{command}: {message}\n".encode())
         finally:
             os._exit(INTERRUPTED)
 

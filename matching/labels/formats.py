@@ -23,7 +23,7 @@ from matching.labels.record import LabelledPicture
 from matching.objects.frames import polygon_area
 from matching.output.json_text import json_text
 
-LABELME_VERSION = "5.5.0"  # the version of LabelMe whose format is written
+LABELME_VERSION = "5.5.0"  # whose format is written
 Files = Iterator[tuple[str, bytes]]
 Pictures = Sequence[LabelledPicture]
 Tracks = Sequence[Sequence[int | None]]  # of each place of each picture
@@ -32,8 +32,8 @@ Tracks = Sequence[Sequence[int | None]]  # of each place of each picture
 def write_coco(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
     """Write labels as COCO does: annotations.json, whose `info` also names the folder of the pictures."""
     annotations: list[dict[str, object]] = []
-    for number, (picture, own) in enumerate(zip(pictures, tracks, strict=True), 1):
-        for place, track in zip(picture.places, own, strict=True):
+    for number, (picture, numbers) in enumerate(zip(pictures, tracks, strict=True), 1):
+        for place, track in zip(picture.places, numbers, strict=True):
             left, top, right, bottom = _box(place)
             annotation = {
                 "id": len(annotations) + 1,
@@ -46,7 +46,7 @@ def write_coco(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
                 "score": place.score,
             }
             annotations.append(annotation | ({} if track is None else {"track_id": track}))
-    told = {
+    document = {
         "info": {"description": f"gdl-match {__version__}", "folder": folder},
         "licenses": [],
         "images": [
@@ -58,7 +58,7 @@ def write_coco(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
         ],
         "annotations": annotations,
     }
-    yield "annotations.json", _dump(told)
+    yield "annotations.json", _dump(document)
 
 
 def write_yolo(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
@@ -68,32 +68,32 @@ def write_yolo(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
         lines = []
         for place in picture.places:
             low, high = np.array(_box(place)).reshape(2, 2) / size
-            numbers = " ".join(f"{value:.6f}" for value in (*(low + high) / 2, *(high - low)))
-            lines.append(f"{classes.index(place.name)} {numbers}\n")
+            sizes = " ".join(f"{value:.6f}" for value in (*(low + high) / 2, *(high - low)))
+            lines.append(f"{classes.index(place.name)} {sizes}\n")
         yield f"labels/{_stem(picture)}.txt", "".join(lines).encode()
-    told = {"path": folder, "train": ".", "val": ".", "nc": len(classes), "names": list(classes)}
-    yield "data.yaml", yaml.safe_dump(told, allow_unicode=True, sort_keys=False).encode()
+    settings = {"path": folder, "train": ".", "val": ".", "nc": len(classes), "names": list(classes)}
+    yield "data.yaml", yaml.safe_dump(settings, allow_unicode=True, sort_keys=False).encode()
 
 
 def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
     """Write polygons as LabelMe does: a file for each picture."""
-    for picture, own in zip(pictures, tracks, strict=True):
+    for picture, numbers in zip(pictures, tracks, strict=True):
         shapes = [
             {"label": place.name, "points": _corners(place).tolist(), "group_id": track, "description": ""}
             | {"shape_type": "polygon", "flags": {}, "mask": None, "score": place.score}
-            for place, track in zip(picture.places, own, strict=True)
+            for place, track in zip(picture.places, numbers, strict=True)
         ]
         name = f"{_stem(picture)}.json"
         start = os.path.dirname(os.path.join(os.sep, out, name))  # noqa: PTH118, PTH120
         path = os.path.relpath(os.path.join(os.sep, folder, picture.name), start)  # noqa: PTH118
-        told: dict[str, object] = {
+        document: dict[str, object] = {
             "version": LABELME_VERSION,
             "flags": {},
             "shapes": shapes,
             "imagePath": path.replace(os.path.sep, "/"),
         }
-        told |= {"imageData": None, "imageHeight": picture.height, "imageWidth": picture.width}
-        yield name, _dump(told)
+        document |= {"imageData": None, "imageHeight": picture.height, "imageWidth": picture.width}
+        yield name, _dump(document)
 
 
 def write_voc(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
@@ -113,8 +113,8 @@ def write_voc(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder
             _add(thing, "truncated", int(_touches_edge(place, picture)))
             _add(thing, "difficult", 0)
             box = ElementTree.SubElement(thing, "bndbox")
-            most = (picture.width, picture.height) * 2
-            for name, side, last in zip(("xmin", "ymin", "xmax", "ymax"), place.box, most, strict=True):
+            bounds = (picture.width, picture.height) * 2
+            for name, side, last in zip(("xmin", "ymin", "xmax", "ymax"), place.box, bounds, strict=True):
                 _add(box, name, min(max(round(side) + 1, 1), last))  # the first pixel has number 1
         ElementTree.indent(root)
         text = ElementTree.tostring(root, "unicode") + "\n"
@@ -128,8 +128,8 @@ def write_csv(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder
     table.writerow(
         ("picture", "class", "left", "top", "right", "bottom", "score", "how sure", "track", "polygon")
     )
-    for picture, own in zip(pictures, tracks, strict=True):
-        for place, track in zip(picture.places, own, strict=True):
+    for picture, numbers in zip(pictures, tracks, strict=True):
+        for place, track in zip(picture.places, numbers, strict=True):
             row = (picture.name, place.name, *_box(place), place.score, place.confidence, track)
             table.writerow((*row, json.dumps(_corners(place).tolist())))
         if not picture.places:
@@ -191,5 +191,5 @@ def _add(parent: ElementTree.Element, name: str, value: object) -> None:
     ElementTree.SubElement(parent, name).text = str(value)
 
 
-def _dump(told: object) -> bytes:
-    return json_text(told).encode()
+def _dump(document: object) -> bytes:
+    return json_text(document).encode()

@@ -13,15 +13,15 @@ from matching.pictures.encoding import TRAINING_QUALITY, encode_jpeg
 from matching.video.reading import open_video
 
 FRAMES_FOLDER = "frames"  # inside the folder for the labels
-MARKER_NAME = "frames.json"  # written last; says from which video the frames come
+MARKER_NAME = "frames.json"  # is written last, and names the video
 FRAME_PATTERN = re.compile(r"frame\d{6,}\.jpg|" + re.escape(MARKER_NAME))
 
 
 def save_frames(video: Path, out: Path, every: float) -> Path:
     """Write a frame of a video every `every` seconds, unless the frames exist; return their folder."""
-    folder, told = out / FRAMES_FOLDER, {"content": compute_digest(video), "every": every}
-    kept = _read(folder)
-    if kept == told:
+    folder, source = out / FRAMES_FOLDER, {"content": compute_digest(video), "every": every}
+    kept = _read_source(folder)
+    if kept == source:
         return folder
     if kept is not None:
         raise InputError(
@@ -34,7 +34,7 @@ def save_frames(video: Path, out: Path, every: float) -> Path:
             write_whole(folder / f"frame{frame.number:06d}.jpg", jpeg)
         if not opened.n_frames:
             raise InputError(f"{video}: damaged video, or in a format that can't be read")
-    write_whole(folder / MARKER_NAME, json.dumps(told).encode())
+    write_whole(folder / MARKER_NAME, json.dumps(source).encode())
     return folder
 
 
@@ -44,8 +44,8 @@ def are_frames(folder: Path) -> bool:
     return named and all(FRAME_PATTERN.fullmatch(path.name) for path in folder.iterdir())
 
 
-def _read(folder: Path) -> object:
-    """The source of the frames in a folder; None if there are none, or not all of them."""
+def _read_source(folder: Path) -> object:
+    """Read the source of the frames in a folder; return None if the frames are not all there."""
     if folder.exists() and not are_frames(folder):
         raise InputError(f"{folder}: holds other files; choose another --out")
     try:

@@ -36,9 +36,9 @@ class Place:
         return min(x), min(y), max(x), max(y)
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Place:
+    def from_json(cls, values: dict[str, Any]) -> Place:
         """Restore a place from the JSON of its `dataclasses.asdict`."""
-        return cls(**{**told, "polygon": tuple((x, y) for x, y in told["polygon"])})
+        return cls(**{**values, "polygon": tuple((x, y) for x, y in values["polygon"])})
 
 
 def find_places(
@@ -66,15 +66,15 @@ def choose_places(places: Sequence[Place]) -> list[Place]:
     shapes: list[Any] = []
     for place in sorted(places, key=lambda p: (not p.whole, -p.rank, p.name, p.polygon)):
         shape = shapely.make_valid(shapely.Polygon(place.polygon))
-        if not any(_is_same(place, shape, other, taken) for other, taken in zip(chosen, shapes, strict=True)):
+        if not any(_is_same(place, shape, *other) for other in zip(chosen, shapes, strict=True)):
             chosen.append(place)
             shapes.append(shape)
     return chosen
 
 
-def _is_same(place: Place, shape: Any, other: Place, taken: Any) -> bool:
-    """Whether a place equals a chosen one (intersection over union above 0.5), or is a part of it."""
-    common = shapely.area(shapely.intersection(shape, taken))
-    union = shapely.area(shape) + shapely.area(taken) - common
-    is_part = other.whole and not place.whole and is_mostly_within(shape, taken)
+def _is_same(place: Place, shape: Any, other: Place, other_shape: Any) -> bool:
+    """Test whether a place equals a chosen one (intersection over union above 0.5), or is a part of it."""
+    common = shapely.area(shapely.intersection(shape, other_shape))
+    union = shapely.area(shape) + shapely.area(other_shape) - common
+    is_part = other.whole and not place.whole and is_mostly_within(shape, other_shape)
     return bool(2 * common > union or is_part)

@@ -1,7 +1,7 @@
-"""The record of a run, labels.jsonl: the references, a line for each picture, and the user's decisions.
+"""The record of a run, labels.jsonl: the references, the pictures, and the user's decisions, a line each.
 
 Lines are only appended, each as soon as it is known, so that a stopped run can continue. An unfinished last
-line is ignored.
+line is cut off.
 """
 
 import json
@@ -59,26 +59,26 @@ class Record:
         """Test whether a place is a label: it was accepted, or it is a whole thing that was not dropped."""
         return self.verdicts.get((str(picture.content), place), picture.places[place].whole)
 
-    def _take(self, told: dict[str, Any]) -> None:
-        if "picture" in told:
-            own = told["picture"]
-            places = tuple(Place.from_json(place) for place in own["places"])
-            self.pictures[own["name"]] = LabelledPicture(**{**own, "places": places})
-        elif "verdict" in told:
-            key = str(told["content"]), int(told["place"])
-            if told["verdict"] is None:
+    def _apply(self, line: dict[str, Any]) -> None:
+        if "picture" in line:
+            values = line["picture"]
+            places = tuple(Place.from_json(place) for place in values["places"])
+            self.pictures[values["name"]] = LabelledPicture(**{**values, "places": places})
+        elif "verdict" in line:
+            key = str(line["content"]), int(line["place"])
+            if line["verdict"] is None:
                 self.verdicts.pop(key, None)
             else:
-                self.verdicts[key] = bool(told["verdict"])
-        elif "written" in told:
-            for name, digest in told["written"].items():
+                self.verdicts[key] = bool(line["verdict"])
+        elif "written" in line:
+            for name, digest in line["written"].items():
                 self.written.setdefault(name, []).append(digest)
 
-    def _add(self, told: dict[str, Any]) -> None:
-        self._take(told)
+    def _add(self, line: dict[str, Any]) -> None:
+        self._apply(line)
         try:
             with self.path.open("ab") as file:
-                file.write((json.dumps(told) + "\n").encode())
+                file.write((json.dumps(line) + "\n").encode())
         except OSError as error:
             raise InputError(f"{self.path}: can't be written ({error.strerror})") from None
 
@@ -98,8 +98,8 @@ def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
             return Record(path, wanted)
         _check_head(path, lines[0].get("head"), wanted)
         record = Record(path, wanted)
-        for told in lines[1:]:
-            record._take(told)
+        for line in lines[1:]:
+            record._apply(line)
     except InputError:
         raise
     except OSError as error:

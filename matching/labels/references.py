@@ -82,7 +82,7 @@ def read_references(
         A file is missing or holds no labels, or the numbers of masks and pictures differ.
     """
     found: list[Reference] = []
-    left = list(masks)
+    unused = list(masks)
     for path in paths:
         if is_folder(path):
             found += [Reference(path.resolve().name, str(picture)) for picture in find_pictures(path)]
@@ -91,11 +91,11 @@ def read_references(
         elif path.suffix.lower() in (".json", ".txt"):
             found += _read_labels(path, folder)
         else:
-            found.append(Reference(path.stem, str(path), None, str(left.pop(0)) if left else None))
+            found.append(Reference(path.stem, str(path), None, str(unused.pop(0)) if unused else None))
             if masks and found[-1].mask is None:
                 raise InputError(f"{path}: has no --mask: give a mask for each picture, or for none")
-    if left:
-        raise InputError(f"--mask {left[0]}: there are more masks than pictures")
+    if unused:
+        raise InputError(f"--mask {unused[0]}: there are more masks than pictures")
     return tuple(found)
 
 
@@ -118,27 +118,27 @@ def _read_labels(path: Path, folder: Path | None) -> list[Reference]:
 
 
 def _read_json(path: Path, text: str, others: Sequence[Path]) -> Iterator[Reference]:
-    told = json.loads(text)
-    if "shapes" in told:
-        picture = _find_picture(path, told["imagePath"], others)
-        for shape in told["shapes"]:
+    document = json.loads(text)
+    if "shapes" in document:
+        picture = _find_picture(path, document["imagePath"], others)
+        for shape in document["shapes"]:
             points = np.array(shape["points"], np.float64).reshape(-1, 2)
             polygon = _outline_shape(shape.get("shape_type") or "polygon", points)
             if polygon is not None:
                 yield _make_reference(str(shape["label"]), picture, polygon)
     else:
-        if isinstance(folder := (told.get("info") or {}).get("folder"), str):  # as this program writes it
+        if isinstance(folder := (document.get("info") or {}).get("folder"), str):  # as this program writes it
             others = [*others, path.parent / folder]
-        names = {entry["id"]: str(entry["name"]) for entry in told["categories"]}
-        files = {entry["id"]: entry["file_name"] for entry in told["images"]}
-        for entry in told["annotations"]:
+        names = {entry["id"]: str(entry["name"]) for entry in document["categories"]}
+        files = {entry["id"]: entry["file_name"] for entry in document["images"]}
+        for entry in document["annotations"]:
             if not entry.get("iscrowd"):
                 picture = _find_picture(path, files[entry["image_id"]], others)
                 yield _make_reference(names[entry["category_id"]], picture, _outline_annotation(entry))
 
 
 def _outline_shape(kind: str, points: Floats) -> Floats | None:
-    """The polygon of a shape of LabelMe; None if the shape has no area."""
+    """Outline a shape of LabelMe; return None if it has no area."""
     if kind == "polygon" and len(points) >= 3:
         return points
     if kind == "circle" and len(points) == 2:
@@ -149,7 +149,7 @@ def _outline_shape(kind: str, points: Floats) -> Floats | None:
 
 
 def _outline_annotation(entry: Mapping[str, Any]) -> Floats:
-    """The longest polygon of an annotation of COCO, or its box if there are no polygons."""
+    """Outline an annotation of COCO by its longest polygon, or by its box if there are no polygons."""
     polygons = entry.get("segmentation") or []
     if isinstance(polygons, list) and polygons:
         return np.array(max(polygons, key=len), np.float64).reshape(-1, 2)
@@ -159,10 +159,10 @@ def _outline_annotation(entry: Mapping[str, Any]) -> Floats:
 
 def _read_yolo(path: Path, text: str, others: Sequence[Path]) -> Iterator[Reference]:
     data, classes = _find_near(path, "data.yaml"), _find_near(path, "classes.txt")
-    told = {} if data is None else _read_yaml(data)
-    if data is not None and "path" in told:
-        others = [*others, data.parent / str(told["path"])]
-    names = (told.get("names") or {}) if classes is None else _read(classes).splitlines()
+    settings = {} if data is None else _read_yaml(data)
+    if data is not None and "path" in settings:
+        others = [*others, data.parent / str(settings["path"])]
+    names = (settings.get("names") or {}) if classes is None else _read(classes).splitlines()
     names = dict(enumerate(names)) if isinstance(names, list) else names
     suffixes = [each for suffix in sorted(find_picture_suffixes()) for each in (suffix, suffix.upper())]
     picture = _find_picture(path, path.stem, others, suffixes)
@@ -178,19 +178,19 @@ def _read_yolo(path: Path, text: str, others: Sequence[Path]) -> Iterator[Refere
 
 
 def _find_near(path: Path, name: str) -> Path | None:
-    """Find a file beside the labels or in one of the two folders above."""
+    """Find a file in the folder of the labels or in one of the two above."""
     folders = list(path.resolve().parents)[:3]
     return next((folder / name for folder in folders if is_file(folder / name)), None)
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        told = yaml.safe_load(_read(path)) or {}
+        settings = yaml.safe_load(_read(path)) or {}
     except yaml.YAMLError as error:
         raise InputError(f"{path}: is not YAML ({one_line(error)})") from None
-    if not isinstance(told, dict):
+    if not isinstance(settings, dict):
         raise InputError(f"{path}: must be a mapping, such as 'names: [cup, plate]'")
-    return told
+    return settings
 
 
 def _read(path: Path) -> str:
@@ -200,7 +200,7 @@ def _read(path: Path) -> str:
 def _find_picture(path: Path, name: str, others: Sequence[Path], suffixes: Sequence[str] = ("",)) -> str:
     """Find the picture of a label file by its name, to which one of some suffixes may have to be added.
 
-    It may be beside the file or in images, here or in the folder above, or in another folder.
+    It may be in the folder of the file or the one above, in their folders `images`, or in another folder.
     """
     name = str(name).replace("\\", "/")
     here, inside = path.absolute().parent, Path()  # the command may run inside the folder labels

@@ -20,8 +20,8 @@ from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import read_picture
 
 HOST = "127.0.0.1"
-Act = Callable[[dict[str, Any]], dict[str, Any]]
-MAX_PICTURE_SIDE = 1600  # longer side of a picture that is sent, pixels
+Action = Callable[[dict[str, Any]], dict[str, Any]]
+MAX_PICTURE_SIDE = 1600  # pixels of the longer side of a picture that is sent
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'unsafe-inline';"
     " script-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
@@ -70,25 +70,25 @@ class Review(ThreadingHTTPServer):
             for number, picture in enumerate(self.pictures)
             for k, place in enumerate(picture.places)
         ]
-        return sorted(proposals, key=lambda told: (not told["whole"], told["score"]))
+        return sorted(proposals, key=lambda proposal: (not proposal["whole"], proposal["score"]))
 
-    def decide(self, told: dict[str, Any]) -> dict[str, Any]:
+    def decide(self, request: dict[str, Any]) -> dict[str, Any]:
         """Keep what the user decided about a place."""
-        picture, place, verdict = self.pictures[told["picture"]], told["place"], told["verdict"]
+        picture, place, verdict = self.pictures[request["picture"]], request["place"], request["verdict"]
         if not (0 <= place < len(picture.places) and verdict in (True, False, None)):
             raise ValueError("there is no such place")
         with self.lock:
             self.labels.record.add_verdict(picture, place, verdict)
         return {"label": self.labels.record.is_label(picture, place)}
 
-    def save(self, told: dict[str, Any]) -> dict[str, Any]:
+    def save(self, _: dict[str, Any]) -> dict[str, Any]:
         """Write the labels again."""
         with self.lock:
             self.labels.write(self.form)
         return {"labels": sum(len(picture.places) for picture in self.labels.pictures)}
 
     def show(self, number: int) -> bytes:
-        """Read a picture."""
+        """Encode a picture for the page."""
         image = Image.fromarray(read_picture(self.labels.folder / Path(self.pictures[number].name)).displayed)
         image.thumbnail((MAX_PICTURE_SIDE, MAX_PICTURE_SIDE))
         return encode_jpeg(image)
@@ -112,13 +112,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Take a verdict, or write the labels."""
-        acts: dict[str | None, Act] = {"verdict": self.server.decide, "save": self.server.save}
+        actions: dict[str | None, Action] = {"verdict": self.server.decide, "save": self.server.save}
         what, length = self._find(), self.headers.get("Content-Length", "")
-        if what not in acts or not length.isdecimal():
+        if what not in actions or not length.isdecimal():
             self.send_error(404)
             return
         body = self.rfile.read(int(length))
-        self._try("json", lambda: json.dumps(acts[what](json.loads(body))).encode())
+        self._try("json", lambda: json.dumps(actions[what](json.loads(body))).encode())
 
     def _find(self) -> str | None:
         start = f"/{self.server.secret}/"

@@ -34,7 +34,7 @@ MAX_KEPT_REFERENCES = 128  # described references per process
 
 @dataclass(frozen=True)
 class Labels:
-    """What a run has found."""
+    """The labels that a run has found, and the means to write them."""
 
     folder: Path  # of the pictures
     out: Path
@@ -57,7 +57,7 @@ class Labels:
         folder, out = make_absolute(self.folder), make_absolute(self.out)
         files = dict(formats.FORMATS[form].write(pictures, self.classes, tracks, folder, out))
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-        changed = {name: content for name, content in files.items() if self._is_due(name, digests[name])}
+        changed = {name: content for name, content in files.items() if self._must_write(name, digests[name])}
         if changed:
             self.record.add_written({name: digests[name] for name in changed})
         for name, content in changed.items():
@@ -65,17 +65,17 @@ class Labels:
             write_whole(self.out / name, content)
         return list(files)
 
-    def _is_due(self, name: str, digest: str) -> bool:
-        """Whether a file must be written; raise InputError if a file of another origin is in the way."""
-        there = compute_digest(self.out / name)
-        if there is None and os.path.lexists(self.out / name):
+    def _must_write(self, name: str, digest: str) -> bool:
+        """Test whether a file must be written; raise InputError if it would replace a foreign file."""
+        present = compute_digest(self.out / name)
+        if present is None and os.path.lexists(self.out / name):
             raise InputError(f"{self.out / name}: can't be replaced; choose another --out, or remove it")
-        if there not in (None, digest, *self.record.written.get(name, ())):
+        if present not in (None, digest, *self.record.written.get(name, ())):
             raise InputError(
                 f"{self.out / name}: was not written by gdl-match label, or has been changed since;"
                 " choose another --out, or remove it"
             )
-        return there != digest
+        return present != digest
 
 
 def label_pictures(
@@ -144,8 +144,8 @@ def label_pictures(
     if tracks:
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
-    looked_for = [(r.name, r.polygon, _open_reference(r, config).described.digest.hex()) for r in references]
-    head = {"references": looked_for, "settings": asdict(config), "results": as_text(RESULT_VERSIONS)}
+    wanted = [(r.name, r.polygon, _open_reference(r, config).described.digest.hex()) for r in references]
+    head = {"references": wanted, "settings": asdict(config), "results": as_text(RESULT_VERSIONS)}
     record = open_record(make_folder(out), head)
     todo = [
         (number, str(path), name, tuple(references), Settings(config, cache))

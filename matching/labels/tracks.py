@@ -8,7 +8,7 @@ import scipy
 
 from matching.labels.places import Place
 
-MAX_MISSED_FRAMES = 5  # the most frames in a row in which a thing may be missed
+MAX_MISSED_FRAMES = 5  # in a row, after which a thing that is seen again has a new number
 
 
 def sort_frames(names: Sequence[str]) -> list[int]:
@@ -21,9 +21,9 @@ def sort_frames(names: Sequence[str]) -> list[int]:
 
 
 def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
-    """Number things in consecutive frames by the assignment with the least sum of relative distances.
+    """Number things in consecutive frames by the assignment with the smallest sum of relative distances.
 
-    A thing moves by at most its own size from one frame to the next.
+    A thing moves by at most its size from one frame to the next.
     """
     last: dict[int, tuple[int, Place]] = {}  # for each track, the last frame and the place there
     numbers, n = [], 0
@@ -31,16 +31,16 @@ def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
         tracks = [number for number, (seen, _) in last.items() if k - seen <= MAX_MISSED_FRAMES + 1]
         distance = np.array([[_distance(last[t][1], place) for place in places] for t in tracks])
         distance = distance.reshape(len(tracks), len(places))
-        own = [0] * len(places)
+        row = [0] * len(places)
         for i, j in zip(*scipy.optimize.linear_sum_assignment(np.minimum(distance, 2)), strict=True):
             if distance[i, j] <= 1:
-                own[j] = tracks[i]
+                row[j] = tracks[i]
         for j, place in enumerate(places):
-            if not own[j]:
+            if not row[j]:
                 n += 1
-                own[j] = n
-            last[own[j]] = k, place
-        numbers.append(own)
+                row[j] = n
+            last[row[j]] = k, place
+        numbers.append(row)
     return numbers
 
 

@@ -91,7 +91,7 @@ def match_uploads(
 
 
 def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
-    """The lines of the page below the first: counts, or why nothing was found, and the matched size."""
+    """List the lines below the first one: counts, or why nothing was found, and the matched size."""
     if result.of_one and result.things:
         lines = [words.describe_repeats(result)]
     elif result.objects:

@@ -38,7 +38,7 @@ def write_video_results(
 
 
 def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -> dict[str, Any]:
-    """The content of matches.json except the list of files."""
+    """Make the content of matches.json, without the list of files."""
     pictures = zip(names, (result.thing, result.size), strict=True)
     none = np.empty((0, 2)), np.empty((0, 2)), np.empty(0, np.int64), np.empty(0)
     return {

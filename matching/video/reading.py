@@ -1,4 +1,4 @@
-"""Reading those frames of a video that are searched, one per interval of time."""
+"""Reading the frames of a video, one for each interval of time."""
 
 import math
 import re
@@ -36,7 +36,7 @@ class Frame:
 
 @dataclass(eq=False)
 class Video:
-    """An open video, and what is known about it."""
+    """An open video, and the length that has been read."""
 
     reader: VideoReader
     n_frames: int = 0  # frames read so far
@@ -44,23 +44,24 @@ class Video:
 
     @property
     def ends_early(self) -> bool:
-        """Whether at least a tenth of the frames that the header declares can't be read."""
+        """True if at least a tenth of the frames that the header declares can't be read."""
         return self.n_frames < 0.9 * self.reader.n_frames
 
     def frames(self, every: float) -> Iterator[Frame]:
         """Read on, yielding the first frame in each interval of `every` seconds."""
-        interval, last = -np.inf, -np.inf
+        last_interval, last = -np.inf, -np.inf
         while (seconds := self.reader.skip()) is not None:
             if seconds <= last:  # the file has no times, or wrong times
                 seconds = last + 1 / (self.reader.rate or 25.0)
             number, last = self.n_frames, seconds
             self.n_frames, self.seconds = number + 1, max(seconds, 0.0)
-            if (own := _count_intervals(seconds, every)) <= interval:
+            interval = _count_intervals(seconds, every)
+            if interval <= last_interval:
                 continue
             rgb = self.reader.decode()
             if rgb is None:
                 continue
-            interval = own
+            last_interval = interval
             yield Frame(number, self.seconds, rgb)
 
 

@@ -179,7 +179,7 @@ def find_in_video(
     config = config.with_settings(**settings)
     every = EVERY.check("every", every)
     picture = add_mask(make_picture(thing, "thing"), mask, "mask")
-    sought = ImageSource(picture, config)
+    source = ImageSource(picture, config)
     groups: list[list[Sighting]] = []
     pictures: list[Bytes] = []  # of the best sighting in each group
     n_looked_at = n_seen = n_missed = 0
@@ -187,7 +187,7 @@ def find_in_video(
         reader = opened.reader
         length = reader.n_frames / reader.rate if reader.rate else 0.0
         for frame in opened.frames(every):
-            result = match_pair(sought, ImageSource(make_picture(frame.rgb), config), MANY)
+            result = match_pair(source, ImageSource(make_picture(frame.rgb), config), MANY)
             n_looked_at += 1
             n_missed += 1
             if result.objects:
@@ -207,10 +207,17 @@ def find_in_video(
         Appearance(tuple(group), shown) for group, shown in zip(groups, pictures, strict=True)
     )
     return VideoResult(
-        appearances, (picture.width, picture.height), (reader.width, reader.height),
-        len(sought.described.features), opened.n_frames, opened.seconds, n_looked_at, every,
-        opened.ends_early, config,
-    )  # fmt: skip
+        appearances=appearances,
+        thing=(picture.width, picture.height),
+        size=(reader.width, reader.height),
+        n_features=len(source.described.features),
+        n_frames=opened.n_frames,
+        seconds=opened.seconds,
+        n_looked_at=n_looked_at,
+        every=every,
+        ends_early=opened.ends_early,
+        config=config,
+    )
 
 
 def _shrink(rgb: Bytes) -> Bytes:

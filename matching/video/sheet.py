@@ -37,7 +37,7 @@ def _choose(appearances: Sequence[Appearance]) -> list[Appearance]:
 
 
 def _draw(appearance: Appearance, result: VideoResult) -> Bytes:
-    """(h, PICTURE_WIDTH, 3) the best frame of an appearance."""
+    """Draw the best frame of an appearance with its outlines -> (h, PICTURE_WIDTH, 3)."""
     canvas = opencv.resize(appearance.picture, PICTURE_WIDTH / appearance.picture.shape[1]).copy()
     factors = np.array(canvas.shape[1::-1]) / result.size
     for found in appearance.best.objects:
@@ -48,10 +48,10 @@ def _draw(appearance: Appearance, result: VideoResult) -> Bytes:
 
 
 def _caption(appearance: Appearance) -> str:
-    begin, end, at = (
+    begin, end, best = (
         format_time(seconds) for seconds in (appearance.begin, appearance.end, appearance.best.seconds)
     )
-    return begin if begin == end else f"{begin} to {end} (here {at})"
+    return begin if begin == end else f"{begin} to {end} (here {best})"
 
 
 def lay_out_sheet(pictures: Sequence[Bytes], captions: Sequence[str]) -> Bytes:

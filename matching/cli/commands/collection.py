@@ -37,7 +37,7 @@ from matching.pictures.names import is_folder, make_relative
 from matching.settings import Setting
 
 COMMAND = "gdl-match collection"
-N_PRINTED_PAIRS = 10  # pairs printed
+N_PRINTED_PAIRS = 10
 ADDRESS_PATTERN = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")
 WAIT_OPTION = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
 TABLES = ("csv", "parquet")
@@ -62,31 +62,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
-    what = parser.add_argument_group("which pairs")
-    options.add_path(what, "pairs", "FILE", "a list with two paths on each line")
-    options.add_path(what, "all", "DIR", "all pairs of the pictures in a folder")
-    options.add_path(what, "query", "DIR", "match each picture of this folder with each one of --gallery")
-    options.add_path(what, "gallery", "DIR", "the folder of pictures to match with those of --query")
-    options.add_flag(what, "recursive", "include subfolders")
+    inputs = parser.add_argument_group("which pairs")
+    options.add_path(inputs, "pairs", "FILE", "a list with two paths on each line")
+    options.add_path(inputs, "all", "DIR", "all pairs of the pictures in a folder")
+    options.add_path(inputs, "query", "DIR", "match each picture of this folder with each one of --gallery")
+    options.add_path(inputs, "gallery", "DIR", "the folder of pictures to match with those of --query")
+    options.add_flag(inputs, "recursive", "include subfolders")
     text = "match each picture only with the N others that share the most descriptors with it"
-    options.add_setting(what, "shortlist", options.count_setting(None, text))
-    where = parser.add_argument_group("results")
-    options.add_path(where, "db", "FILE", "the database; it is created if missing", required=True)
-    options.add_path(where, "csv", "DIR", "write the tables as CSV files")
-    options.add_path(where, "parquet", "DIR", "write the tables as Parquet files")
-    options.add_path(where, "html", "FILE", "write a report, one file for any browser")
+    options.add_setting(inputs, "shortlist", options.count_setting(None, text))
+    outputs = parser.add_argument_group("results")
+    options.add_path(outputs, "db", "FILE", "the database; it is created if missing", required=True)
+    options.add_path(outputs, "csv", "DIR", "write the tables as CSV files")
+    options.add_path(outputs, "parquet", "DIR", "write the tables as Parquet files")
+    options.add_path(outputs, "html", "FILE", "write a report, one file for any browser")
     text = (
         "print groups of connected pictures, and what each is: copy, crop, thumbnail, turned, same thing;"
         " with --csv also write groups.csv, with --html show the groups"
     )
-    options.add_flag(where, "groups", text)
-    options.add_path(where, "colmap", "DIR", "write all matches as COLMAP's database.db")
-    options.add_path(where, "hloc", "DIR", "write all matches as hloc's files")
+    options.add_flag(outputs, "groups", text)
+    options.add_path(outputs, "colmap", "DIR", "write all matches as COLMAP's database.db")
+    options.add_path(outputs, "hloc", "DIR", "write all matches as hloc's files")
     options.add_flag(
-        where, "static", "leave out objects that moved: those that the camera's motion does not explain"
+        outputs, "static", "leave out objects that moved: those that the camera's motion does not explain"
     )
     text = "number of pairs in the report, the best first"
-    options.add_setting(where, "html_pairs", options.count_setting(100, text))
+    options.add_setting(outputs, "html_pairs", options.count_setting(100, text))
     running = parser.add_argument_group("how it runs")
     add_cluster_options(running, "one per processor")
     options.add_setting(running, "wait", WAIT_OPTION)
@@ -121,24 +121,24 @@ def _parse_address(text: str) -> str:
 
 def _run(arguments: argparse.Namespace) -> int:
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
-    named = sum(source is not None for source in sources)
+    n_sources = sum(source is not None for source in sources)
     outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
     outputs += [arguments.colmap, arguments.hloc]
     if arguments.static and not (arguments.colmap or arguments.hloc):
         raise InputError("--static requires --colmap or --hloc")
-    if named > 1:
+    if n_sources > 1:
         raise InputError("give one of --pairs, --all, or --query with --gallery, not several")
-    if named == 0 and not any(outputs):
+    if not n_sources and not any(outputs):
         raise InputError("one of --pairs, --all, or --query with --gallery is needed")
     if (arguments.query is None) != (arguments.gallery is None):
         raise InputError("--query and --gallery must be given together")
     if arguments.shortlist and arguments.gallery is None and arguments.all is None:
         raise InputError("--shortlist requires --all, or --query and --gallery")
-    if arguments.restart and not named:
+    if arguments.restart and not n_sources:
         raise InputError("--restart requires --pairs, --all, or --query and --gallery")
     prepare_run(arguments)
     _check_outputs(arguments)
-    summary = _match(arguments) if named else None
+    summary = _match(arguments) if n_sources else None
     groups = read_groups(arguments.db) if arguments.groups else None
     _write(arguments, groups)
     if summary is not None and summary.internal_errors:
@@ -165,7 +165,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 
 def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
-    """The formats that are asked for, with their folders."""
+    """List the formats for which there is an option, with their folders."""
     return [(kind, folder) for kind in kinds if (folder := getattr(arguments, kind)) is not None]
 
 
@@ -177,12 +177,12 @@ def prepare_run(arguments: argparse.Namespace) -> None:
 
 
 def cluster_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters of functions that may run on a cluster."""
+    """Make the parameters of functions that may run on a cluster."""
     return {**run_options(arguments), "scheduler": arguments.scheduler}
 
 
 def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters of functions that work on many pictures."""
+    """Make the parameters of functions that work on many pictures."""
     return {
         "config": options.make_config(arguments),
         "cache": open_cache(arguments),
@@ -232,7 +232,7 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
 
 
 def _find_cache_folder() -> Path:
-    """The user's folder for features; if there is none, a folder that is removed when the process ends."""
+    """Make the user's folder for features; if that fails, one that is removed when the process ends."""
     try:
         return make_folder(user_cache_path("gdl-match", appauthor=False) / "features")
     except (InputError, RuntimeError):  # the user has no home folder, or one that can't be written
@@ -267,7 +267,7 @@ def _write(arguments: argparse.Namespace, groups: Sequence[Group] | None) -> Non
 
 
 def _read_failures(db: Path) -> Iterator[str]:
-    """A line for each picture that failed, and for each pair that failed though its pictures did not."""
+    """List the pictures that failed, and the pairs that failed though their pictures did not, a line each."""
     with open_store(db) as store:
         pictures = store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id")
         pairs = store.rows(

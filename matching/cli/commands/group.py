@@ -54,6 +54,7 @@ the file: groups.h5 (hloc's matches without outliers, and groups0, the group of 
 (pairs with objects), or groups.db (a copy of COLMAP's database without outliers: two_view_geometries has the
 static scene of each pair, two_view_geometries_0, _1, ... have single groups)."""
 MAX_NAME_LENGTH = 100  # characters of a folder's name
+Pictures = list[Picture] | None  # of a pair; None if they are not given
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,7 +93,7 @@ def make_parser() -> options.LineParser:
 
 @dataclass(frozen=True)
 class GroupRun:
-    """One run of the command."""
+    """The files, settings and options of a run."""
 
     file: MatchFile
     inputs: tuple[str, ...]  # absolute paths of the files that are read
@@ -105,8 +106,8 @@ def _run(argv: Sequence[str] | None) -> int:
     arguments = make_parser().parse_args(argv)
     with end_on_interrupt(COMMAND):
         run = _prepare(arguments)
-    is_one = not run.file.holds_many or arguments.image0 is not None
-    return _group_one(run) if is_one else _group_many(run)
+    is_single = not run.file.holds_many or arguments.image0 is not None
+    return _group_one(run) if is_single else _group_many(run)
 
 
 def _prepare(arguments: argparse.Namespace) -> GroupRun:
@@ -121,8 +122,8 @@ def _prepare(arguments: argparse.Namespace) -> GroupRun:
     if arguments.masks is not None:
         check_masks_folder(arguments.masks)
     config = options.change_config(MatchConfig(), arguments)
-    given = (file.path, file.features, arguments.image0, arguments.image1, arguments.images)
-    inputs = tuple(make_absolute(path) for path in given if path is not None)
+    paths = (file.path, file.features, arguments.image0, arguments.image1, arguments.images)
+    inputs = tuple(make_absolute(path) for path in paths if path is not None)
     folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)
     names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
     check_not_over(folder, map(Path, inputs), names)
@@ -186,16 +187,15 @@ def _group_many(run: GroupRun) -> int:
         print_manifest(run.folder)
     else:
         print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
-        for found in summaries:
-            names = "  ".join(map(make_printable, found["images"]))
-            print(f"{len(found['objects']):>7}  {found['kept']:>7}  {found['matches']:>7}  {names}")
+        for pair_summary in summaries:
+            names = "  ".join(map(make_printable, pair_summary["images"]))
+            numbers = (len(pair_summary["objects"]), pair_summary["kept"], pair_summary["matches"])
+            print("  ".join([*(f"{n:>7}" for n in numbers), names]))
     make_teller(run.arguments)(f"written to {run.folder}")
     return FOUND if any(pair["objects"] for pair in summaries) else NONE_FOUND
 
 
-def _group(
-    run: GroupRun, pair: PairMatches, pictures: list[Picture] | None
-) -> tuple[PairMatches, MatchResult]:
+def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMatches, MatchResult]:
     """Group the matches of a pair; return the matches, in pixels as displayed, and the result."""
     shown = pair if pictures is None else turn_to_displayed(pair, pictures)
     source = f"{run.file.path}: "
@@ -221,7 +221,7 @@ def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> None:
         )
 
 
-def _find_pictures(folder: Path | None, names: tuple[str, str]) -> list[Picture] | None:
+def _find_pictures(folder: Path | None, names: tuple[str, str]) -> Pictures:
     if folder is None:
         return None
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
@@ -240,6 +240,6 @@ def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
 
 
 def _output_options(run: GroupRun) -> dict[str, Any]:
-    """The files to write for a pair."""
+    """List which files to write for a pair, as arguments of `write_pair`."""
     options = {name: getattr(run.arguments, name) for name in ("warp", "html", "explain")}
     return {**options, "figure": not run.arguments.no_figure, "inputs": run.inputs}

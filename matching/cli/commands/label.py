@@ -43,18 +43,18 @@ def make_parser() -> options.LineParser:
         " COCO or LabelMe .json, or a YOLO .txt"
     )
     parser.add_argument("references", type=options.parse_path, nargs="+", metavar="REFERENCE", help=text)
-    what = parser.add_argument_group("input and output")
+    files = parser.add_argument_group("input and output")
     text = "folder of pictures to label, or a video, whose frames are written into the folder for the labels"
-    options.add_path(what, "in", "FOLDER", text, dest="folder", required=True)
-    options.add_every(what)
-    options.add_flag(what, "recursive", "include subfolders")
+    options.add_path(files, "in", "FOLDER", text, dest="folder", required=True)
+    options.add_every(files)
+    options.add_flag(files, "recursive", "include subfolders")
     text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
-    options.add_path(what, "mask", "FILE", text, action="append", default=[])
-    options.add_choice(what, "format", tuple(FORMATS))
-    options.add_path(what, "out", "DIR", "folder for the labels", required=True)
+    options.add_path(files, "mask", "FILE", text, action="append", default=[])
+    options.add_choice(files, "format", tuple(FORMATS))
+    options.add_path(files, "out", "DIR", "folder for the labels", required=True)
     text = "the pictures are frames of a video, numbered in their names: number each thing across all frames"
-    options.add_flag(what, "tracks", text)
-    options.add_flag(what, "review", "afterwards, show all proposals on a page, to accept or drop them")
+    options.add_flag(files, "tracks", text)
+    options.add_flag(files, "review", "afterwards, show all proposals on a page, to accept or drop them")
     running = parser.add_argument_group("how it runs")
     add_run_options(running, "one per processor")
     options.add_quiet(running)
@@ -101,8 +101,8 @@ def _show(labels: Labels, arguments: argparse.Namespace) -> int:
     pictures = labels.pictures
     rows = [("class", "labels", "pictures")]
     for name in labels.classes:
-        own = [sum(place.name == name for place in picture.places) for picture in pictures]
-        rows.append((make_printable(name), str(sum(own)), str(sum(n > 0 for n in own))))
+        counts = [sum(place.name == name for place in picture.places) for picture in pictures]
+        rows.append((make_printable(name), str(sum(counts)), str(sum(n > 0 for n in counts))))
     print("\n".join(align_columns(rows, left=(0,))))
     without = sum(not picture.places for picture in pictures)
     print(f"{count(len(pictures), 'picture')}, {without} without labels")

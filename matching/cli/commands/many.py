@@ -37,12 +37,12 @@ from matching.pictures.folders import find_pictures
 from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
 
 HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
-COLUMNS = dict(zip(HEADER, (6, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # columns and their widths
+COLUMNS = dict(zip(HEADER, (6, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # with their widths
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one picture."""
+    """The result of matching one picture, or the reason why there is none."""
 
     path: Path
     folder: Path | None = None  # folder of its results; None if the picture can't be used
@@ -163,7 +163,7 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
 
 
 def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
-    """The line about one picture: how often it shows the thing, and the columns of its best object."""
+    """Format the line about a picture: how often it shows the thing, and numbers of its best object."""
     if outcome.result is None:
         return f"{name:<{width}}  can't be used"
     if not outcome.result.objects:
@@ -196,7 +196,7 @@ def _format_name(path: Path | str) -> str:
 
 
 def _format_json(outcomes: list[Outcome]) -> str:
-    """All results as one document: for each picture its matches.json, or the reason why there is none."""
+    """Write all results as one document: for each picture its matches.json, or why there is none."""
     entries: list[dict[str, Any]] = []
     for o in outcomes:
         entries.append({"picture": str(o.path)})

@@ -54,7 +54,7 @@ def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class GivenPictures:
-    """What is matched."""
+    """The pictures that a run matches."""
 
     pictures: list[Picture]  # one or two, with their masks
     paths: tuple[str, ...] | None = None  # absolute; None for the demo
@@ -64,13 +64,13 @@ class GivenPictures:
 def _match(
     arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]
 ) -> tuple[GivenPictures, MatchResult]:
-    """Do everything but write files."""
-    inputs = _inputs(arguments)
-    folder = _folder(arguments, inputs)
+    """Read and match the pictures; write no files."""
+    inputs = _read_inputs(arguments)
+    folder = _choose_folder(arguments, inputs)
     check_output(folder, arguments, arguments.images, inputs.others)
-    if arguments.out is None and inputs.paths and folder != _base(arguments):
+    if arguments.out is None and inputs.paths and folder != _name_folder(arguments):
         print(
-            f"gdl-match: {_base(arguments)} holds results of other pictures: writing to {folder}",
+            f"gdl-match: {_name_folder(arguments)} holds results of other pictures: writing to {folder}",
             file=sys.stderr,
         )
     tell = make_teller(arguments)
@@ -99,7 +99,7 @@ def _match(
 def _write(arguments: argparse.Namespace, inputs: GivenPictures, result: MatchResult) -> int:
     from matching.output.files import write_results
 
-    folder = _folder(arguments, inputs)  # again: another run may have taken the first one
+    folder = _choose_folder(arguments, inputs)  # again: another run may have taken the first one
     pair = inputs.pictures * (2 if result.of_one else 1)
     options = output_options(arguments)
     write_results(folder, pair, result, inputs=inputs.paths, others=inputs.others, **options)
@@ -164,24 +164,22 @@ def _is_single(arguments: argparse.Namespace) -> bool:
     return len(arguments.images) == 1
 
 
-def _inputs(arguments: argparse.Namespace) -> GivenPictures:
+def _read_inputs(arguments: argparse.Namespace) -> GivenPictures:
     if paths := arguments.images:
         return GivenPictures(_read_pictures(arguments, paths), tuple(map(make_absolute, paths)))
     from matching._common import opencv
     from matching.cli.demo import make_demo_pair
     from matching.pictures.images import make_picture
 
-    names = [f"picture{k}.png" for k in range(2)]
-    arrays = make_demo_pair()
-    made = [
-        replace(make_picture(rgb), path=_base(arguments) / n) for n, rgb in zip(names, arrays, strict=True)
-    ]
-    others = {name: opencv.encode_png(rgb) for name, rgb in zip(names, arrays, strict=True)}
+    arrays = {f"picture{k}.png": rgb for k, rgb in enumerate(make_demo_pair())}
+    folder = _name_folder(arguments)
+    made = [replace(make_picture(rgb), path=folder / name) for name, rgb in arrays.items()]
+    others = {name: opencv.encode_png(rgb) for name, rgb in arrays.items()}
     return GivenPictures(_read_pictures(arguments, made), None, others)
 
 
-def _base(arguments: argparse.Namespace) -> Path:
-    """The folder for the results, unless it holds results of other pictures."""
+def _name_folder(arguments: argparse.Namespace) -> Path:
+    """Name the folder for the results, which may hold results of other pictures."""
     if arguments.out is not None:
         return Path(arguments.out)
     if _is_single(arguments):
@@ -189,12 +187,12 @@ def _base(arguments: argparse.Namespace) -> Path:
     return Path(name_pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
 
 
-def _folder(arguments: argparse.Namespace, inputs: GivenPictures) -> Path:
+def _choose_folder(arguments: argparse.Namespace, inputs: GivenPictures) -> Path:
     from matching.output.folders import choose_folder
 
     if arguments.out is not None or inputs.paths is None:
-        return _base(arguments)
-    return choose_folder(_base(arguments), inputs.paths)
+        return _name_folder(arguments)
+    return choose_folder(_name_folder(arguments), inputs.paths)
 
 
 def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:

@@ -33,13 +33,13 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str]) -> int:
     tell = make_teller(arguments)
     with end_on_interrupt("gdl-match"):
         names = make_absolute(thing), make_absolute(video)
-        wanted = arguments.out, name_pair_folder(thing, video), names
-        check_not_over(choose_destination(*wanted), (thing, video, arguments.mask0), FILE_NAMES)
+        destination = arguments.out, name_pair_folder(thing, video), names
+        check_not_over(choose_destination(*destination), (thing, video, arguments.mask0), FILE_NAMES)
         every = arguments.every or EVERY.default
         config = make_config(arguments)
         with print_short_warnings(), report_compiling(tell), _show_progress(arguments) as progress:
             result = find_in_video(thing, video, config, every=every, mask=arguments.mask0, progress=progress)
-    folder = choose_destination(*wanted)  # again: another run may have taken the first one
+    folder = choose_destination(*destination)  # again: another run may have taken the first one
     write_video_results(folder, result, names, sheet=not arguments.no_figure)
     if arguments.json:
         print_manifest(folder)
@@ -54,16 +54,16 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str]) -> int:
 
 
 def format_appearances(result: VideoResult) -> str:
-    """Format the stretches of a video that show the thing as a table, and how much of it was searched."""
-    looked = (
+    """Format the appearances of the thing as a table, and the share of the video that was searched."""
+    searched = (
         f"{result.n_looked_at} of {count(result.n_frames, 'frame')} searched, one every {result.every:g} s"
     )
     if not result.appearances:
-        return f"{NOT_SEEN}\n{looked}"
+        return f"{NOT_SEEN}\n{searched}"
     rows = [HEADER, *(_format_appearance(found) for found in result.appearances)]
     seen = f"seen in {len(result.sightings)}; each line describes its best frame"
     video = f"in a video of {format_time(result.seconds)}"
-    return "\n".join([*align_columns(rows, left=(5,)), f"{looked}, {video}; {seen}"])
+    return "\n".join([*align_columns(rows, left=(5,)), f"{searched}, {video}; {seen}"])
 
 
 def _format_appearance(found: Appearance) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _format_appearance(found: Appearance) -> tuple[str, ...]:
 
 @contextmanager
 def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
-    """A progress bar on standard error, whose length is that of the video according to its header."""
+    """Show progress on standard error, of the length that the header of the video states."""
     form = "{desc}: {n:.0f} of {total:.0f} s |{bar}| {elapsed}{postfix}"
     with tqdm(disable=True if arguments.quiet else None, file=sys.stderr, bar_format=form) as bar:
 

@@ -12,10 +12,10 @@ let limits = { upload: Infinity };
 let current = null;  // the match of the pictures that are shown: { id, abort }
 const narrow = window.matchMedia("(max-width: 720px)");
 
-fetch("/limits").then((answer) => answer.json()).then((told) => {
-  limits = told;
-  $("#limits").textContent = `Up to ${told.upload / 1e6} MB together, ${told.pixels / 1e6} megapixels each.`;
-  $("#kept").textContent = `the latest ${told.kept}`;
+fetch("/limits").then((answer) => answer.json()).then((received) => {
+  limits = received;
+  $("#limits").textContent = `Up to ${limits.upload / 1e6} MB together, ${limits.pixels / 1e6} megapixels each.`;
+  $("#kept").textContent = `the latest ${limits.kept}`;
 }).catch(() => {});  // the page works without these limits
 
 function given() { return inputs.flatMap((input) => [...input.files]); }
