@@ -343,7 +343,7 @@ def test_stopped_server_leaves_nothing(pictures, tmp_path, number):
     process, address = start_server(tmp_path)
     with httpx.Client(base_url=address, timeout=PATIENCE) as client:
         answer = post(client, *pictures)
-        wait_for(lambda: client.get(f"/matches/{answer.json()['id']}").json().get("stage") == "features")
+        wait_for(lambda: client.get(f"/matches/{answer.json()['id']}").json()["state"] != "waiting")
     if number == signal.SIGINT:
         os.killpg(process.pid, number)  # as a terminal does
     else:
