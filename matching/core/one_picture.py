@@ -139,7 +139,7 @@ def find_repeats_in_described(
         things=things,
         n_features=(len(described.features),) * 2,
         matched_at=(described.megapixels,) * 2,
-        of_one=True,
+        is_single_picture=True,
         rejected=matches.rejected,
         dropped_by=name_steps(matches.dropped_by),
     )

@@ -49,7 +49,7 @@ class MatchResult:
         Number of features of each picture; None if unknown.
     matched_at : tuple of float, optional
         Megapixels of each picture at the largest size at which it was matched; None if unknown.
-    of_one : bool
+    is_single_picture : bool
         Whether one picture was matched with itself.
     rejected : tuple of RejectedGroup
         Rejected groups of matches, the largest first, each with the stage that rejected it and the bound.
@@ -74,7 +74,7 @@ class MatchResult:
     things: tuple[Thing, ...] = ()
     n_features: tuple[int, int] | None = None
     matched_at: tuple[float, float] | None = None
-    of_one: bool = False
+    is_single_picture: bool = False
     rejected: tuple[RejectedGroup, ...] = ()
     dropped_by: Array | None = None
     negative: bool = False

@@ -14,15 +14,15 @@ def label_result(result: MatchResult, pictures: tuple[Picture, Picture]) -> Labe
     thing, scene = pictures
     name, size = name_picture(thing.path), (scene.width, scene.height)
     places: list[Place] = []
-    for item in (item for item in result.things if result.of_one and not item.periodic):
+    for item in (item for item in result.things if result.is_single_picture and not item.periodic):
         best = max((o for o in result.objects if o.thing == item.number), key=lambda found: found.score)
         for outline in item.places:
             corners = tuple((float(x), float(y)) for x, y in outline.round(2))
             places.append(Place(f"thing {item.number}", corners, best.score, best.confidence, best.rank))
-    for found in () if result.of_one else result.objects:
+    for found in () if result.is_single_picture else result.objects:
         called = name if found.is_whole else f"thing {found.thing} of {name}"
         places += find_places(called, [found], None, thing.box, size)
-    chosen = places if result.of_one else choose_places(places)
+    chosen = places if result.is_single_picture else choose_places(places)
     path = "picture" if scene.path is None else scene.path.name
     return LabelledPicture(0, path, None, *size, tuple(chosen))
 

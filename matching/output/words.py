@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from matching.core.reasons import REASONS
+
 if TYPE_CHECKING:
     from matching.core.result import MatchResult
     from matching.objects.description import MatchedObject
@@ -182,9 +184,9 @@ def describe_result(result: MatchResult) -> str:
     """Describe in a few words what was found."""
     n = len(result.objects)
     if not n:
-        return NOTHING_TWICE if result.of_one else NOTHING
+        return NOTHING_TWICE if result.is_single_picture else NOTHING
     kept = int((result.cluster >= 0).sum())
-    if result.of_one:
+    if result.is_single_picture:
         found = count(len(result.things), "thing that appears", "things that appear") + " more than once"
     else:
         found = count(n, "object") + " in both" + (f", {IN_NEGATIVE}" if result.negative else "")
@@ -259,8 +261,6 @@ def hint_at_rejected(
 
 def _hint_at_dropped(result: MatchResult, hints: Mapping[str, str]) -> list[str]:
     """Describe in one line the step that dropped the most candidates, if any were dropped."""
-    from matching.core.reasons import REASONS
-
     counts = count_dropped(result)
     if not counts or explain_nothing(result):
         return []
@@ -288,8 +288,6 @@ def list_rejected(result: MatchResult) -> list[tuple[str, ...]]:
 
 def count_dropped(result: MatchResult) -> dict[str, int]:
     """Count the candidates that each step dropped, in the order of the steps."""
-    from matching.core.reasons import REASONS
-
     if result.dropped_by is None:
         return {}
     counts = {step: int((result.dropped_by == step).sum()) for step in REASONS}
@@ -298,8 +296,6 @@ def count_dropped(result: MatchResult) -> dict[str, int]:
 
 def list_dropped(result: MatchResult) -> list[tuple[str, ...]]:
     """List how many candidates each step dropped, and why: the rows under DROPPED_HEADER."""
-    from matching.core.reasons import REASONS
-
     return [(str(n), step, REASONS[step].text) for step, n in count_dropped(result).items()]
 
 

@@ -81,7 +81,7 @@ def match_uploads(
     return {
         "told": words.describe_result(result),
         "lines": _describe(result, pictures),
-        "look_harder": words.may_look_harder(result) and not result.of_one,
+        "look_harder": words.may_look_harder(result) and not result.is_single_picture,
         "files": sorted(path.name for path in folder.iterdir()),
         "formats": {
             **{row.result_file: f"Labels ({row.title})" for row in LABEL_FORMATS.values()},
@@ -92,7 +92,7 @@ def match_uploads(
 
 def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
     """List the lines below the first one: counts, or why nothing was found, and the matched size."""
-    if result.of_one and result.things:
+    if result.is_single_picture and result.things:
         lines = [words.describe_repeats(result)]
     elif result.objects:
         name = words.name_picture(pictures[0].path)
@@ -125,7 +125,7 @@ def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchCon
     write_results(folder, pair, result, exports=_choose_exports(pair))
     for name, content in encode_labels(label_result(result, pair)).items():
         write_whole(folder / name, content)
-    warps = {} if result.of_one else draw_all_warps(pair, result, MAX_WARPED_OBJECTS)
+    warps = {} if result.is_single_picture else draw_all_warps(pair, result, MAX_WARPED_OBJECTS)
     write_pair_report(folder / "matches.html", pair, result, warps)
     clock.lap("files")
     return result

@@ -100,14 +100,14 @@ def _write(arguments: argparse.Namespace, inputs: GivenPictures, result: MatchRe
     from matching.output.files import write_results
 
     folder = _choose_folder(arguments, inputs)  # again: another run may have taken the first one
-    pair = inputs.pictures * (2 if result.of_one else 1)
+    pair = inputs.pictures * (2 if result.is_single_picture else 1)
     options = output_options(arguments)
     write_results(folder, pair, result, inputs=inputs.paths, others=inputs.others, **options)
     if arguments.json:
         print_manifest(folder)
     else:
         stem = arguments.images[0].stem if arguments.images else "picture0"
-        print(words.format_repeats(result) if result.of_one else words.format_table(result, stem))
+        print(words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem))
         for line in words.list_sizes(result, inputs.pictures):
             print(line)
         if arguments.explain:
@@ -118,7 +118,7 @@ def _write(arguments: argparse.Namespace, inputs: GivenPictures, result: MatchRe
     for line in nothing:
         tell(line)
     tell(f"written to {folder}")
-    if not result.of_one and arguments.method in METHODS and words.may_look_harder(result):
+    if not result.is_single_picture and arguments.method in METHODS and words.may_look_harder(result):
         tell(
             "were the pictures taken from very different directions? Try --view-synthesis, which also matches"
             " simulated views"

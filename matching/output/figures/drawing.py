@@ -39,7 +39,7 @@ DASH_LENGTH = 14  # pixels of a dash of a frame and of the gap after it
 
 def draw_result(picture0: Picture, picture1: Picture, result: MatchResult, *, explain: bool = False) -> Bytes:
     """Draw a result: two pictures side by side, or the places of the things in one -> (h, w, 3) uint8."""
-    if result.of_one:
+    if result.is_single_picture:
         return draw_repeats(picture0, result, explain=explain)
     return draw_matches(picture0, picture1, result, explain=explain)
 

@@ -63,7 +63,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
         for k, p in enumerate(pictures)
     ]
     candidates, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score)
-    repeats = result.things if result.of_one else ()
+    repeats = result.things if result.is_single_picture else ()
     objects = objects_data(result.objects, result.cluster[rows], result.xy0[rows], repeats)
     pair = {
         "pictures": shown,
@@ -80,7 +80,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
         data,
         result=result,
         pair=pair,
-        names=[picture["name"] for picture in shown[: 1 if result.of_one else 2]],
+        names=[picture["name"] for picture in shown[: 1 if result.is_single_picture else 2]],
         short_name=words.name_picture(pictures[0].path),
         facts=_list_facts(result, pictures),
         drawn=None if drawn is None else embed_picture(drawn, MAX_SIDE),

@@ -239,7 +239,7 @@ def test_a_notebook_shows_picture_and_table(found):
 def test_a_notebook_shows_repeats_and_why_there_is_nothing():
     pictures = crops()
     repeats = find_repeats(np.hstack([pictures["coffee"], pictures["chelsea"], pictures["coffee"]]))
-    assert repeats.of_one
+    assert repeats.is_single_picture
     shown = repeats._repr_html_()
     assert "1 thing that appears more than once" in shown
     assert shown.count("<th>places</th>") == 1

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from matching import MatchConfig, MatchResult
-from matching.core.ledger import REASONS, Rejection
+from matching.cli.hints import PAIR_HINTS
+from matching.core.ledger import RejectedGroup
+from matching.core.reasons import REASONS
 from matching.objects.description import describe_object
 from matching.objects.things import Thing
 from matching.output.words import (
@@ -25,8 +27,8 @@ SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
 BOX = np.array([[-0.5, -0.5], [99.5, 99.5]])
 EMPTY = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
 REJECTED = (
-    Rejection("significance", -2.25, -4.0, SQUARE + 100, SQUARE + 30),
-    Rejection("textures", None, None, SQUARE, SQUARE + 5),
+    RejectedGroup("significance", -2.25, -4.0, SQUARE + 100, SQUARE + 30),
+    RejectedGroup("textures", None, None, SQUARE, SQUARE + 5),
 )
 
 
@@ -52,7 +54,7 @@ def test_thing_that_is_periodic_by_its_score_alone_is_not_called_a_texture(score
         for k, value in enumerate((score, 0.2))
     )
     thing = Thing(0, (0, 1), (SQUARE, SQUARE + 5), periodic)
-    result = replace(EMPTY, objects=objects, things=(thing,), of_one=True)
+    result = replace(EMPTY, objects=objects, things=(thing,), is_single_picture=True)
     ((*_, cell),) = list_repeats(result)
     assert cell == kind
     assert describe_repeats(result) == f"thing 0: {kind or '2 places'}"
@@ -71,8 +73,8 @@ def test_candidates_dropped_by_each_stage_are_counted():
     both = explain_rejected(replace(result, rejected=REJECTED))
     assert both[-len(lines) - 1 :] == [*lines[1:], "", OVERLAPPING]
     assert count_dropped(EMPTY) == {}
-    (hint,) = hint_at_rejected(result)
-    assert hint == f"2 of 5 candidates were dropped: {REASONS['graph'].text}; {REASONS['graph'].hint}"
+    (hint,) = hint_at_rejected(result, {"graph": "try something else"})
+    assert hint == f"2 of 5 candidates were dropped: {REASONS['graph'].text}; try something else"
 
 
 def test_simulated_views_are_suggested_unless_another_cause_is_known():
@@ -84,7 +86,7 @@ def test_simulated_views_are_suggested_unless_another_cause_is_known():
     assert not may_look_harder(replace(result, rejected=REJECTED[::-1]))
     line = SQUARE * [1, 0.05]
     for points0, points1, advised in ((line, line, False), (SQUARE, line, True), (line, SQUARE, True)):
-        rejected = (Rejection("width", 0.05, 0.15, points0, points1),)
+        rejected = (RejectedGroup("width", 0.05, 0.15, points0, points1),)
         assert may_look_harder(replace(result, rejected=rejected)) == advised
 
 
@@ -97,8 +99,8 @@ def test_table_reports_transform_that_fits_only_some_matches():
 
 def test_largest_rejected_group_is_reported_without_objects():
     result = replace(EMPTY, rejected=REJECTED)
-    (line,) = hint_at_rejected(result)
+    (line,) = hint_at_rejected(result, PAIR_HINTS)
     assert line.startswith("a group of 4 matches around 105, 105 was rejected: ")
     assert "(measured -2.25, bound -4); to keep it anyway, raise --max-nfa" in line
-    assert hint_at_rejected(replace(result, objects=(describe_object(0, SQUARE, SQUARE, 0.5),))) == []
-    assert hint_at_rejected(EMPTY) == []
+    assert hint_at_rejected(replace(result, objects=(describe_object(0, SQUARE, SQUARE, 0.5),)), {}) == []
+    assert hint_at_rejected(EMPTY, {}) == []

@@ -16,7 +16,6 @@ from matching import MatchConfig, find_repeats, match
 from matching.collection import FeatureCache, match_collection, plan_folder
 from matching.collection.database.store import open_store
 from matching.collection.reports.html_report import write_collection_report
-from matching.core.pair import match_pictures
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html.page import _json, candidates_data, objects_data
 from matching.output.html.pair import pair_report, write_pair_report
@@ -27,7 +26,7 @@ from matching.pictures.images import make_picture_of_array
 @pytest.fixture(scope="module")
 def pair():
     pictures = [make_picture_of_array(array) for array in object_pair()]
-    return pictures, match_pictures(*pictures)
+    return pictures, match(*pictures)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +98,7 @@ def test_report_says_why_there_can_be_no_object():
     """As the command does: no group of candidates can move together where there are none."""
     arrays = [np.full((40, 50), value, np.uint8) for value in (0, 255)]
     pictures = [replace(make_picture_of_array(a), path=Path(f"p{k}.png")) for k, a in enumerate(arrays)]
-    page = pair_report(pictures, match_pictures(*pictures))
+    page = pair_report(pictures, match(*pictures))
     reason = "no features: it is too small, flat, transparent or masked"
     assert f"No common object: p0.png: {reason}; p1.png: {reason}." in page
     assert "moves together" not in page
@@ -269,7 +268,7 @@ def test_collection_is_shown_without_missing_pictures(page_of_collection, tmp_pa
 def test_page_of_one_picture_lists_things(pair):
     (picture, _), found = pair
     things = [replace(thing, joined=((0, 0),) * len(thing.objects)) for thing in found.things]
-    found = replace(found, of_one=True, things=tuple(things))
+    found = replace(found, is_single_picture=True, things=tuple(things))
     page = pair_report([picture, picture], found)
     assert "2 things that appear more than once" in page
     for row in format_repeats(found).splitlines()[1:]:  # the things that the command lists
