@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -95,7 +96,12 @@ def _add_input_and_output(group: Group) -> None:
     formats = ", ".join(f"{name} ({', '.join(row.files)})" for name, row in FORMATS.items())
     text = f"also write the matches in these formats, separated by commas: {formats}"
     group.add_argument(
-        "--export", type=_parse_exports, action="extend", default=[], metavar="FORMATS", help=text
+        "--export",
+        type=partial(_parse_names, FORMATS),
+        action="extend",
+        default=[],
+        metavar="FORMATS",
+        help=text,
     )
     add_flag(group, "html", "also write matches.html, a report in one file for any browser")
     add_flag(group, "open", "write matches.html and open it in the browser")
@@ -280,10 +286,6 @@ def _describe_error(error: Exception, path: str) -> str:
     message = error.msg if isinstance(error, SyntaxError) else error
     kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
     return f"{kind}{message}" + (f" (line {line})" if line is not None else "")
-
-
-def _parse_exports(text: str) -> tuple[str, ...]:
-    return _parse_names(FORMATS, text)
 
 
 def _parse_names(names: Collection[str], text: str) -> tuple[str, ...]:

@@ -1,15 +1,38 @@
 """Connections to SQLite databases that several processes may use at a time."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 from matching.errors import InputError
 
+ROWS_PER_PAGE = 1000
 # How long to wait for a database that another process has locked.
 WAIT_SECONDS = ContextVar("WAIT_SECONDS", default=60.0)
+
+
+class Database:
+    """An open database; subclasses read and write its tables."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Read all rows of a query."""
+        return self._db.execute(query, parameters).fetchall()
+
+    def pages(self, query: str) -> Iterator[Any]:
+        """Read the rows of a query page by page, so that others can be written meanwhile.
+
+        The first column is the id, and the query ends with its name: the rows with larger ids are added.
+        """
+        last = -1
+        while rows := self.rows(f"{query} > ? ORDER BY 1 LIMIT {ROWS_PER_PAGE}", (last,)):
+            yield from rows
+            last = rows[-1][0]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from matching._common.types import Floats
-from matching.collection.database.connection import connect, make_tables, transaction
+from matching.collection.database.connection import Database, connect, make_tables, transaction
 from matching.collection.database.settings import check_schema, check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord
 from matching.core.config import MatchConfig
@@ -26,7 +26,6 @@ from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.pictures.names import is_file
 
-PAIRS_PER_PAGE = 1000  # that are read at a time
 PAIRS_WITH_IMAGES = "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
 MATCHABLE = (
     f"{PAIRS_WITH_IMAGES} WHERE pairs.status = 'pending' AND a.status = 'described'"
@@ -77,15 +76,8 @@ def _begin_anew(connection: sqlite3.Connection, config: MatchConfig) -> None:
     make_tables(connection, schema, make_settings(config))
 
 
-class Store:
-    """An open database, whose tables it reads and writes."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
-
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Read all rows of a query."""
-        return self._db.execute(query, parameters).fetchall()
+class Store(Database):
+    """The open database of a collection."""
 
     def value(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         """Read the first value of a query's first row."""
@@ -123,13 +115,7 @@ class Store:
 
     def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
         """Read the pairs that are to be matched, page by page, so that results can be recorded meanwhile."""
-        last = -1
-        while rows := self.rows(
-            f"SELECT pairs.id, image0, image1 FROM {MATCHABLE} AND pairs.id > ? ORDER BY pairs.id LIMIT ?",
-            (last, PAIRS_PER_PAGE),
-        ):
-            yield from rows
-            last = rows[-1][0]
+        return self.pages(f"SELECT pairs.id, image0, image1 FROM {MATCHABLE} AND pairs.id")
 
     def n_pending_pairs(self) -> int:
         """Count the pairs that are to be matched now."""

@@ -16,13 +16,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
 from matching._common.types import Array
-from matching.collection.database.connection import connect, make_tables, transaction
+from matching.collection.database.connection import Database, connect, make_tables, transaction
 from matching.collection.database.settings import describe_difference
 from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
@@ -108,16 +107,12 @@ def _describe_difference(name: str, made: str | None, wanted: str) -> str:
     return f"{name} {made}, but this program uses {wanted}"
 
 
-class KeptIndex:
-    """Reads and writes the open index in a folder."""
+class KeptIndex(Database):
+    """The open index in a folder."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
         self.folder = folder
-        self._db = connection
-
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Read all rows of a query."""
-        return self._db.execute(query, parameters).fetchall()
 
     def counts(self) -> Counts:
         """Count pictures and bytes."""
@@ -156,13 +151,7 @@ class KeptIndex:
 
     def pending(self) -> Iterator[tuple[int, str]]:
         """Read the number and the path of each picture that is not described yet, page by page."""
-        last = -1
-        while rows := self.rows(
-            "SELECT id, path FROM pictures WHERE status = 'pending' AND id > ? ORDER BY id LIMIT 1000",
-            (last,),
-        ):
-            yield from rows
-            last = rows[-1][0]
+        return self.pages("SELECT id, path FROM pictures WHERE status = 'pending' AND id")
 
     def add(self, records: Sequence[IndexedRecord]) -> None:
         """Add pictures that have been described, unless another process has added them.

@@ -160,7 +160,7 @@ def test_failures_are_retried_on_request(tmp_path, folder, cache, monkeypatch):
 
     plan = plan_folder(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(work, "search_collection", broken)
+        patch.setattr(work, "match_pair", broken)
         match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
     summary = match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
     assert (summary.matched, summary.internal_errors) == (0, 6)
