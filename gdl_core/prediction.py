@@ -30,7 +30,8 @@ def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
         Rows add up to 1. A row without weight to any cluster is 1 at the cluster of the sample, or 0 if it
         has none.
     """
-    shares = np.asarray(graph.symmetric() @ _indicators(labels).astype(np.float64))
+    indicators = np.equal.outer(labels, np.arange(int(labels.max(initial=-1)) + 1))
+    shares = np.asarray(graph.symmetric() @ indicators.astype(np.float64))
     return _to_shares(shares, labels)
 
 
@@ -171,11 +172,6 @@ def persistences(tree: MergeTree, labels: Ints) -> Floats:
             joining, completion, out=np.ones(len(completion)), where=completion > 0
         )
     return persistence
-
-
-def _indicators(labels: Ints) -> Array:
-    """Indicate the cluster of each sample: (n, n_clusters) bool."""
-    return np.equal.outer(labels, np.arange(int(labels.max(initial=-1)) + 1))
 
 
 def _to_shares(sums: Floats, cluster: Ints) -> Floats:

@@ -236,9 +236,9 @@ def _move_pairs(
             continue
         keep = p
         if c != a:
-            record_of_a = np.int64(table[find_slot(pairs, table, a, c)])
-            if record_of_a >= 0:
-                keep = record_of_a
+            pair_of_a = np.int64(table[find_slot(pairs, table, a, c)])
+            if pair_of_a >= 0:
+                keep = pair_of_a
                 other = np.int64(pairs[keep, END + 1] == a)
                 add_sum(values, keep, other, values[p, 2 * side], values[p, 2 * side + 1])
                 add_sum(values, keep, 1 - other, values[p, 2 - 2 * side], values[p, 3 - 2 * side])

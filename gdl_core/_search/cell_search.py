@@ -75,7 +75,7 @@ def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | N
     (n, m) int32
         m >= k candidates in no particular order; -1 where fewer were found.
     """
-    from .cell_kernels import rank_again
+    from .cell_kernels import rank_again, scan_cells
 
     x = _scale(x)
     n, m = len(x), min(k + N_SPARE, len(x) - 1)
@@ -84,7 +84,12 @@ def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | N
         cells = _divide(projected, max(CELL_SIZE, 2 * m), n_jobs)
     is_exact = projected is x
     nearest = _make_empty_lists(n, m if is_exact else min(2 * m, n - 1))
-    run_in_parts(partial(_scan, projected[cells.order], cells, nearest), len(cells.near), n_jobs, min_rows=1)
+    n_cells, n_near = cells.near.shape
+    members = projected[cells.order], cells.start, int(np.diff(cells.start).max())
+    probes = cells.centroids, cells.near, min(N_PROBES, n_near)
+    run_in_parts(
+        lambda part: scan_cells(*members, *probes, part.start, part.stop, *nearest), n_cells, n_jobs, 1
+    )
     if not is_exact:
         points, candidates, nearest = x[cells.order], nearest[0], _make_empty_lists(n, m)
         run_in_parts(lambda part: rank_again(points, candidates, part.start, part.stop, *nearest), n, n_jobs)
@@ -92,15 +97,6 @@ def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | N
     result = np.empty_like(near)
     result[cells.order] = np.where(near >= 0, cells.order[near], -1)
     return result
-
-
-def _scan(points: Floats, cells: Cells, nearest: tuple[Indices, Floats], part: slice) -> None:
-    """Search the points of the cells ``part``."""
-    from .cell_kernels import scan_cells
-
-    n_probes, max_size = min(N_PROBES, cells.near.shape[1]), int(np.diff(cells.start).max())
-    near = cells.centroids, cells.near, n_probes
-    scan_cells(points, cells.start, max_size, *near, part.start, part.stop, *nearest)
 
 
 def _make_empty_lists(n: int, m: int) -> tuple[Indices, Floats]:

@@ -93,7 +93,7 @@ def _search_within(
     projected = [np.asarray(rows @ basis, np.float32) for rows in (descriptors0, descriptors1)]
     half0, half1 = (np.einsum("ij,ij->i", rows, rows) / 2 for rows in projected)
     rounding = basis.shape[0] * np.finfo(np.float32).eps * norm1.max(initial=bound)
-    # of the product and half1, for pairs within the bound
+    # pairs within the bound have at least this difference of their product and half1
     min_difference = half0 - np.float32((bound + rounding) / 2)
     whole = descriptors0.astype(np.int16), descriptors1.astype(np.int16)
 
