@@ -82,7 +82,7 @@ def test_appearances_far_apart_are_two_and_one_missed_frame_is_bridged(thing, cl
     numbers = [10, 11, *range(13, 18), *range(21, 25)]
     looked_at = iter(range(N_FRAMES))
     matches = lambda *_: seen if next(looked_at) in numbers else unseen  # noqa: E731
-    monkeypatch.setattr(search, "match_sources", matches)
+    monkeypatch.setattr(search, "match_pair", matches)
     found = find_in_video(thing, clip, every=0.1)
     assert [[s.frame for s in a.sightings] for a in found.appearances] == [numbers[:7], numbers[7:]]
 

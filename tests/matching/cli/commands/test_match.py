@@ -564,7 +564,7 @@ def test_max_nfa_limits_false_alarms(gdl_match, tmp_path):
 
 
 def test_programming_errors_keep_their_traceback(pictures, tmp_path, capsys):
-    def broken(candidates, config):
+    def broken(matches, config, ledger):
         raise ZeroDivisionError
 
     arguments = [*(str(pictures / f"{n}.png") for n in ("coffee", "coffee")), "--out", str(tmp_path / "out")]
