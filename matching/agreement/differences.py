@@ -15,17 +15,21 @@ from matching.agreement.light import Unlike, compare_in_light
 from matching.agreement.likelihood import MIN_EVIDENCE, Likelihood
 from matching.agreement.windows import PRINT_VARIANCE, WINDOW, WINDOW_AREA, Windows
 
-# The numbers below were chosen on 82 made prints with one altered place and their true copies, on photographs
-# of 76 film covers, and on 23 products on shelves and 43 bent prints, all of which differ nowhere.
+# The numbers below were chosen on 191 made prints with one altered place and their true copies, and on what
+# differs nowhere: photographs of 74 film covers, 23 products on shelves, 43 bent prints.
 CLEANING = 5  # pixels of the map, side of the square: smaller places and smaller gaps in places are chance
-# Share of what is unlike that white light added to either picture can't explain. Glare on film covers leaves
-# up to 0.03, and on other covers of the same lamp 0.00; labels of another colour leave 0.02 to 0.7.
-MIN_UNEXPLAINED = 0.02
-MIN_UNEXPLAINED_LEVEL = 7.5  # grey values, root mean square: glare leaves 1 to 5 of them
-# The same over the noise of the pair. Prints that are bent, or in other colours throughout, leave 0.6 to 0.7.
-MIN_UNEXPLAINED_RATIO = 1.0
-# Correlation of the parts of a place, each moved at will, above which they show the same print, bent. Other
-# prints reach up to 0.73, for which chance is enough.
+# Pixels of the map: a square of this side lies in a place. Another print spoils all windows that touch it, so
+# even a letter has one. Edges of bent prints and of covers leave narrower ones.
+CORE = 9
+# Share of what is unlike that white light added to either picture can't explain. Glare on most film covers
+# leaves 0.00; labels of another colour leave 0.02 to 0.8.
+MIN_UNEXPLAINED = 0.015
+MIN_UNEXPLAINED_LEVEL = 5.0  # grey values, root mean square: glare on most covers leaves 1 to 5 of them
+# The same over the noise of the pair: 19 of 20 labels leave 2.1 and more, glare and fingers on four film
+# covers 1.3 to 1.8, prints that are bent or in other colours throughout 0.6 to 0.7.
+MIN_UNEXPLAINED_RATIO = 1.8
+# Correlation of the parts of a place, each moved at will, from which on they show the same print, bent. For
+# other prints chance is enough for 0.63 in one of ten, and for up to 0.72.
 MAX_CORRELATION = 0.73
 PART = 13  # pixels of the map, side: larger parts are bent themselves, and smaller ones fit anything
 PART_STEP = 4  # pixels between the parts of a place
@@ -85,7 +89,7 @@ def find_differences(grid: Grid, windows: Windows, likelihood: Likelihood) -> tu
 def _find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[tuple[Bools, float]]:
     """The connected places (h, w) where another print is likelier by MIN_EVIDENCE, and their evidence."""
     # windows across the edge of the hull may see something else
-    use = windows.comparable & opencv.erode(grid.hull & grid.seen, WINDOW)
+    use = (windows.comparable | windows.lone) & opencv.erode(grid.hull & grid.seen, WINDOW)
     unlike = (likelihood.ratio > 0) & use
     unlike &= opencv.dilate(opencv.erode(unlike | ~use, CLEANING), CLEANING)
     n, labels = opencv.label_components(opencv.erode(opencv.dilate(unlike, CLEANING), CLEANING))
@@ -93,8 +97,7 @@ def _find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterat
     evidence = np.asarray(scipy.ndimage.sum(weights, labels, np.arange(n))) / WINDOW_AREA
     for k in np.flatnonzero(evidence > MIN_EVIDENCE):
         place = labels == k
-        # Another print spoils all windows that touch it, and so at least a square of this side.
-        if k > 0 and opencv.erode(place, WINDOW).any():
+        if k > 0 and opencv.erode(place, CORE).any():
             yield place, float(evidence[k])
 
 

@@ -25,9 +25,15 @@ MIN_LEAD = 0.02
 # Share of the windows of false objects that are recognised, at most: they have 0.05 to 0.4, and those of true
 # ones 0.5 and more, but for a few under glare or in motion.
 CHANCE_SHARE = 0.35
-# Log10: an object from here on, and none below its negative. Of 42 false objects on made pages, the highest
-# has 0.3, and of 254 true ones in photographs, on made pages and in bent composites, one is below -1.
-MIN_SIGNIFICANCE = 1.0
+# Log10: of an object that fills both pictures. Of 59 false objects on made pages, the highest has 0.3.
+MIN_SIGNIFICANCE = 0.5
+# The less of the pictures an object fills, the more places its matches had to choose from, and the more
+# significant it must be. At 0.75, one of 128 pairs with rows of alike letters, posts and keys has an object,
+# at 0.5 four, at 0 seven; at 1, three of 90 true objects on made pages can't be told, at 0.75 two.
+PLACES_EXPONENT = 0.75
+# Log10: at or below it, there is no object. Of 254 true objects in photographs, on made pages and in bent
+# composites, one is below.
+MAX_REJECTED_SIGNIFICANCE = -1.0
 MIN_WINDOWS = 0.3  # independent windows: fewer say nothing
 
 
@@ -43,30 +49,37 @@ class Existence:
         The number of independent windows with print in both pictures.
     significance : float
         Log10 of the significance of that share; negative if chance gives more; nan if there are too few.
+    bound : float
+        The significance of an object, at least.
     """
 
     recognised: float
     n_windows: float
     significance: float
+    bound: float = MIN_SIGNIFICANCE
 
     @property
     def is_object(self) -> bool | None:
         """True if it is an object, False if it is none, None if it can't be told."""
-        if not abs(self.significance) >= MIN_SIGNIFICANCE:
-            return None
-        return self.significance > 0
+        if self.significance >= self.bound:
+            return True
+        return False if self.significance <= MAX_REJECTED_SIGNIFICANCE else None
 
 
-def measure_existence(grid: Grid, windows: Windows) -> Existence:
-    """Test whether the windows in the hull of the matches are recognised."""
+def measure_existence(grid: Grid, windows: Windows, n_places: float) -> Existence:
+    """Measure whether the windows in the hull of the matches are recognised.
+
+    n_places: how many pairs of places as large as the hull both pictures have.
+    """
+    bound = max(MIN_SIGNIFICANCE, PLACES_EXPONENT * math.log10(max(n_places, 1.0)))
     use = windows.both & grid.hull
     n_windows = float(use.sum()) / WINDOW_AREA
     leads = windows.lead[use]
     leads = leads[~np.isnan(leads)]
     if n_windows < MIN_WINDOWS or not len(leads):
-        return Existence(math.nan, n_windows, math.nan)
+        return Existence(math.nan, n_windows, math.nan, bound)
     share = float((leads > MIN_LEAD).mean())
-    return Existence(share, n_windows, measure_significance(share, n_windows))
+    return Existence(share, n_windows, measure_significance(share, n_windows), bound)
 
 
 def measure_significance(share: float, n_windows: float) -> float:

@@ -92,8 +92,18 @@ def choose_base(ends0: Ends, ends1: Ends) -> bool:
 
 def measure_ratio(base: Ends, other: Ends) -> float:
     """Pixels of the other picture per pixel of the base."""
-    areas = [max(opencv.polygon_area(opencv.convex_hull(ends.xy)), 1.0) for ends in (base, other)]
-    return math.sqrt(areas[1] / areas[0])
+    return math.sqrt(_measure_area(other) / _measure_area(base))
+
+
+def count_places(base: Ends, other: Ends) -> float:
+    """How many pairs of places as large as the hulls of the matches both pictures have."""
+    n_pixels = [float(np.prod(ends.image.shape[:2])) for ends in (base, other)]
+    return n_pixels[0] / _measure_area(base) * n_pixels[1] / _measure_area(other)
+
+
+def _measure_area(ends: Ends) -> float:
+    """Square pixels of the hull of the matches, at least one."""
+    return max(opencv.polygon_area(opencv.convex_hull(ends.xy)), 1.0)
 
 
 def fit_map(base: Ends, other: Ends, tolerance: float) -> SmoothMap:

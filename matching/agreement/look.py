@@ -8,7 +8,7 @@ from matching._common.types import Array, Bools, Floats
 from matching.agreement.differences import Difference, find_differences
 from matching.agreement.existence import Existence, measure_existence
 from matching.agreement.extent import Extent, find_extent
-from matching.agreement.grid import Ends, choose_base, fit_map, lay_grid
+from matching.agreement.grid import Ends, choose_base, count_places, fit_map, lay_grid
 from matching.agreement.likelihood import weigh_windows
 from matching.agreement.resemblance import Resemblance, measure_resemblance
 from matching.agreement.windows import correlate_windows
@@ -109,7 +109,9 @@ def _look(base: Ends, other: Ends, tolerance: float, of_one: bool) -> Agreement:
     windows = correlate_windows(grid)
     likelihood = weigh_windows(grid, windows)
     return Agreement(
-        measure_resemblance(base, other, smooth_map) if of_one else measure_existence(grid, windows),
+        measure_resemblance(base, other, smooth_map)
+        if of_one
+        else measure_existence(grid, windows, count_places(base, other)),
         find_differences(grid, windows, likelihood),
         likelihood.smallest,
         find_extent(grid, windows, likelihood),

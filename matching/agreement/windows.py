@@ -26,6 +26,7 @@ ROW_STEP = 2  # pixels between the rows of windows that are displaced, as those 
 PRINT_VARIANCE = 12.0  # of grey values: windows with less are flat, and correlate by chance
 # Ratio of variances: below it, one of two windows is washed out by light, or the print is missing.
 MIN_VARIANCE_RATIO = 0.1
+LONE_VARIANCE = 100.0  # of grey values: print so strong is missing in the other picture, or light hides it
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,8 @@ class Windows:
         Where both pictures have print, and where any has.
     comparable : (h, w) bool
         Where both have print of comparable contrast.
+    lone : (h, w) bool
+        Where one has strong print, and the other none that is comparable.
     """
 
     strict: Float32s
@@ -56,6 +59,7 @@ class Windows:
     both: Bools
     either: Bools
     comparable: Bools
+    lone: Bools
 
 
 def correlate_windows(grid: Grid) -> Windows:
@@ -71,10 +75,10 @@ def correlate_windows(grid: Grid) -> Windows:
         np.maximum(strict, (opencv.box_mean(a * moved, WINDOW) - mean0 * mean) * unit * unit0, out=strict)
     low, high = np.minimum(variance0, variance1), np.maximum(variance0, variance1)
     both = grid.seen & (low > PRINT_VARIANCE)
-    return Windows(
-        strict, _find_leads(a, mean0, unit0, b, mean1, unit1, grid.hull), low, grid.seen, both,
-        grid.seen & (high > PRINT_VARIANCE), both & (low > MIN_VARIANCE_RATIO * high),
-    )  # fmt: skip
+    comparable = both & (low > MIN_VARIANCE_RATIO * high)
+    lead = _find_leads(a, mean0, unit0, b, mean1, unit1, grid.hull)
+    either, lone = grid.seen & (high > PRINT_VARIANCE), grid.seen & (high > LONE_VARIANCE) & ~comparable
+    return Windows(strict, lead, low, grid.seen, both, either, comparable, lone)
 
 
 def _find_leads(

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from matching._common import opencv
-from matching.agreement.existence import CHANCE_SHARE, Existence, measure_significance
+from matching.agreement.existence import (
+    CHANCE_SHARE,
+    MIN_SIGNIFICANCE,
+    PLACES_EXPONENT,
+    Existence,
+    measure_existence,
+    measure_significance,
+)
 from matching.agreement.grid import Grid
 from matching.agreement.windows import (
     BLOCKS,
@@ -86,8 +93,16 @@ def test_significance_bounds_the_tail_of_a_binomial_distribution():
 
 
 @pytest.mark.parametrize(
-    ("significance", "expected"), [(3.0, True), (0.5, None), (-0.5, None), (-2.0, False)]
+    ("significance", "expected"), [(3.0, True), (0.3, None), (-0.5, None), (-2.0, False)]
 )
 def test_object_is_told_where_chance_gives_clearly_less_or_more(significance, expected):
     assert Existence(0.5, 10.0, significance).is_object is expected
     assert Existence(math.nan, 0.0, math.nan).is_object is None
+
+
+def test_small_object_must_be_more_significant_than_one_that_fills_the_pictures(grid):
+    windows = correlate_windows(grid)
+    large, small = measure_existence(grid, windows, 1.0), measure_existence(grid, windows, 1e6)
+    assert large.significance == small.significance
+    assert large.bound == MIN_SIGNIFICANCE
+    assert small.bound == pytest.approx(6 * PLACES_EXPONENT)
