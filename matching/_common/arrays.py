@@ -43,3 +43,9 @@ def order_by(values: Array) -> Ints:
     keys = np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64) << 32
     order: Ints = np.sort(keys | np.arange(len(values))) & 0xFFFFFFFF
     return order
+
+
+def fit_affine(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Fit the affine map of least squares from x to y (k, 2): its linear part (2, 2), and its shift (2,)."""
+    solution = np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y, rcond=None)[0]
+    return np.asarray(solution[:2].T), np.asarray(solution[2])

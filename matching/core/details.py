@@ -26,11 +26,12 @@ import numpy as np
 from matching._common.threads import default_threads
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.core.config import MatchConfig
-from matching.core.groups import Group, need_fewer
-from matching.core.ledger import IN_OBJECT, STEPS, Ledger
+from matching.core.groups import need_fewer
+from matching.core.ledger import IN_OBJECT, STEPS
 from matching.core.methods import Method
 from matching.core.pixel_matches import PixelMatches, PixelObject, choose_rows, locate
 from matching.core.search import find_objects
+from matching.core.significance import correct_for_tests
 from matching.core.source import DescribedPicture
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import is_within_reach
@@ -102,19 +103,6 @@ def group_details(
     )
     objects = correct_for_tests(found.objects, n_tests, conditions.max_log_nfa, found.ledger)
     return locate(found.candidates, objects, found.ledger, fine.step, coarse.step).swapped
-
-
-def correct_for_tests(groups: list[Group], n_tests: int, max_log_nfa: float, ledger: Ledger) -> list[Group]:
-    """Keep the groups that are significant although they are the best of several tests."""
-    kept = []
-    for group in groups:
-        assert group.log_nfa is not None
-        log_nfa = group.log_nfa + float(np.log10(n_tests))
-        if log_nfa <= max_log_nfa:
-            kept.append(replace(group, log_nfa=log_nfa))
-        else:
-            ledger.drop("significance", group.rows, log_nfa, max_log_nfa)
-    return kept
 
 
 def turn(candidates: Candidates, rows: Bools) -> Candidates:

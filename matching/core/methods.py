@@ -39,8 +39,9 @@ class Method:
     measure_significance: Callable[[Correspondences, list[Ints], float], list[float]] = measure_by_maps
     # Takes the place of all steps; its groups are not tested further. For the paper's text, and for rivals.
     group: GroupMatches | None = None
-    # Whether a cheap test decides if more than the plain features of two pictures is tried.
-    tests_first: bool = False
+    # Whether any two pictures may both be matched at their full size, which takes ten times as long. Of very
+    # many pairs, only two small pictures are, and only if a group was nearly an object.
+    is_thorough: bool = True
 
     @property
     def is_tested(self) -> bool:
@@ -49,7 +50,7 @@ class Method:
 
 
 PAIR = Method(tests_evidence=True)
-MANY = replace(PAIR, tests_first=True)  # one of very many pairs, most of which share nothing
+MANY = replace(PAIR, is_thorough=False)  # one of very many pairs, most of which share nothing
 VIEWS = Method(measure_significance=measure_from_the_side)
 GIVEN = Method(measure_significance=measure_by_places)
 REPEATS = Method(suppress=suppress_contained_in_one)

@@ -17,7 +17,7 @@ from matching.core.ledger import name_steps
 from matching.core.methods import PAIR, Method, choose_method
 from matching.core.pixel_matches import PixelMatches
 from matching.core.result import MatchResult, add_inputs
-from matching.core.reversals import MIRRORED, NEGATIVE, Reversal, search_reversed
+from matching.core.reversals import MIRRORED, NEGATIVE, drop_symmetric, find_promising, search_reversed
 from matching.core.search import Search, find_objects, find_pair_candidates
 from matching.core.source import DescribedPicture, ImageSource, is_larger, is_small
 from matching.core.views import find_in_views, has_enough, is_solved
@@ -186,14 +186,14 @@ def add_views(found: Found, plain: Search, first: ImageSource, second: ImageSour
 def look_closer(found: Found, first: ImageSource, second: ImageSource, method: Method) -> Found:
     """Add the details of pictures that are matched at their full size.
 
-    These are the only picture that was reduced, or both pictures if no object is sure or likely. Of very many
-    pairs, the latter would take ten times as long.
+    These are the only picture that was reduced, or both pictures if no object is sure or likely.
     """
     config, sources, coarse = first.config, (first, second), found.seen
     chosen = [k for k in (0, 1) if is_larger(coarse[k], config)]
     if len(chosen) != 1:
-        may_help = chosen or all(is_small(one, config) for one in coarse)
-        if method.tests_first or is_solved(found.matches.objects) or not may_help:
+        are_small = all(is_small(one, config) for one in coarse)
+        is_worth_it = method.is_thorough or (are_small and was_close(found.matches, config))
+        if is_solved(found.matches.objects) or not (chosen or are_small) or not is_worth_it:
             return found
         chosen = [0, 1]
     details, seen = list[PixelMatches](), list(coarse)
@@ -210,29 +210,32 @@ def look_closer(found: Found, first: ImageSource, second: ImageSource, method: M
     return Found(add_objects(found.matches, details, reach, max_rows), (seen[0], seen[1]))
 
 
+def was_close(matches: PixelMatches, config: MatchConfig) -> bool:
+    """Test whether a group with enough matches for an object was rejected only by one of the last tests."""
+    return any(
+        group.n_matches >= config.objects.min_matches and group.step in ("significance", "textures")
+        for group in matches.rejected
+    )
+
+
 def look_reversed(found: Found, first: ImageSource, second: ImageSource, method: Method) -> Found:
-    """Look for objects that are mirrored or in negative, if no object is sure or likely.
-
-    Mirrored ones must be sure or likely to replace other objects, and negatives are tried only without any.
-    """
-    config, objects, pair = first.config, found.matches.objects, (first.described, second.described)
-    if not config.mirrored and not is_solved(objects):
-        matches = search_reversed(*pair, MIRRORED, config, method)
-        if matches is not None and matches.objects and (not objects or is_solved(matches.objects)):
-            return Found(matches, pair)
-        found = add_small(found, matches, MIRRORED, config.objects.reach)
-    if not objects:
-        matches = search_reversed(*pair, NEGATIVE, config, method)
-        if matches is not None and matches.objects:
-            return Found(matches, pair, negative=(False, True))
-        found = add_small(found, matches, NEGATIVE, config.objects.reach)
+    """Add mirrored objects that are sure or likely, or the only ones; without objects, look for negatives."""
+    config, pair = first.config, (first.described, second.described)
+    reach, max_rows = config.objects.reach, config.candidates.max_matches
+    promising = find_promising(first, second)
+    if MIRRORED in promising and not config.mirrored:
+        known, mirrored = found.matches, search_reversed(*pair, MIRRORED, config, method)
+        if not known.objects or is_solved(mirrored.objects):
+            known, mirrored = drop_symmetric(known, mirrored, reach)
+            known = add_objects(known, [mirrored], reach, max_rows)
+        found = replace(found, matches=known.add_rejected(mirrored.rejected_by(MIRRORED.step), reach))
+    if NEGATIVE in promising and not found.matches.objects:
+        negative = search_reversed(*pair, NEGATIVE, config, method)
+        if negative.objects:
+            return Found(negative, pair, negative=(False, True))
+        small = negative.rejected_by(NEGATIVE.step)
+        found = replace(found, matches=found.matches.add_rejected(small, reach))
     return found
-
-
-def add_small(found: Found, matches: PixelMatches | None, reversal: Reversal, reach: float) -> Found:
-    """Add the groups of a reversed search that are too small to be objects to the rejected ones."""
-    small = [] if matches is None else [group for group in matches.rejected if group.step == reversal.step]
-    return replace(found, matches=found.matches.add_rejected(small, reach))
 
 
 def describe_pair(

@@ -52,6 +52,10 @@ class PixelMatches:
             rejected=tuple(group.swapped for group in self.rejected),
         )
 
+    def rejected_by(self, step: str) -> list[RejectedGroup]:
+        """List the groups that a step rejected."""
+        return [group for group in self.rejected if group.step == step]
+
     def drop(self, step: str, is_kept: Bools, reach: float) -> PixelMatches:
         """Drop the objects that a step did not keep, (n_objects,)."""
         if is_kept.all():

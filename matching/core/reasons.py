@@ -49,5 +49,5 @@ REASONS = {
         "no-second-place", "its two places overlap or are mirrored, or another object joins them already"
     ),
     "method": Reason("outlier-of-method", "the chosen method puts it into no cluster"),
-    "details": Reason("seen-closer", "the same object has more matches at the full size of the picture"),
+    "details": Reason("seen-closer", "the same object has more matches in a later search"),
 }

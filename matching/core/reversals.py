@@ -1,19 +1,21 @@
 """Objects that one picture shows reversed: mirrored, or in negative.
 
-Each reversal costs as much as the plain search, so it is tried only if that found nothing sure or likely. For
-one of very many pairs, the largest features of either picture decide whether a reversal is worth it.
+A search for them costs as much as the plain one. So a cheap test decides whether it is worth it: whether the
+largest features of either picture have evidence in the other one, if they are reversed. Of 110 scenes in
+which the search finds the mirror image or the negative of a cover, 40 to 400 px wide, 106 pass it, and none
+of 60 scenes without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
+import shapely
 
-from matching._common.arrays import determinants
-from matching._common.threads import default_threads
-from matching._common.types import Ints
+from matching._common.types import Bools, Floats, Ints
 from matching.core.config import MatchConfig
 from matching.core.evidence import MIN_SUPPORTED, find_supported
 from matching.core.groups import Group
@@ -21,15 +23,19 @@ from matching.core.ledger import Ledger
 from matching.core.methods import Method
 from matching.core.pixel_matches import PixelMatches
 from matching.core.search import Search, find_objects, find_pair_candidates
-from matching.core.source import DescribedPicture
-from matching.correspondences.candidates import match_features
+from matching.core.significance import correct_for_tests
+from matching.core.source import DescribedPicture, ImageSource
+from matching.correspondences.candidates import make_candidates
 from matching.features.extraction import Features, mirrored_features, negative_features
+from matching.features.views import join_features
 from matching.objects.frames import MIN_PICTURE_SHARE, hull_area
 
-N_LARGEST = 300  # features of a picture that are looked for in the other one, and the most candidates
-# Share of the degree that counts as support, if the settings ask for none: half of 4 of 35 neighbours. With a
-# share of 0, every candidate would be supported.
-MIN_SHARE = 0.5 * 4 / 35
+N_SEARCHES = 3  # plain, mirrored, negative: each is one test
+# Of the area of a larger object: a copy of the same thing covers more. No record of a choice.
+MAX_AREA_OF_PART = 0.25
+# Share of K that counts as support, if the settings ask for none: half of 4 of 35 neighbours. With a share of
+# 0, every match would be supported.
+MIN_DEGREE = 0.5 * 4 / 35
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Reversal:
 
 MIRRORED = Reversal("mirrored", mirrored_features)
 NEGATIVE = Reversal("negative", negative_features)
+REVERSALS = MIRRORED, NEGATIVE
 
 
 def search_reversed(
@@ -50,18 +57,17 @@ def search_reversed(
     reversal: Reversal,
     config: MatchConfig,
     method: Method,
-) -> PixelMatches | None:
-    """Search for objects that the second picture shows reversed; None if a cheap test says that it can't.
+) -> PixelMatches:
+    """Search for objects that the second picture shows reversed.
 
-    Only one of very many pairs is tested. The objects must surround a share of a picture: letters and other
-    symmetric print match their mirror image, and print is often shown in negative.
+    They must surround a share of a picture: letters and other symmetric print match their mirror image, and
+    print is often shown in negative.
     """
-    if method.tests_first and not is_promising(first.features, second.features, reversal, config):
-        return None
     turned = replace(second, features=reversal.reverse(second.features))
     candidates = find_pair_candidates(first.features, turned.features, replace(config, mirrored=False))
     found = find_objects(first.features, turned.features, candidates, config, method)
     kept = keep_large(found, first, turned, reversal.step, found.ledger)
+    kept = correct_for_tests(kept, N_SEARCHES, config.objects.max_log_nfa, found.ledger)
     return replace(found, objects=kept).locate(first.step, turned.step)
 
 
@@ -85,31 +91,66 @@ def measure_share(search: Search, rows: Ints, first: DescribedPicture, second: D
     return max(hull_area(xy) * float(one.step.prod() / np.ptp(one.box, axis=0).prod()) for one, xy in ends)
 
 
-def is_promising(
-    features0: Features, features1: Features, reversal: Reversal, config: MatchConfig = MatchConfig()
-) -> bool:
-    """Test whether there is evidence that one picture shows a large part of the other one reversed.
+def drop_symmetric(
+    known: PixelMatches, mirrored: PixelMatches, reach: float
+) -> tuple[PixelMatches, PixelMatches]:
+    """Drop the objects of either search that are a small part of a larger one of the other search.
+
+    Symmetric print, such as a window, also matches its mirror image, and that of the next window.
+    """
+    kept = [_find_separate(one, other) for one, other in ((known, mirrored), (mirrored, known))]
+    return known.drop("suppression", kept[0], reach), mirrored.drop("suppression", kept[1], reach)
+
+
+def _find_separate(matches: PixelMatches, others: PixelMatches) -> Bools:
+    """(n_objects,) bool: the objects that are in neither picture a small part of one of the others."""
+    is_separate: Bools = np.ones(len(matches.objects), bool)
+    for k, other in product(range(len(matches.objects)), range(len(others.objects))):
+        for xy, around in ((matches.xy0, others.xy0), (matches.xy1, others.xy1)):
+            points = shapely.MultiPoint(xy[matches.labels == k])
+            hull = shapely.MultiPoint(around[others.labels == other]).convex_hull
+            is_small = points.convex_hull.area < MAX_AREA_OF_PART * hull.area
+            is_separate[k] &= not (is_small and shapely.contains(hull, points.centroid))
+    return is_separate
+
+
+def find_promising(first: ImageSource, second: ImageSource) -> list[Reversal]:
+    """Find the reversals with evidence that one picture shows a large part of the other one reversed.
 
     The largest features of each picture are compared with all features of the other one.
     """
-    turned = reversal.reverse(features1)
-    return (
-        count_supported(choose_largest(features0), turned, config) >= MIN_SUPPORTED
-        or count_supported(features0, choose_largest(turned), config) >= MIN_SUPPORTED
-    )
+    pairs = (first.largest, second.described.features), (second.largest, first.described.features)
+    counts = np.max([count_supported(*pair, first.config) for pair in pairs], axis=0)
+    return [reversal for reversal, n in zip(REVERSALS, counts, strict=True) if n >= MIN_SUPPORTED]
 
 
-def choose_largest(features: Features) -> Features:
-    """Choose the N_LARGEST largest features."""
-    area = np.abs(determinants(features.frames))
-    return features[np.sort(np.argsort(-area, kind="stable")[:N_LARGEST])]
+def count_supported(few: Features, features: Features, config: MatchConfig) -> list[int]:
+    """Count the matches of few features, reversed in each way, that others support."""
+    turned = join_features([reversal.reverse(few) for reversal in REVERSALS])
+    nearest, squared = find_nearest(turned, features)
+    min_degree = config.objects.evidence * config.clustering.min_degree or MIN_DEGREE
+    counts = []
+    for rows in np.split(np.arange(len(turned)), len(REVERSALS)):
+        rows = rows[nearest[rows] >= 0]
+        matches = make_candidates(turned, features, rows, nearest[rows], squared[rows]).correspondences
+        supported = find_supported(matches, config.clustering.n_neighbors, min_degree, config.graph)
+        counts.append(len(supported))
+    return counts
 
 
-def count_supported(features0: Features, features1: Features, config: MatchConfig) -> int:
-    """Count the mutual candidates that others support, among the best N_LARGEST candidates."""
-    how_many = min(N_LARGEST, config.candidates.max_matches)
-    few = replace(config.candidates, max_matches=how_many)
-    found = match_features(features0, features1, few, default_threads())
-    min_degree = config.objects.evidence * config.clustering.min_degree or MIN_SHARE
-    k = config.clustering.n_neighbors
-    return len(find_supported(found.correspondences, k, min_degree, config.graph))
+def find_nearest(few: Features, features: Features) -> tuple[Ints, Floats]:
+    """Find the feature nearest to each of few that has its kind and brightness -> row, squared distance (n,).
+
+    The row is -1 if there is none.
+    """
+    nearest, squared = np.full(len(few), -1), np.zeros(len(few))
+    for kind, is_bright in product(np.unique(few.kind), (False, True)):
+        rows, others = (
+            np.flatnonzero((one.kind == kind) & (one.bright == is_bright)) for one in (few, features)
+        )
+        if len(rows) and len(others):
+            descriptors0, descriptors1 = few.descriptors[rows], features.descriptors[others]
+            norm0, norm1 = (np.einsum("ij,ij->i", both, both) for both in (descriptors0, descriptors1))
+            distance = norm1 - 2 * (descriptors0 @ descriptors1.T)  # whole numbers: exact
+            nearest[rows], squared[rows] = others[distance.argmin(axis=1)], distance.min(axis=1) + norm0
+    return nearest, squared

@@ -186,6 +186,19 @@ def keep_significant(
     return kept
 
 
+def correct_for_tests(groups: list[Group], n_tests: int, max_log_nfa: float, ledger: Ledger) -> list[Group]:
+    """Keep the groups that are significant although they are the best of several tests."""
+    kept = []
+    for group in groups:
+        assert group.log_nfa is not None
+        log_nfa = group.log_nfa + float(np.log10(n_tests))
+        if log_nfa <= max_log_nfa:
+            kept.append(replace(group, log_nfa=log_nfa))
+        else:
+            ledger.drop("significance", group.rows, log_nfa, max_log_nfa)
+    return kept
+
+
 def measure_by_maps(correspondences: Correspondences, objects: list[Ints], max_log_nfa: float) -> list[float]:
     """Measure objects whose maps are those that the features predict."""
     return list(measure_significance(correspondences, objects, True, max_log_nfa))

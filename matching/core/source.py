@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from matching._common.arrays import determinants
 from matching._common.threads import default_threads
 from matching._common.types import Floats, Ints
 from matching.core.config import MatchConfig
@@ -15,6 +16,8 @@ from matching.features.views import ViewedPicture
 from matching.pictures.images import Picture, WorkingImage, make_working_image
 
 ENLARGED = 2  # factor by which small pictures are enlarged, to describe one more octave
+
+N_LARGEST = 100  # features that a cheap test looks for in another picture; see `matching.core.reversals`
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +76,13 @@ class ImageSource:
     def described(self) -> DescribedPicture:
         """The features at the working size."""
         return describe_picture(self.picture, self.config)
+
+    @cached_property
+    def largest(self) -> Features:
+        """The N_LARGEST largest features, for tests that are cheap enough for every pair."""
+        features = self.described.features
+        area = np.abs(determinants(features.frames))
+        return features[np.sort(np.argsort(-area, kind="stable")[:N_LARGEST])]
 
     @cached_property
     def details(self) -> DescribedPicture:

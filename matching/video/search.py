@@ -8,7 +8,6 @@ from typing import Any
 
 from matching._common.types import Bytes
 from matching.core.config import MatchConfig, check_config
-from matching.core.methods import MANY
 from matching.core.pair import match_pair
 from matching.core.source import ImageSource
 from matching.errors import InputError
@@ -187,7 +186,7 @@ def find_in_video(
         reader = opened.reader
         length = reader.n_frames / reader.rate if reader.rate else 0.0
         for frame in opened.frames(every):
-            result = match_pair(source, ImageSource(make_picture(frame.rgb), config), MANY)
+            result = match_pair(source, ImageSource(make_picture(frame.rgb), config))
             n_looked_at += 1
             n_missed += 1
             if result.objects:

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 from matching.core.rounds import Context, Round, run_stages
+from matching.grouping import group
 from matching.stages import end_with
 from planting import bent, geometry, moving, object_pair, similarity, strangers, together
 
@@ -21,7 +22,6 @@ from matching.core.source import describe_picture
 from matching.correspondences.candidates import match_with_reserve
 from matching.correspondences.view_candidates import match_views
 from matching.features.extraction import extract_features
-from matching.grouping import group
 from matching.pictures.images import make_picture
 from matching.settings import DECLARED
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from matching._common.arrays import fit_affine
 from matching._common.components import find_components
 from matching._common.types import Bools, Floats, Ints
 from matching.core.groups import ObjectsConfig, is_object
@@ -26,7 +27,6 @@ from matching.core.repeats.motions import (
     SAME_POINT_RADIUS,
     Scene,
     find_motions,
-    fit,
     follow,
     is_same,
     list_neighbors,
@@ -83,7 +83,7 @@ def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig
             continue
         rows = np.unique(seed.first)
         motions = find_motions(scene, rows, seed.bound, known.setdefault(seed.bound, []), config)
-        start = fit(features.xy[seed.first], features.xy[seed.second])
+        start = fit_affine(features.xy[seed.first], features.xy[seed.second])
         own_motion = follow(scene, *start, seed.bound, config)
         if own_motion is not None:
             gap = np.linalg.norm(features.xy[own_motion[seed.first]] - features.xy[seed.second], axis=1)
@@ -205,7 +205,7 @@ def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, F
     strain, shared, growth = np.zeros((3, len(a)))
     for to in ends:
         own = to >= 0
-        turn, _ = fit(xy[own], xy[to[own]])
+        turn, _ = fit_affine(xy[own], xy[to[own]])
         both = np.flatnonzero(own[a] & own[b])
         i, j = a[both], b[both]
         strain[both] += np.linalg.norm(xy[to[j]] - xy[to[i]] - (xy[j] - xy[i]) @ turn.T, axis=1)
@@ -261,7 +261,7 @@ def _moves_alike(xy: Floats, ends: Ints, patch: Ints, larger: Ints) -> bool:
     errors = list[Floats]()
     for to in ends:
         own, near = (rows[to[rows] >= 0] for rows in (larger, nearest))
-        turn, shift = fit(xy[own], xy[to[own]])
+        turn, shift = fit_affine(xy[own], xy[to[own]])
         errors.append(np.linalg.norm(xy[near] @ turn.T + shift - xy[to[near]], axis=1))
     every = np.concatenate(errors)
     return bool(len(every) and every.mean() <= SAME_POINT_RADIUS)

@@ -19,11 +19,11 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial import cKDTree
 
+from matching._common.arrays import fit_affine
 from matching._common.components import find_components
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.core.groups import Group, ObjectsConfig, is_object, label_groups
 from matching.core.ledger import Ledger
-from matching.core.repeats.motions import fit
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_amid
 from matching.objects.things import is_of_copies
@@ -184,7 +184,7 @@ def _get_places(correspondences: Correspondences, members: Ints) -> tuple[Array,
 
 def _is_mirrored(correspondences: Correspondences, members: Ints) -> bool:
     """Whether the affine map of the members mirrors, although each of them alone does not."""
-    linear, _ = fit(*_get_places(correspondences, members))
+    linear, _ = fit_affine(*_get_places(correspondences, members))
     return bool(np.linalg.det(linear) < 0)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import Delaunay, cKDTree
 
+from matching._common.arrays import fit_affine
 from matching._common.types import Float32s, Floats, Ints
 from matching.core import _vote_kernels
 from matching.core.groups import ObjectsConfig
@@ -159,7 +160,7 @@ def follow(scene: Scene, a: Floats, b: Floats, bound: float, config: ObjectsConf
         if len(own) < config.min_matches:
             return None
         x, y = xy[own], xy[ends[own]]
-        a, b = fit(x, y)
+        a, b = fit_affine(x, y)
         off = y - (x @ a.T + b)
         rows = np.unique(scene.near[own])
         k = min(N_GUIDES + 1, len(own))
@@ -169,9 +170,3 @@ def follow(scene: Scene, a: Floats, b: Floats, bound: float, config: ObjectsConf
     if np.abs(np.log(np.sqrt(abs(np.linalg.det(a))) + 1e-9)) > MAX_LOG_SCALE:
         return None
     return ends
-
-
-def fit(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Fit the affine map of least squares from x to y (k, 2): its linear part (2, 2), and its shift (2,)."""
-    solution = np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y, rcond=None)[0]
-    return np.asarray(solution[:2].T), np.asarray(solution[2])

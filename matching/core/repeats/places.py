@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial import cKDTree
 
+from matching._common.arrays import fit_affine
 from matching._common.types import Bools, Floats, Ints
 from matching.core.groups import ObjectsConfig, is_object, number_rows
 from matching.core.ledger import Ledger
 from matching.core.repeats.copies import Copies
 from matching.core.repeats.folding import Repeat, Repeats
-from matching.core.repeats.motions import SAME_POINT_RADIUS, fit
+from matching.core.repeats.motions import SAME_POINT_RADIUS
 from matching.correspondences.correspondences import Correspondences
 
 
@@ -154,7 +155,7 @@ def _find_whole(xy: Floats, matches: Ints, places: list[Ints], larger: list[Ints
         known = np.concatenate([matches[there], matches[back][:, ::-1]])
         if len(known) < 3:
             return []
-        turn, shift = fit(*xy[known.T])
+        turn, shift = fit_affine(*xy[known.T])
         x, y = xy[matches[(own == [p, q]).all(axis=1)].T]
         if np.median(np.linalg.norm(x @ turn.T + shift - y, axis=1)) > SAME_POINT_RADIUS:
             return []

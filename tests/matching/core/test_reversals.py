@@ -10,9 +10,8 @@ from matching.core import reversals
 from matching.core.methods import MANY
 from matching.core.pair import match_pair
 from matching.core.reasons import REASONS
-from matching.core.reversals import MIRRORED, NEGATIVE, is_promising
-from matching.core.source import ImageSource, describe_picture
-from matching.features.extraction import mirrored_features
+from matching.core.reversals import MIRRORED, NEGATIVE, find_nearest, find_promising
+from matching.core.source import ImageSource
 from matching.objects.frames import MIN_PICTURE_SHARE
 from matching.pictures.images import make_picture_of_array
 
@@ -38,49 +37,50 @@ def flip(picture):
     return np.ascontiguousarray(picture[:, ::-1])
 
 
-def describe(picture):
-    return describe_picture(make_picture_of_array(picture)).features
+def open_source(picture, config=None):
+    return ImageSource(make_picture_of_array(picture), config or MatchConfig())
+
+
+def find(picture0, picture1, config=None):
+    """The names of the promising reversals."""
+    return [one.step for one in find_promising(open_source(picture0, config), open_source(picture1, config))]
 
 
 def match_as_one_of_many(*pair):
     return match_pair(*(ImageSource(make_picture_of_array(picture)) for picture in pair), MANY)
 
 
-def test_a_picture_and_its_mirror_image_are_promising(stones, other):
-    plain, turned = describe(stones), describe(flip(stones))
-    assert is_promising(plain, turned, MIRRORED) and is_promising(turned, plain, MIRRORED)
-    assert is_promising(plain, mirrored_features(plain), MIRRORED)
-    assert not is_promising(plain, plain, MIRRORED)
-    assert not is_promising(plain, turned, NEGATIVE)
-    assert not is_promising(plain, describe(other), MIRRORED)
+def test_mirror_image_and_negative_are_promising(stones, other):
+    for reverse, name in ((flip, "mirrored"), (lambda picture: 255 - picture, "negative")):
+        assert find(stones, reverse(stones)) == find(reverse(stones), stones) == [name]
+        assert find(stones, reverse(other)) == []
+    assert find(stones, stones) == []
 
 
-def test_a_picture_and_its_negative_are_promising(stones, other):
-    plain, negative = describe(stones), describe(255 - stones)
-    assert is_promising(plain, negative, NEGATIVE) and is_promising(negative, plain, NEGATIVE)
-    assert not is_promising(plain, plain, NEGATIVE)
-    assert not is_promising(plain, negative, MIRRORED)
-    assert not is_promising(plain, describe(255 - other), NEGATIVE)
-
-
-def test_a_part_of_the_mirror_image_is_promising_whichever_picture_is_larger(stones):
+def test_part_of_mirror_image_is_promising_whichever_picture_is_larger(stones):
     scene = np.hstack([flip(stones), *(crops()[name] for name in ("coffee", "chelsea", "rocket"))])
-    plain, turned = describe(stones), describe(scene)
-    assert is_promising(plain, turned, MIRRORED) and is_promising(turned, plain, MIRRORED)
+    assert find(stones, scene) == find(scene, stones) == ["mirrored"]
 
 
 @pytest.mark.parametrize("setting", ["evidence", "min_degree"])
-def test_without_a_test_of_evidence_unrelated_pictures_are_not_promising(setting, stones):
+def test_unrelated_pictures_are_not_promising_without_test_of_evidence(setting, stones):
     config = MatchConfig().with_settings(**{setting: 0})
-    for unrelated in (skimage.data.coffee()[:220, :220], skimage.data.rocket()[:220, :220]):
-        assert not is_promising(describe(stones), describe(unrelated), MIRRORED, config)
+    for unrelated in (skimage.data.coffee()[:220, :220], skimage.data.chelsea()):
+        assert find(stones, unrelated, config) == []
 
 
 def test_pictures_without_features_are_not_promising(stones):
-    black = describe(np.zeros((50, 50), np.uint8))
-    for reversal in (MIRRORED, NEGATIVE):
-        assert not is_promising(black, describe(stones), reversal)
-        assert not is_promising(black, black, reversal)
+    black = np.zeros((50, 50), np.uint8)
+    assert find(black, stones) == find(stones, black) == find(black, black) == []
+
+
+def test_nearest_feature_has_same_kind_and_brightness(stones, other):
+    few, features = open_source(stones).largest, open_source(other).described.features
+    nearest, squared = find_nearest(few, features)
+    for row, (k, square) in enumerate(zip(nearest.tolist(), squared.tolist(), strict=True)):
+        alike = (features.kind == few.kind[row]) & (features.bright == few.bright[row])
+        distance = ((features.descriptors[alike] - few.descriptors[row]) ** 2).sum(axis=1)
+        assert k == np.flatnonzero(alike)[distance.argmin()] and square == distance.min()
 
 
 def test_a_mirrored_picture_is_found_without_an_option(stones):
@@ -105,13 +105,9 @@ def test_a_negative_picture_is_found_without_an_option(stones):
     assert np.median(np.abs(found.xy1[kept] - found.xy0[kept])) < 0.5
 
 
-def test_a_solved_pair_is_not_tried_mirrored(stones):
-    """One of the pictures shows the thing mirrored as well; only the option finds that too."""
+def test_mirrored_thing_is_found_beside_plain_one(stones):
     scene = np.hstack([stones, flip(stones)])
-    (one,) = match(stones, scene).objects
-    assert not one.motion.mirrored
-    both = match(stones, scene, mirrored=True)
-    assert sorted(found.motion.mirrored for found in both.objects) == [False, True]
+    assert sorted(found.motion.mirrored for found in match(stones, scene).objects) == [False, True]
 
 
 @pytest.mark.parametrize("reverse", [flip, lambda picture: 255 - picture], ids=["mirrored", "negative"])
@@ -121,14 +117,14 @@ def test_one_of_many_pairs_is_searched_for_the_same_reversals(reverse, stones):
     assert same(found, match(stones, reverse(stones)))
 
 
-def test_one_of_many_pairs_that_is_not_promising_is_not_searched(stones, other, monkeypatch):
-    def never(*given):
+def test_pair_that_is_not_promising_is_not_searched(stones, other, monkeypatch):
+    def fail(*arguments):
         raise AssertionError("a reversal of a pair that is not promising")
 
-    monkeypatch.setattr(reversals, "find_objects", never)
-    assert match_as_one_of_many(stones, other).objects == ()
+    monkeypatch.setattr(reversals, "find_objects", fail)
+    assert match(stones, other).objects == ()
     with pytest.raises(AssertionError, match="not promising"):
-        match(stones, other)
+        match(stones, flip(stones))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from dataclasses import replace
 import cv2
 import numpy as np
 import pytest
+from matching.grouping import DEFAULT
 
 from eval import door
 from eval.common.tables import read_csv
@@ -11,7 +12,6 @@ from eval.matching.ablation.variants import DEFAULT as CONFIG
 from eval.matching.ablation.variants import changed_settings, settings, variants
 from matching import MatchConfig
 from matching.features.extraction import extract_features
-from matching.grouping import DEFAULT
 from matching.pictures.images import make_picture_of_array
 from synth.photographs import read_shipped
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matching.grouping import Correspondences, group, replace_clustering
 from planted import planted
 
 from eval.matching.ablation.clusterings import CLUSTERINGS, components_above
@@ -12,7 +13,6 @@ from gdl_core import AffinityGraph, KnnGraph
 from matching import MatchConfig
 from matching.core.clusters import ClusteringConfig
 from matching.core.graph import build_graph
-from matching.grouping import Correspondences, group, replace_clustering
 
 
 def correspondences(seed=0, **numbers):
