@@ -24,7 +24,10 @@ PAIR_HINTS = {
     "method": "try the default method",
     "details": "nothing to do",
 }
+# Given matches come to none of these steps.
+OF_PICTURES = "textures", "mirrored", "negative", "places", "details"
 GROUP_HINTS = {
     step: {MORE: "give more matches", FURTHER: "try max_matches=6000 in Python"}.get(hint, hint)
     for step, hint in PAIR_HINTS.items()
+    if step not in OF_PICTURES
 }
