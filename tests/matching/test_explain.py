@@ -1,4 +1,4 @@
-"""Of every candidate it can be said which object it is in, or which stage dropped it and why."""
+"""Of every candidate it can be said which object it is in, or which step dropped it and why."""
 
 from dataclasses import replace
 
@@ -9,7 +9,8 @@ import skimage.data
 from planting import crops, object_pair
 
 from matching import MatchConfig, find_repeats, group_matches, match
-from matching.core.ledger import REASONS
+from matching.cli.hints import PAIR_HINTS
+from matching.core.reasons import REASONS
 from matching.output.words import count_dropped
 from synth import textures
 from synth.composite import composite_pair
@@ -17,22 +18,22 @@ from synth.photographs import read_shipped
 
 
 def check(result):
-    """The sum is complete: each candidate is in an object or was dropped by a stage with a reason."""
+    """The sum is complete: each candidate is in an object or was dropped by a step with a reason."""
     assert len(result.dropped_by) == len(result.cluster)
     assert np.array_equal(result.dropped_by == "", result.cluster >= 0)
     assert set(result.dropped_by) - {""} <= set(REASONS)
     kept = sum(found.n_matches for found in result.objects)
     assert kept + sum(count_dropped(result).values()) == len(result.cluster)
-    assert all(item.n_matches and item.stage in REASONS for item in result.rejected)
+    assert all(item.n_matches and item.step in REASONS for item in result.rejected)
     sizes = [item.n_matches for item in result.rejected]
     assert sizes == sorted(sizes, reverse=True)
     text = result.explain()
-    assert all(f"{n}  {stage}" in text for stage, n in count_dropped(result).items())
+    assert all(f"{n}  {step}" in text for step, n in count_dropped(result).items())
     return result
 
 
-def find(result, stage):
-    return [item for item in result.rejected if item.stage == stage]
+def find(result, step):
+    return [item for item in result.rejected if item.step == step]
 
 
 def test_composites():
@@ -59,7 +60,7 @@ def test_textures():
     assert not result.objects
     (item, *_) = find(result, "textures")
     assert item.measure >= item.bound > 0.5
-    assert "mask" in item.hint
+    assert "mask" in PAIR_HINTS[item.step]
 
 
 def test_what_chance_explains_is_located_in_both_pictures():

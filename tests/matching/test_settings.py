@@ -8,15 +8,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-from matching.core.rounds import Context, Round, run_stages
-from matching.grouping import group
-from matching.stages import end_with
 from planting import bent, geometry, moving, object_pair, similarity, strangers, together
 
 from matching import InputError, MatchConfig
 from matching.cli.arguments import make_config, make_parser
-from matching.core.group import DEFAULT
-from matching.core.ledger import Trace
+from matching.core.clusters import link
+from matching.core.group import build_graph, group
+from matching.core.groups import label_groups
+from matching.core.ledger import Ledger
+from matching.core.methods import PAIR, choose_method
 from matching.core.planes import find_planes
 from matching.core.source import describe_picture
 from matching.correspondences.candidates import match_with_reserve
@@ -26,7 +26,7 @@ from matching.pictures.images import make_picture
 from matching.settings import DECLARED
 
 UNDECLARED = {"features__regions"}  # several words
-IN_SEAMS = {"merging__seam", "merging__decisive"}  # tests/matching/grouping/test_seams.py
+IN_SEAMS = {"merging__seam", "merging__decisive"}  # tests/matching/core/test_seams.py
 
 
 def settings():
@@ -92,14 +92,17 @@ def run_stage(stage, config):
     if stage == "clustering" and config.clustering.bandwidth != MatchConfig().clustering.bandwidth:
         paper = MatchConfig.paper()  # nothing else reads it
         config = replace(paper, clustering=replace(paper.clustering, bandwidth=config.clustering.bandwidth))
-    found = group(scene(), 330, config, stages=config.way.stages)
-    if stage == "clustering" and config.grouping == "default":  # later stages hide some changes
-        context = Context(scene(), 330, config, Trace(len(scene())))
-        clusters = run_stages(Round([]), context, end_with(DEFAULT, "clusters"))
-        return [found.labels, found.scores, *([] if clusters is None else [clusters.tree.affinities])]
+    matches, ledger, details = scene(), Ledger(len(scene())), []
+    groups = group(matches, 330, config, choose_method(config, PAIR), ledger)
+    if stage == "clustering" and not config.is_paper:  # later steps hide some changes
+        graph = build_graph(matches, np.arange(330), config, Ledger(len(matches)))
+        details = [] if graph is None else [link(matches, graph, config.clustering).tree.affinities]
     if stage == "planes":
-        found = find_planes(scene(), found, config.planes, config.graph.scale, config.suppression.share)
-    return [found.labels, found.scores, found.told_stages]
+        overlap = config.suppression.share
+        groups = find_planes(matches, groups, config.planes, config.graph.scale, overlap, ledger)
+    labels = label_groups(len(matches), groups)
+    steps, _ = ledger.close(labels, matches.xy0, matches.xy1)
+    return [labels, np.array([found.score for found in groups]), steps, *details]
 
 
 @cache

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from matching.grouping import Groups
-from planting import crops
+from planting import crops, make_groups
 
 from matching import InputError, MatchConfig, find_repeats
-from matching.core.details import Located
-from matching.core.groups import ObjectsConfig
-from matching.core.ledger import all_of_stage, name_stages
-from matching.core.one_picture import RepeatsContext, RepeatsState, describe_repeats
-from matching.core.repeats.folding import Repeats, direct_both_ways, find_repeats_in_groups
+from matching.core.groups import ObjectsConfig, number_rows
+from matching.core.ledger import STEPS, Ledger, name_steps
+from matching.core.one_picture import describe_repeats
+from matching.core.pixel_matches import PixelMatches, PixelObject
+from matching.core.repeats.folding import Repeat, Repeats, direct_both_ways, find_repeats_in_groups
 from matching.core.repeats.places import Placed
 from matching.core.source import describe_picture
 from matching.objects.transforms import apply_transform
@@ -167,43 +166,55 @@ def test_two_places_are_joined_by_one_object():
     xy = rng.uniform(20, 110, (80, 2))
     moved = xy + np.repeat([[200.0, 0.0], [203.0, 8.0]], 40, axis=0)
     labels = np.repeat([0, 1, -1], [40, 30, 10])
-    stages = all_of_stage("graph", labels)
-    scores, log_nfa = np.array([0.8, 0.5]), np.array([-90.0, -40.0])
-    located = Located(xy, moved, np.zeros(80), labels, scores, np.ones((2, 2)), log_nfa, stages)
-    repeats = Repeats(Groups(labels, scores), np.zeros(80, bool), np.zeros(2, bool))
-    state = RepeatsState(located=located, placed=Placed(repeats, [], np.full((2, 2), -1)))
+    dropped_by = np.repeat([STEPS.index(""), STEPS.index("graph")], [70, 10]).astype(np.int8)
+    objects = [Repeat(np.arange(40), 0.8, -90.0), Repeat(np.arange(40, 70), 0.5, -40.0)]
+    located = tuple(PixelObject(one.score, one.log_nfa, np.ones(2)) for one in objects)
+    matches = PixelMatches(xy, moved, np.zeros(80), labels, dropped_by, located)
+    placed = Placed(Repeats(objects, np.zeros(80, bool)), [])
     described = describe_picture(make_picture(np.zeros((150, 350), np.uint8)))
-    found = describe_repeats(state, RepeatsContext(described, MatchConfig()))
-    assert [(one.id, one.n_matches) for one in found.objects] == [(0, 40)]
-    assert [thing.joined for thing in found.things] == [((0, 1),)]
-    assert found.located.labels.tolist() == [0] * 40 + [-1] * 40
-    assert name_stages(found.located.stages).tolist() == [""] * 40 + ["places"] * 30 + ["graph"] * 10
-    assert found.located.scores.tolist() == [0.8] and found.located.log_nfa.tolist() == [-90.0]
+    matches, (one,), (thing,) = describe_repeats(described, matches, placed, MatchConfig())
+    assert (one.id, one.n_matches) == (0, 40)
+    assert thing.joined == ((0, 1),)
+    assert matches.labels.tolist() == [0] * 40 + [-1] * 40
+    assert name_steps(matches.dropped_by).tolist() == [""] * 40 + ["places"] * 30 + ["graph"] * 10
+    assert [(left.score, left.log_nfa) for left in matches.objects] == [(0.8, -90.0)]
+    assert matches.rejected == ()  # they are near the first one
 
 
 def both_groups(xy0, xy1, scores=(0.8, 0.8)):
     """A place that moves, n matches, as two groups that are each other's reverse."""
     n = len(xy0)
-    labels = np.repeat([0, 1], n)
-    return direct_both_ways(xy0, xy1, np.tile(np.eye(2), (n, 1, 1))), Groups(labels, np.array(scores))
+    return direct_both_ways(xy0, xy1, np.tile(np.eye(2), (n, 1, 1))), make_groups(
+        np.repeat([0, 1], n), scores
+    )
+
+
+def find_in_groups(correspondences, groups, *more, **options):
+    """The repeats of n matches in both directions, the object of each match, and the ledger."""
+    n = len(correspondences) // 2
+    ledger = Ledger(n)
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig(), ledger, *more, **options)
+    return repeats, number_rows(n, [one.rows for one in repeats.objects]), ledger
+
+
+def list_periodic(repeats):
+    return [one.is_periodic for one in repeats.objects]
 
 
 def test_groups_of_either_direction_are_one_object_from_left_to_right():
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
     correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    assert repeats.groups.labels.tolist() == [0] * 40
-    assert repeats.reversed.all()
-    assert repeats.groups.scores.tolist() == [0.8]
-    assert not repeats.periodic.any()
+    repeats, labels, _ = find_in_groups(correspondences, groups)
+    assert labels.tolist() == [0] * 40
+    assert repeats.is_reversed.all()
+    assert [(one.score, one.is_periodic) for one in repeats.objects] == [(0.8, False)]
 
 
 @pytest.mark.parametrize(("shift", "periodic"), [(100.0, [False] * 4), (5.0, [True])])
 def test_what_is_shifted_onto_itself_is_a_row_or_a_texture(shift, periodic):
     xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
     correspondences, groups = both_groups(xy, xy + np.array([shift, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    assert repeats.periodic.tolist() == periodic
+    assert list_periodic(find_in_groups(correspondences, groups)[0]) == periodic
 
 
 def test_things_that_only_one_direction_tells_apart_are_apart():
@@ -212,18 +223,17 @@ def test_things_that_only_one_direction_tells_apart_are_apart():
     starts = [(0, 0), (95, 0), (190, 0)]
     xy = np.concatenate([rng.uniform(start, np.add(start, 90), (40, 2)) for start in starts])
     there = direct_both_ways(xy, xy + np.array([400.0, 0.0]), np.tile(np.eye(2), (120, 1, 1)))
-    groups = Groups(
-        np.concatenate([np.zeros(120, int), np.repeat([1, 2, 3], 40)]), np.array([0.8, 0.7, 0.7, 0.7])
-    )
-    repeats = find_repeats_in_groups(there, groups, ObjectsConfig())
-    assert sorted(np.bincount(repeats.groups.labels).tolist()) == [40, 40, 40]
-    assert all(len(np.unique(own)) == 1 for own in np.split(repeats.groups.labels, 3))
+    together, apart = np.zeros(120, int), np.repeat([1, 2, 3], 40)
+    groups = make_groups(np.concatenate([together, apart]), [0.8, 0.7, 0.7, 0.7])
+    _, labels, _ = find_in_groups(there, groups)
+    assert sorted(np.bincount(labels).tolist()) == [40, 40, 40]
+    assert all(len(np.unique(box)) == 1 for box in np.split(labels, 3))
 
 
 def test_a_row_is_cut_into_its_steps():
     xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    labels = find_repeats_in_groups(correspondences, groups, ObjectsConfig()).groups.labels
+    _, labels, _ = find_in_groups(correspondences, groups)
     assert labels.tolist() == ((xy[:, 0] - xy[:, 0].min()) // 100).astype(int).tolist()
 
 
@@ -234,20 +244,19 @@ def test_half_a_turn_in_one_group_is_one_object_of_one_direction():
     turned = rng.random(40) < 0.5  # given from right to left
     xy0, xy1 = np.where(turned[:, None], right, left), np.where(turned[:, None], left, right)
     correspondences = direct_both_ways(xy0, xy1, np.tile(-np.eye(2), (40, 1, 1)))
-    repeats = find_repeats_in_groups(
-        correspondences, Groups(np.zeros(80, int), np.array([0.7])), ObjectsConfig()
-    )
-    assert repeats.groups.labels.tolist() == [0] * 40
-    assert repeats.reversed.tolist() == turned.tolist()
+    repeats, labels, _ = find_in_groups(correspondences, make_groups(np.zeros(80), [0.7]))
+    assert labels.tolist() == [0] * 40
+    assert repeats.is_reversed.tolist() == turned.tolist()
 
 
 @pytest.mark.parametrize("may_mirror", [False, True])
 def test_a_mirrored_object_is_found_only_where_features_are_mirrored_too(may_mirror):
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
     correspondences, groups = both_groups(xy, xy * [-1.0, 1.0] + [400.0, 0.0])
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig(), may_mirror=may_mirror)
-    assert len(repeats.groups.scores) == may_mirror
-    assert [item.stage for item in repeats.groups.rejected] == ([] if may_mirror else ["places"])
+    repeats, labels, ledger = find_in_groups(correspondences, groups, may_mirror=may_mirror)
+    assert len(repeats.objects) == may_mirror
+    _, rejected = ledger.close(labels, xy, xy)
+    assert [group.step for group in rejected] == ([] if may_mirror else ["places"])
 
 
 def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
@@ -255,24 +264,20 @@ def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
     xy0 = rng.uniform(0, 100, (120, 2))
     xy1 = xy0 + np.repeat([[200.0, 0.0], [200.0, 2.0]], 60, axis=0)
     correspondences = direct_both_ways(xy0, xy1, np.tile(np.eye(2), (120, 1, 1)))
-    groups = Groups(np.repeat([0, 1, 2, 3], 60), np.array([0.9, 0.8, 0.9, 0.8]))
-    asked = []
-    repeats = find_repeats_in_groups(
-        correspondences, groups, ObjectsConfig(), lambda rows: asked.append(rows) or True
-    )
-    assert repeats.periodic.tolist() == [True]
-    assert repeats.groups.labels.tolist() == [0] * 60 + [-1] * 60
-    assert [sorted(rows % 120) for rows in asked] == [[*range(60)], [*range(60, 120)]]
-    apart = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    assert not apart.periodic.any()
+    groups = make_groups(np.repeat([0, 1, 2, 3], 60), [0.9, 0.8, 0.9, 0.8])
+    tested = []
+    repeats, labels, _ = find_in_groups(correspondences, groups, lambda rows: tested.append(rows) or True)
+    assert list_periodic(repeats) == [True]
+    assert labels.tolist() == [0] * 60 + [-1] * 60
+    assert [sorted(rows % 120) for rows in tested] == [[*range(60)], [*range(60, 120)]]
+    assert not any(list_periodic(find_in_groups(correspondences, groups)[0]))
 
 
 @pytest.mark.parametrize(("score", "periodic"), [(0.5, [False] * 4), (0.49, [True])])
 def test_a_row_of_too_low_a_score_is_a_texture(score, periodic):
     xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]), (score, score))
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    assert repeats.periodic.tolist() == periodic
+    assert list_periodic(find_in_groups(correspondences, groups)[0]) == periodic
 
 
 def test_rows_above_each_other_are_cut_each_for_itself():
@@ -282,19 +287,16 @@ def test_rows_above_each_other_are_cut_each_for_itself():
     lower = np.concatenate([rng.uniform((x, 110), (x + 60, 200), (40, 2)) for x in (50, 150, 250, 350)])
     xy = np.concatenate([upper, lower])
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
-    assert not repeats.periodic.any()
-    for object_ in range(len(repeats.groups.scores)):
-        assert np.ptp(xy[repeats.groups.labels == object_, 0]) <= 100
-    assert (repeats.groups.labels >= 0).mean() > 0.9
+    repeats, labels, _ = find_in_groups(correspondences, groups)
+    assert not any(list_periodic(repeats))
+    assert all(np.ptp(xy[one.rows, 0]) <= 100 for one in repeats.objects)
+    assert (labels >= 0).mean() > 0.9
 
 
 def test_parts_of_a_group_have_scores_of_their_own():
     rng = np.random.default_rng(0)
     xy = np.concatenate([rng.uniform(0, 90, (40, 2)), rng.uniform((200, 0), (290, 90), (60, 2))])
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats = find_repeats_in_groups(
-        correspondences, groups, ObjectsConfig(), measure_score=lambda rows: len(rows) / 100
-    )
-    assert repeats.groups.scores.tolist() == [0.6, 0.4]
-    assert repeats.groups.labels.tolist() == [1] * 40 + [0] * 60
+    repeats, labels, _ = find_in_groups(correspondences, groups, measure_score=lambda rows: len(rows) / 100)
+    assert [one.score for one in repeats.objects] == [0.6, 0.4]
+    assert labels.tolist() == [1] * 40 + [0] * 60

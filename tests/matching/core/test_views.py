@@ -3,8 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import skimage.data
-from matching.grouping import Groups
-from matching.pipelines import pair as pipeline
 
 from eval.matching.photographs import extreme_views
 from matching import InputError, MatchConfig, match
@@ -12,8 +10,13 @@ from matching._common.threads import limit_threads
 from matching.cli.main import main
 from matching.collection.cache import FeatureCache
 from matching.collection.work import Settings, Source, match_files
-from matching.core.pair import find_candidates, match_described
-from matching.core.source import describe_picture
+from matching.core import pair as pairs
+from matching.core.groups import make_group
+from matching.core.ledger import Ledger
+from matching.core.pair import match_pair
+from matching.core.pixel_matches import PixelObject
+from matching.core.search import Search, find_pair_candidates
+from matching.core.source import ImageSource
 from matching.core.views import is_solved
 from matching.output.folders import compute_digest
 from matching.pictures.images import make_picture_of_array
@@ -60,32 +63,27 @@ def test_results_do_not_depend_on_threads_nor_on_the_order_of_the_pictures(tilte
 
 
 def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
-    image0 = tilted[0]
-    described = [describe_picture(make_picture_of_array(image)) for image in (image0, image0[20:, 30:])]
-
-    def never():
-        raise AssertionError("views of a pair that is solved")
-
-    plain = match_described(*described)
-    assert same(match_described(*described, VIEWS, views=[never, never]), plain)
+    pictures = [make_picture_of_array(image) for image in (tilted[0], tilted[0][20:, 30:])]
+    sources = [ImageSource(picture, VIEWS) for picture in pictures]
+    found = match_pair(*sources)
+    assert same(found, match_pair(*map(ImageSource, pictures)))
+    assert all("views" not in vars(source) for source in sources)  # no picture was prepared for them
 
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_views_count_where_they_hold_more_matches(monkeypatch, more):
     pair = skimage.data.coffee()[100:300, 200:400], skimage.data.coffee()[110:310, 190:390]
-    monkeypatch.setattr(pipeline, "is_solved", lambda groups: False)
-    monkeypatch.setattr(pipeline, "find_in_views", lambda *_: None)
-    plain = match(*pair, VIEWS)
+    monkeypatch.setattr(pairs, "is_solved", lambda objects: False)
+    plain = match(*pair)
     n_kept = np.count_nonzero(plain.cluster >= 0)
     assert n_kept > 50
 
     def find_in_views(features, pictures, config):
-        candidates, _ = find_candidates(*features, config)
-        labels = np.full(len(candidates), -1)
-        labels[: n_kept + more] = 0
-        return candidates, Groups(labels, np.array([0.25]))
+        candidates, _ = find_pair_candidates(*features, config)
+        n, groups = len(candidates), [make_group(np.arange(n_kept + more), 0.25)]
+        return Search(candidates, n, groups, Ledger(n))
 
-    monkeypatch.setattr(pipeline, "find_in_views", find_in_views)
+    monkeypatch.setattr(pairs, "find_in_views", find_in_views)
     found = match(*pair, VIEWS)
     if more > 0:
         assert np.count_nonzero(found.cluster >= 0) == n_kept + more
@@ -95,11 +93,13 @@ def test_views_count_where_they_hold_more_matches(monkeypatch, more):
 
 
 def test_a_pair_is_solved_where_its_best_object_is_not_doubtful():
-    labels = np.repeat([0, 1, -1], 30)
-    scores = np.array([0.4, 0.2])
-    assert is_solved(Groups(labels, scores, np.array([-3.0, -5.5])))
-    assert not is_solved(Groups(labels, scores, np.array([-3.0, -3.9])))
-    assert not is_solved(Groups(np.full(9, -1), np.empty(0), np.empty(0)))
+    def solves(*log_nfa):
+        return is_solved(PixelObject(0.4, value, np.ones(2)) for value in log_nfa)
+
+    assert solves(-3.0, -5.5)
+    assert not solves(-3.0, -3.9)
+    assert not solves()
+    assert not solves(None)  # not measured
 
 
 def test_unrelated_pictures_have_no_object_and_the_plain_candidates():

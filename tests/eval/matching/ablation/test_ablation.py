@@ -1,9 +1,8 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import cv2
 import numpy as np
 import pytest
-from matching.grouping import DEFAULT
 
 from eval import door
 from eval.common.tables import read_csv
@@ -11,6 +10,7 @@ from eval.matching.ablation import runs as ablation
 from eval.matching.ablation.variants import DEFAULT as CONFIG
 from eval.matching.ablation.variants import changed_settings, settings, variants
 from matching import MatchConfig
+from matching.core.methods import PAIR
 from matching.features.extraction import extract_features
 from matching.pictures.images import make_picture_of_array
 from synth.photographs import read_shipped
@@ -81,13 +81,19 @@ def test_one_kind_of_region_has_the_features_that_it_has_alone():
     assert np.array_equal(both[both.kind == 0].descriptors, alone.descriptors)
 
 
-def test_a_variant_changes_one_element_of_the_list_of_stages():
-    names = [stage.name for stage in DEFAULT]
-    without = [stage.name for stage in variants()["no largest gap"].stages]
-    assert set(names) - set(without) == {"largest gap"}
-    replaced = variants()["one-cluster"].stages
-    assert [stage.name for stage in replaced] == names
-    assert [a.name for a, b in zip(replaced, DEFAULT, strict=True) if a != b] == ["clusters"]
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [("one-cluster", "cluster"), ("no largest gap", "find_above_gap"), ("no merging", "merge")],
+)
+def test_a_variant_changes_one_step_of_the_method(name, step):
+    variant = variants()[name]
+    changed = [f.name for f in fields(PAIR) if getattr(variant.method, f.name) != getattr(PAIR, f.name)]
+    assert changed == [step]
+    assert variant.config == CONFIG
+
+
+def test_without_the_largest_gap_all_scores_are_above_it():
+    assert variants()["no largest gap"].method.find_above_gap(np.array([0.0, 0.1, 0.9])).all()
 
 
 def test_mostly_false_clusters_are_mixed_or_spurious():

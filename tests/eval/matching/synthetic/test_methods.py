@@ -3,9 +3,12 @@ import pytest
 
 from eval.matching.command import main
 from eval.matching.rivals import RIVALS
-from eval.matching.synthetic.methods import WITH_STAGES, find_rival_clusters, label_candidates
+from eval.matching.synthetic.methods import WITH_STAGES, label_candidates
+from eval.matching.synthetic.stages import group_by_rival
 from eval.matching.synthetic.trials import PairSettings, label_true_candidates
 from matching import MatchConfig
+from matching.core.groups import label_groups
+from matching.core.ledger import Ledger, name_steps
 from synth.photographs import read_shipped
 
 
@@ -22,13 +25,16 @@ def test_command_offers_every_rival(capsys):
 
 
 @pytest.mark.parametrize("name", RIVALS)
-def test_a_rival_in_the_pipeline_keeps_what_it_keeps_alone(name, trial):
-    clustered = find_rival_clusters(name, trial.candidates, MatchConfig())
+def test_a_rival_in_place_of_all_steps_keeps_what_it_keeps_alone(name, trial):
+    matches, ledger = trial.candidates.correspondences, Ledger(len(trial.candidates))
+    groups = group_by_rival(name, matches, MatchConfig(), ledger)
+    labels = label_groups(len(matches), groups)
     alone = label_candidates(trial.candidates, trial.pool, (name,))[name].labels
     listed, pool = np.split(alone, [len(trial.candidates)])
-    assert np.array_equal(clustered.labels >= 0, listed >= 0) and (pool == -1).all()
-    assert len(clustered.scores) == clustered.labels.max() + 1
-    assert (np.diff(clustered.scores) <= 0).all()
+    assert np.array_equal(labels >= 0, listed >= 0) and (pool == -1).all()
+    assert (np.diff([found.score for found in groups]) <= 0).all()
+    steps = name_steps(ledger.close(labels, matches.xy0, matches.xy1)[0])
+    assert set(steps[labels < 0]) <= {"method"}
 
 
 def test_stages_take_true_matches_from_the_pool(trial):

@@ -1,18 +1,23 @@
 """Rivals and simpler clusterings in place of graph degree linkage."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from matching.grouping import Correspondences, group, replace_clustering
 from planted import planted
 
-from eval.matching.ablation.clusterings import CLUSTERINGS, components_above
+from eval.matching.ablation.clusterings import CLUSTERINGS, as_step, components_above
 from eval.matching.metrics import count_objects, score_matches
 from eval.matching.rivals import RIVALS
 from eval.matching.synthetic.stages import rival_clustering
 from gdl_core import AffinityGraph, KnnGraph
 from matching import MatchConfig
 from matching.core.clusters import ClusteringConfig
-from matching.core.graph import build_graph
+from matching.core.graph import MatchGraph, build_graph
+from matching.core.group import group
+from matching.core.groups import label_groups
+from matching.core.methods import PAIR
+from matching.correspondences.correspondences import Correspondences
 
 
 def correspondences(seed=0, **numbers):
@@ -24,23 +29,23 @@ def correspondences(seed=0, **numbers):
 @pytest.mark.parametrize("name", RIVALS)
 def test_a_rival_with_the_stages_finds_planted_objects(name):
     given, instance = correspondences(n_inliers=(160, 160, 160))  # objects of composites are that large
-    cluster = rival_clustering(name)
-    groups = group(given, len(given), MatchConfig(), stages=replace_clustering(cluster))
-    assert score_matches(groups.labels >= 0, instance >= 0).f > 0.9
-    count = count_objects(groups.labels, instance, 3)
+    method = replace(PAIR, cluster=rival_clustering(name))
+    labels = label_groups(len(given), group(given, len(given), MatchConfig(), method))
+    assert score_matches(labels >= 0, instance >= 0).f > 0.9
+    count = count_objects(labels, instance, 3)
     assert (count.found, count.mixed) == (3, 0)
 
 
 @pytest.fixture(scope="module")
 def graphed():
     given, instance = correspondences()
-    return given, *build_graph(given, 20, MatchConfig().graph), instance
+    return given, build_graph(given, 20, MatchConfig().graph), instance
 
 
 @pytest.mark.parametrize("name", CLUSTERINGS)
 def test_clusterings_label_all(name, graphed):
-    given, knn, graph, instance = graphed
-    labels = CLUSTERINGS[name](given, knn, graph, None, MatchConfig().clustering)
+    given, graph, instance = graphed
+    labels = CLUSTERINGS[name](given, graph, MatchConfig().clustering)
     assert labels.shape == instance.shape and labels.dtype == np.int64 and labels.min() >= -1
     if name == "one-cluster":
         assert (labels == 0).all()
@@ -55,11 +60,13 @@ def test_components_are_joined_by_links_both_ways():
     indptr = np.searchsorted([a for a, _ in sorted(edges)], np.arange(6))
     target = np.array([b for _, b in sorted(edges)])
     graph = AffinityGraph(indptr, target, np.array([edges[e] for e in sorted(edges)]))
-    above = components_above(0.5)  # the root of 0.9 * 0.2 is 0.42
-    assert above(range(5), None, graph, None, None).tolist() == [0, 0, 1, 2, 2]
     others = np.array([[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]])
-    knn = KnnGraph(others, np.zeros((5, 2)))
+    graph = MatchGraph(np.arange(5), KnnGraph(others, np.zeros((5, 2))), graph)
+    above = components_above(0.5)  # the root of 0.9 * 0.2 is 0.42
+    assert above(range(5), graph, None).tolist() == [0, 0, 1, 2, 2]
+    step = as_step(above)(range(5), graph, None)
+    assert step.labels.tolist() == [0, 0, 1, 2, 2] and step.tree is None
     for least, joined in ((0.36, [0, 0, 1, 1, 1]), (0.37, [0, 0, 1, 2, 2])):  # 2 * 0.9 * 0.2 = 0.36
         config = ClusteringConfig(min_affinity=(least - 1e-9) / 2**2)
-        labels = CLUSTERINGS["components"](range(5), knn, graph, None, config)
+        labels = CLUSTERINGS["components"](range(5), graph, config)
         assert labels.tolist() == joined
