@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matching._common import opencv
 from matching._common.optional import import_optional
-from matching._common.types import Array
+from matching._common.types import Array, Floats
 from matching.core.result import MatchResult
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
@@ -108,7 +107,15 @@ def _store_images(pictures: Sequence[Picture], result: MatchResult) -> list[Stor
     return images
 
 
-def encode_colmap(pictures: Sequence[Picture], result: MatchResult) -> bytes:
+def encode_csv(pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+    """Encode a result as a table with a row for each match."""
+    columns = (result.cluster, *result.xy0.T, *result.xy1.T, result.score)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    lines = [",".join(map(repr, row)) for row in rows if row[0] >= 0]
+    return {"matches.csv": "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()}
+
+
+def encode_colmap(pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
     """Encode a result as a COLMAP database."""
     images = _store_images(pictures, result)
     matches = np.repeat(np.arange(len(images[0].keypoints))[:, None], 2, axis=1)
@@ -119,7 +126,7 @@ def encode_colmap(pictures: Sequence[Picture], result: MatchResult) -> bytes:
         insert_matches(database, MAX_IMAGES + 2, matches)
         insert_geometry(database, MAX_IMAGES + 2, matches, _describe_two_views(images, result))
         database.commit()
-        return database.serialize()
+        return {"database.db": database.serialize()}
 
 
 def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) -> None:
@@ -180,23 +187,31 @@ def encode_hloc(pictures: Sequence[Picture], result: MatchResult) -> dict[str, b
     score of each keypoint of image 0.
     """
     images, distance = _store_images(pictures, result), result.score[result.cluster >= 0]
-    features: dict[str, Array] = {}
-    for image in images:
-        features[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats err by 1 px
-        features[f"{image.name}/image_size"] = np.array([image.width, image.height], np.int64)
-    pair = "/".join(image.name.replace("/", "-") for image in images)
-    number = np.int16 if len(distance) < 2**15 else np.int32
-    partner, score = np.arange(len(distance), dtype=number), hloc_score(distance)
+    names = [image.name for image in images]
+    partner = np.arange(len(distance), dtype=np.int16 if len(distance) < 2**15 else np.int32)
     return {
-        "features.h5": encode_hdf5(features),
-        "matches.h5": encode_hdf5({f"{pair}/matches0": partner, f"{pair}/matching_scores0": score}),
-        "pairs.txt": f"{images[0].name} {images[1].name}\n".encode(),
+        "features.h5": encode_hdf5({k: v for image in images for k, v in list_features(image).items()}),
+        "matches.h5": encode_hdf5(list_partners(names, partner, distance)),
+        "pairs.txt": f"{names[0]} {names[1]}\n".encode(),
     }
 
 
-def hloc_score(distance: Array) -> NDArray[np.float16]:
-    """Compute hloc's score of nearest neighbours, (1 + cosine) / 2: distance (n,) -> (n,) float16."""
-    return (1 - distance**2 / 4).astype(np.float16)
+def list_features(image: StoredImage) -> dict[str, Array]:
+    """List hloc's arrays of an image by their names."""
+    return {
+        f"{image.name}/keypoints": image.keypoints.astype(np.float32),  # half floats err by 1 px
+        f"{image.name}/image_size": np.array([image.width, image.height], np.int64),
+    }
+
+
+def list_partners(names: Sequence[str], partner: Array, distance: Floats) -> dict[str, Array]:
+    """List hloc's arrays of two images by their names: the partner (n,) of each keypoint of the first.
+
+    The score of a match is that of nearest neighbours, (1 + cosine) / 2, from its descriptor distance (n,).
+    """
+    pair = "/".join(name.replace("/", "-") for name in names)
+    score = (1 - distance**2 / 4).astype(np.float16)
+    return {f"{pair}/matches0": partner, f"{pair}/matching_scores0": score}
 
 
 def encode_hdf5(content: Mapping[str, Array]) -> bytes:
@@ -206,6 +221,12 @@ def encode_hdf5(content: Mapping[str, Array]) -> bytes:
         for name, array in content.items():
             file.create_dataset(name, data=array)
     return buffer.getvalue()
+
+
+def check_hloc(pictures: Sequence[Picture]) -> None:
+    """Check that hloc's files can be written and can hold the names of two pictures."""
+    require_h5py()
+    check_names(pictures, for_hloc=True)
 
 
 def require_h5py() -> Any:

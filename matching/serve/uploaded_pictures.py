@@ -17,6 +17,7 @@ from matching.labels.formats import FORMATS as LABEL_FORMATS
 from matching.labels.of_result import encode_labels, label_result
 from matching.output import words
 from matching.output.export_formats import FORMATS as EXPORT_FORMATS
+from matching.output.export_formats import check_formats
 from matching.output.files import write_results
 from matching.output.folders import write_whole
 from matching.output.html.pair import draw_all_warps, write_pair_report
@@ -134,9 +135,8 @@ def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchCon
 def _choose_exports(pair: Sequence[Picture]) -> tuple[str, ...]:
     """Choose the formats of the page that can hold two pictures; COLMAP requires different names."""
     chosen: list[str] = []
-    for name, row in EXPORT_FORMATS.items():
-        if row.on_page:
-            with suppress(InputError):
-                row.check(pair)
-                chosen.append(name)
+    for name in (name for name, row in EXPORT_FORMATS.items() if row.on_page):
+        with suppress(InputError):
+            check_formats([name], pair)
+            chosen.append(name)
     return tuple(chosen)

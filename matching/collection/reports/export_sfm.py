@@ -35,8 +35,7 @@ WRITER_ATTRIBUTE = "written_by"  # in the HDF5 files that this program writes
 class ExportedPair:
     """The matches of a pair, as pairs of keypoints."""
 
-    image0: int  # in the database
-    image1: int
+    images: tuple[int, int]  # in the database
     matches: Array  # (n, 2) uint32, rows of the keypoints
     score: Floats  # (n,), descriptor distances
     is_static: Bools  # (n,), whether the motion of the camera explains the match
@@ -110,13 +109,12 @@ class _Collection:
         return exchange.StoredImage(self.names[number], width, height, keypoints, turn), places
 
     def pairs(self) -> Iterator[ExportedPair]:
-        seen = set()
+        seen: set[frozenset[int]] = set()
         for pair, image0, image1 in self._store.cursor(
             "SELECT id, image0, image1 FROM pairs WHERE n_objects > 0 AND image0 != image1 ORDER BY id"
         ):
-            key = min(image0, image1), max(image0, image1)
-            if key not in seen:  # both directions of a pair have the same matches
-                seen.add(key)
+            if {image0, image1} not in seen:  # both directions of a pair have the same matches
+                seen.add(frozenset((image0, image1)))
                 exported = self._pair(pair, image0, image1)
                 if len(exported.matches):
                     yield exported
@@ -133,9 +131,8 @@ class _Collection:
         xy0, xy1 = stored0.keypoints[matches[:, 0]] + 0.5, stored1.keypoints[matches[:, 1]] + 0.5
         fundamental, is_static = static_matches(xy0, xy1, object_)
         kept = is_static if self._only_static else np.ones(len(matches), bool)
-        return ExportedPair(
-            image0, image1, matches[kept].astype(np.uint32), score[kept], is_static[kept], fundamental
-        )
+        kept_matches = matches[kept].astype(np.uint32)
+        return ExportedPair((image0, image1), kept_matches, score[kept], is_static[kept], fundamental)
 
 
 def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
@@ -174,12 +171,10 @@ def _write_colmap(folder: Path, collection: _Collection) -> None:
             image, _ = collection.image(number)
             exchange.insert_image(database, k, image)
         for pair in collection.pairs():
-            swapped = ids[pair.image0] > ids[pair.image1]
-            matches, fundamental = pair.matches, pair.fundamental
-            if swapped:
+            (low, high), matches, fundamental = sorted(pair.images), pair.matches, pair.fundamental
+            if low != pair.images[0]:
                 matches, fundamental = matches[:, ::-1], None if fundamental is None else fundamental.T
-            low, high = sorted((ids[pair.image0], ids[pair.image1]))
-            number = exchange.MAX_IMAGES * low + high
+            number = exchange.MAX_IMAGES * ids[low] + ids[high]
             _insert_pair(database, number, matches, pair.is_static, fundamental)
         database.commit()
 
@@ -198,20 +193,16 @@ def _insert_pair(
 
 def _write_hloc(folder: Path, collection: _Collection) -> None:
     with _open_hdf5(folder / "features.h5") as file:
-        for number, name in collection.names.items():
-            image, _ = collection.image(number)
-            file[f"{name}/keypoints"] = image.keypoints.astype(np.float32)
-            file[f"{name}/image_size"] = np.array([image.width, image.height], np.int64)
+        for number in collection.names:
+            file.update(exchange.list_features(collection.image(number)[0]))
     lines = []
     with _open_hdf5(folder / "matches.h5") as file:
         for pair in collection.pairs():
-            names = [collection.names[number] for number in (pair.image0, pair.image1)]
-            n = len(collection.image(pair.image0)[0].keypoints)
-            partner, score = np.full(n, -1, np.int32), np.zeros(n, np.float16)
-            partner[pair.matches[:, 0]] = pair.matches[:, 1]
-            score[pair.matches[:, 0]] = exchange.hloc_score(pair.score)
-            group = "/".join(name.replace("/", "-") for name in names)
-            file[f"{group}/matches0"], file[f"{group}/matching_scores0"] = partner, score
+            names = [collection.names[number] for number in pair.images]
+            n = len(collection.image(pair.images[0])[0].keypoints)
+            partner, distance = np.full(n, -1, np.int32), np.full(n, 2.0)  # 2: the score of no match is 0
+            partner[pair.matches[:, 0]], distance[pair.matches[:, 0]] = pair.matches[:, 1], pair.score
+            file.update(exchange.list_partners(names, partner, distance))
             lines.append(f"{names[0]} {names[1]}\n")
     (folder / "pairs.txt").write_bytes("".join(lines).encode())
 
