@@ -15,7 +15,8 @@ from itertools import product
 import numpy as np
 import shapely
 
-from matching._common.types import Bools, Floats, Ints
+from matching._common.arrays import invert_matrices
+from matching._common.types import Bools, Ints
 from matching.core.config import MatchConfig
 from matching.core.evidence import MIN_SUPPORTED, find_supported
 from matching.core.groups import Group
@@ -25,7 +26,7 @@ from matching.core.pixel_matches import PixelMatches
 from matching.core.search import Search, find_objects, find_pair_candidates
 from matching.core.significance import correct_for_tests
 from matching.core.source import DescribedPicture, ImageSource
-from matching.correspondences.candidates import make_candidates
+from matching.correspondences.correspondences import Correspondences
 from matching.features.extraction import Features, mirrored_features, negative_features
 from matching.features.views import join_features
 from matching.objects.frames import MIN_PICTURE_SHARE, hull_area
@@ -127,30 +128,29 @@ def find_promising(first: ImageSource, second: ImageSource) -> list[Reversal]:
 def count_supported(few: Features, features: Features, config: MatchConfig) -> list[int]:
     """Count the matches of few features, reversed in each way, that others support."""
     turned = join_features([reversal.reverse(few) for reversal in REVERSALS])
-    nearest, squared = find_nearest(turned, features)
+    nearest = find_nearest(turned, features)
     min_degree = config.objects.evidence * config.clustering.min_degree or MIN_DEGREE
     counts = []
     for rows in np.split(np.arange(len(turned)), len(REVERSALS)):
         rows = rows[nearest[rows] >= 0]
-        matches = make_candidates(turned, features, rows, nearest[rows], squared[rows]).correspondences
+        maps = features.frames[nearest[rows]] @ invert_matrices(turned.frames[rows])
+        matches = Correspondences(turned.xy[rows], features.xy[nearest[rows]], maps)
         supported = find_supported(matches, config.clustering.n_neighbors, min_degree, config.graph)
         counts.append(len(supported))
     return counts
 
 
-def find_nearest(few: Features, features: Features) -> tuple[Ints, Floats]:
-    """Find the feature nearest to each of few that has its kind and brightness -> row, squared distance (n,).
+def find_nearest(few: Features, features: Features) -> Ints:
+    """Find the most similar feature of the same kind and brightness for each of few -> row (n,), or -1.
 
-    The row is -1 if there is none.
+    All descriptors have nearly the same norm, so that their products decide.
     """
-    nearest, squared = np.full(len(few), -1), np.zeros(len(few))
+    nearest = np.full(len(few), -1)
     for kind, is_bright in product(np.unique(few.kind), (False, True)):
         rows, others = (
             np.flatnonzero((one.kind == kind) & (one.bright == is_bright)) for one in (few, features)
         )
         if len(rows) and len(others):
-            descriptors0, descriptors1 = few.descriptors[rows], features.descriptors[others]
-            norm0, norm1 = (np.einsum("ij,ij->i", both, both) for both in (descriptors0, descriptors1))
-            distance = norm1 - 2 * (descriptors0 @ descriptors1.T)  # whole numbers: exact
-            nearest[rows], squared[rows] = others[distance.argmin(axis=1)], distance.min(axis=1) + norm0
-    return nearest, squared
+            products = few.descriptors[rows] @ features.descriptors[others].T  # whole numbers: exact
+            nearest[rows] = others[products.argmax(axis=1)]
+    return nearest
