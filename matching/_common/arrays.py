@@ -20,8 +20,8 @@ def select_rows(record: Record, index: Any) -> Record:
     return type(record)(*(array.take(rows, axis=0) for array in arrays))
 
 
-def count_different(rows: Array) -> int:
-    """Count the different rows of an array (n, k)."""
+def count_distinct(rows: Array) -> int:
+    """Count the distinct rows of an array (n, k)."""
     return len(np.unique(rows, axis=0))
 
 

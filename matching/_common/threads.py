@@ -64,15 +64,18 @@ def _find_thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, block: int) -> None:
-    """Call a function with consecutive ranges of 0..n in several threads; each call writes its own rows."""
+def run_in_ranges(function: Callable[[int, int], Any], n: int, block: int) -> None:
+    """Call a function with consecutive ranges of 0..n, of up to `block` rows, in `default_threads` threads.
+
+    Each call writes only the rows of its range.
+    """
     starts = iter(range(0, n, block))
 
     def run() -> None:
         for start in starts:  # a free thread takes the next range
             function(start, min(start + block, n))
 
-    n_threads = min(n_threads, -(-n // block))
+    n_threads = min(default_threads(), -(-n // block))
     helpers = [_helper_pool().submit(run) for _ in range(n_threads - 1)]  # this thread is one more
     try:
         run()
@@ -82,14 +85,14 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
                 helper.result()
 
 
-def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item], n_threads: int) -> list[Result]:
-    """Call a function for each of several items, in several threads."""
+def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Call a function for each of several items, in `default_threads` threads."""
     results: dict[int, Result] = {}
 
     def call(k: int, _: int) -> None:
         results[k] = function(items[k])
 
-    run_in_ranges(call, len(items), n_threads, 1)
+    run_in_ranges(call, len(items), 1)
     return [results[k] for k in range(len(items))]
 
 

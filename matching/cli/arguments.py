@@ -262,17 +262,17 @@ def _run_detector_file(text: str) -> list[str]:
     """Run a file, and list the names of the detectors that it registers."""
     import runpy
 
-    from matching.features.detectors import list_registered
+    from matching.features.detectors import list_registered_detectors
 
     path = parse_path(text)
     if not path.is_file():
         raise argparse.ArgumentTypeError(f"{text}: no such file")
-    known = list_registered()
+    known = list_registered_detectors()
     try:
         runpy.run_path(str(path))
     except Exception as error:  # whatever the file does
         raise argparse.ArgumentTypeError(f"{text}: {_describe_error(error, str(path))}") from None
-    return [new.name for new in list_registered() if not any(new is old for old in known)]
+    return [new.name for new in list_registered_detectors() if not any(new is old for old in known)]
 
 
 def _describe_error(error: Exception, path: str) -> str:

@@ -24,7 +24,7 @@ from matching.core.source import (
     describe_picture,
 )
 from matching.errors import InputError, one_line
-from matching.features.detectors import Detector, list_registered, register_detector
+from matching.features.detectors import Detector, list_registered_detectors, register_detector
 from matching.output.folders import compute_digest
 from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import is_file
@@ -41,7 +41,7 @@ class Settings:
 
     config: MatchConfig
     cache: FeatureCache
-    detectors: tuple[Detector, ...] = field(default_factory=list_registered)  # for new processes
+    detectors: tuple[Detector, ...] = field(default_factory=list_registered_detectors)  # for new processes
 
     def register(self) -> None:
         """Make the detectors known in this process."""

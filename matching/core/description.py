@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matching._common.threads import default_threads, map_in_threads
+from matching._common.threads import map_in_threads
 from matching._common.types import Floats, Ints
 from matching.core.groups import Group
 from matching.core.pixel_matches import PixelMatches, PixelObject
@@ -29,7 +29,7 @@ def describe_objects(
         tolerance = float(tolerances[k])
         return describe_object(k, xy0[rows], xy1[rows], found.score, tolerance, *boxes, found.log_nfa)
 
-    return map_in_threads(describe, range(len(objects)), default_threads())
+    return map_in_threads(describe, range(len(objects)))
 
 
 def describe_located(

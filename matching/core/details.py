@@ -23,7 +23,6 @@ from functools import cached_property
 
 import numpy as np
 
-from matching._common.threads import default_threads
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.core.config import MatchConfig
 from matching.core.groups import need_fewer
@@ -68,7 +67,7 @@ def find_details(
     bands = [
         (features, *band)
         for features in kinds
-        for band in match_by_scale(coarse.features, features, scales, config.candidates, default_threads())
+        for band in match_by_scale(coarse.features, features, scales, config.candidates)
     ]
     return [
         group_details(coarse, replace(fine, features=features), (best, pool), len(bands), config, method)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from matching._common.threads import default_threads
 from matching._common.types import Array, Bools, Ints
 from matching.core.graph import GraphConfig, edge_weights
 from matching.core.ledger import Ledger
@@ -48,7 +47,7 @@ def find_supported(
     if len(mutual) <= MIN_SUPPORTED:
         return rows[:0]
     k = min(n_neighbors, len(mutual) - 1)
-    knn = acc_neighbors(mutual, k, default_threads(), config.nearness)
+    knn = acc_neighbors(mutual, k, config.nearness)
     degree = edge_weights(mutual, knn, config.scale, config.slope).sum(axis=1)
     supported: Ints = rows[degree >= min_degree * k]
     return supported

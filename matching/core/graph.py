@@ -25,7 +25,7 @@ import numpy as np
 
 from gdl_core import AffinityGraph, KnnGraph
 from matching._common.arrays import determinants
-from matching._common.threads import default_threads, run_in_ranges
+from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Floats, Ints
 from matching.core import _kernels
 from matching.correspondences.correspondences import Correspondences
@@ -123,8 +123,8 @@ def _find_neighbors(correspondences: Correspondences, k: int, config: GraphConfi
     """The k nearest neighbours of each correspondence, or all others if there are fewer."""
     k, among = min(k, len(correspondences) - 1), None
     if config.n_candidates is not None:
-        among = find_nearest_in_both(correspondences, max(config.n_candidates, k), default_threads())
-    return acc_neighbors(correspondences, k, default_threads(), config.nearness, among)
+        among = find_nearest_in_both(correspondences, max(config.n_candidates, k))
+    return acc_neighbors(correspondences, k, config.nearness, among)
 
 
 def edge_weights(
@@ -137,7 +137,7 @@ def edge_weights(
     """The weights w_ij of the edges of a graph -> (m, K)."""
     c, weights = correspondences, np.empty(knn.indices.shape)
     shared = c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach
-    run_in_ranges(lambda a, b: _kernels.edge_weights(*shared, a, b, weights), len(c), default_threads(), 512)
+    run_in_ranges(lambda a, b: _kernels.edge_weights(*shared, a, b, weights), len(c), 512)
     if c.mirrored.any():
         weights[c.mirrored[:, None] != c.mirrored[knn.indices]] = 0.0
     return weights
@@ -159,7 +159,7 @@ def fit_local_maps(
     c, own = correspondences, np.ascontiguousarray(correspondences.maps)
     maps, ridge = np.empty((len(rows), 2, 2)), (config.scale / (config.slope * config.coarseness)) ** 2
     shared = c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds, rows
-    run_in_ranges(lambda a, b: _kernels.local_maps(*shared, a, b, maps), len(rows), default_threads(), 512)
+    run_in_ranges(lambda a, b: _kernels.local_maps(*shared, a, b, maps), len(rows), 512)
     own = own[rows]
     change = determinants(maps) / determinants(own)
     sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)

@@ -31,7 +31,7 @@ from matching.core.clusters import measure_degrees
 from matching.core.graph import MatchGraph
 from matching.core.groups import Group, Part, number_rows, sort_by_size
 from matching.core.smooth_map import SmoothMapConfig
-from matching.correspondences.correspondences import Correspondences, magnification
+from matching.correspondences.correspondences import Correspondences, measure_magnification
 from matching.correspondences.points import nearest_points
 from matching.settings import check_settings, setting
 
@@ -95,7 +95,7 @@ def choose_landmarks(
     if np.count_nonzero(known) >= MIN_LANDMARKS:
         members, degrees = members[known], degrees[known]
     best = members[degrees >= np.median(degrees)]
-    x, y = _points(correspondences, best, magnification(correspondences, members))
+    x, y = _points(correspondences, best, measure_magnification(correspondences, members))
     chosen = _spread_out(x, config.n_landmarks)
     if len(chosen) < MIN_LANDMARKS:
         return np.asarray(best[chosen])
@@ -124,7 +124,7 @@ def measure_roughness(correspondences: Correspondences, landmarks: Array, accura
     """
     if len(landmarks) < MIN_LANDMARKS:
         return Roughness(accuracy * math.sqrt(RATIOS[-1]), accuracy)
-    x, y = _points(correspondences, landmarks, magnification(correspondences, landmarks))
+    x, y = _points(correspondences, landmarks, measure_magnification(correspondences, landmarks))
     spectrum = _decompose(x, y, _phi(x), np.ones(len(x)))
     ratio, variance = _fit_variances(spectrum, accuracy)
     return Roughness(math.sqrt(ratio * variance), math.sqrt(variance))
@@ -266,7 +266,7 @@ def _join(
     correspondences: Correspondences, part: MeasuredPart, other: MeasuredPart, n_landmarks: int
 ) -> MeasuredPart:
     members, both = (np.concatenate([getattr(part, of), getattr(other, of)]) for of in ("members", "marks"))
-    x, _ = _points(correspondences, both, magnification(correspondences, members))
+    x, _ = _points(correspondences, both, measure_magnification(correspondences, members))
     logs = _mean_logs(part, other)
     return MeasuredPart(members, both[_spread_out(x, n_landmarks)], logs, part.smooth, part.turned)
 
@@ -292,7 +292,7 @@ def compare_parts(
         return None
     if min(len(one.marks), len(other.marks)) < MIN_LANDMARKS:
         return None
-    scale = magnification(correspondences, np.concatenate([one.members, other.members]))
+    scale = measure_magnification(correspondences, np.concatenate([one.members, other.members]))
     part, others = (_points(correspondences, own.marks, scale) for own in (one, other))
     if _gap(part, others) > reach:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matching._common import opencv
-from matching._common.threads import default_threads, single_blas_thread
+from matching._common.threads import single_blas_thread
 from matching._common.types import Floats, Ints
 from matching.core.clock import Clock
 from matching.core.clusters import measure_scores
@@ -30,7 +30,7 @@ from matching.correspondences.candidates import Candidates, join_candidates, mat
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.features.extraction import FeatureConfig, Features, measure_by_kind
-from matching.features.windows import DESCRIBED
+from matching.features.windows import DESCRIBED_SHARE
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import Thing, find_things_of_repeats, list_joined_again
@@ -149,7 +149,7 @@ def match_within_picture(features: Features, config: MatchConfig) -> tuple[Candi
     """Find the candidates, each once, and how many of them are listed: the best, before the next best."""
     clearance = feature_clearance(features, config.features, config.objects.reach)
     parts = [
-        match_within(features, clearance, config.candidates, default_threads(), mirrored)
+        match_within(features, clearance, config.candidates, mirrored)
         for mirrored in ((False, True) if config.mirrored else (False,))
     ]
     best, reserve = (join_candidates(part) for part in zip(*parts, strict=True))
@@ -258,7 +258,7 @@ def feature_clearance(features: Features, config: FeatureConfig, least: float) -
     """How far from each feature its matches must be at least -> (n,)."""
     window = measure_by_kind(config, "window")[features.kind]
     clearance: Floats = np.maximum(
-        np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least
+        np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED_SHARE, least
     )
     return clearance
 

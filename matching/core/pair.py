@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.threads import default_threads, map_in_threads, single_blas_thread
+from matching._common.threads import map_in_threads, single_blas_thread
 from matching.core.clock import Clock
 from matching.core.config import MatchConfig, check_config
 from matching.core.description import describe_located
@@ -107,7 +107,7 @@ def match_pair(
         The result without its inputs.
     """
     clock, config = clock or Clock(), first.config
-    described = map_in_threads(lambda source: source.described, (first, second), default_threads())
+    described = map_in_threads(lambda source: source.described, (first, second))
     clock.lap("features")
     # The pictures are searched in a canonical order, so that swapping them changes nothing.
     is_swapped = described[0].digest > described[1].digest

@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 
 import gdl_core
-from matching._common.threads import default_threads
 from matching._common.types import Ints
 from matching.core.clusters import ClusteringConfig, link
 from matching.core.config import MatchConfig
@@ -38,7 +37,7 @@ def group_by_paper(matches: Correspondences, config: MatchConfig, ledger: Ledger
 def build_paper_graph(matches: Correspondences, config: ClusteringConfig) -> MatchGraph:
     """Build the graph of Eq. 1, with the initial clusters of Definition 1."""
     k = min(config.n_neighbors, len(matches) - 1)
-    knn = acc_neighbors(matches, k, default_threads())
+    knn = acc_neighbors(matches, k)
     affinities = gdl_core.affinity_graph(knn, config.bandwidth)  # Eq. 1
     return MatchGraph(np.arange(len(matches)), knn, affinities, make_initial_clusters(knn, config))
 

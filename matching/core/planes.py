@@ -17,7 +17,7 @@ from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
 from matching.core.groups import Group, make_group, sort_groups
 from matching.core.ledger import Ledger
-from matching.correspondences.correspondences import Correspondences, magnification
+from matching.correspondences.correspondences import Correspondences, measure_magnification
 from matching.settings import LARGEST, check_settings, setting
 
 
@@ -93,7 +93,7 @@ def _find_explained(correspondences: Correspondences, members: Array, tolerance:
     """
     none = members[:0]
     x, y = correspondences.xy0, correspondences.xy1
-    if magnification(correspondences, members)[1] > 1:
+    if measure_magnification(correspondences, members)[1] > 1:
         x, y = y, x
     matrix = opencv.fit_homography(x[members], y[members], tolerance / 2)
     if matrix is None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._common.threads import default_threads
 from matching._common.types import Floats
 from matching.core.config import MatchConfig
 from matching.core.group import group
@@ -37,10 +36,10 @@ def find_pair_candidates(
     features0: Features, features1: Features, config: MatchConfig = MatchConfig()
 ) -> tuple[Candidates, Candidates]:
     """Match the features of two pictures -> the best candidates, and the next best."""
-    parts = [match_with_reserve(features0, features1, config.candidates, default_threads())]
+    parts = [match_with_reserve(features0, features1, config.candidates)]
     if config.mirrored:
         turned = mirrored_features(features1)
-        parts.append(match_with_reserve(features0, turned, config.candidates, default_threads()))
+        parts.append(match_with_reserve(features0, turned, config.candidates))
     best, reserve = zip(*parts, strict=True)
     return join_candidates(best), join_candidates(reserve)
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matching._common.arrays import count_different
-from matching._common.threads import default_threads, run_in_ranges
+from matching._common.arrays import count_distinct
+from matching._common.threads import run_in_ranges
 from matching._common.types import Bools, Floats, Ints
 from matching.core import _growth_kernels
 from matching.core.groups import Group
@@ -112,7 +112,7 @@ def grow_objects(
             ratio[k], chosen[k], accepted = _grow_from(x0[rows], x1[rows], ends, similarity, noises, enough)
             members[k] = np.where(accepted >= 0, rows[accepted], -1)
 
-    run_in_ranges(grow, s, default_threads(), 2)
+    run_in_ranges(grow, s, 2)
     return Growths((math.log(n_tests) - ratio) / math.log(10), np.array(noises)[chosen], members)
 
 
@@ -232,7 +232,7 @@ def measure_significance(
     Matches are read in the picture in which they lie at more places, so that each of many copies of a print
     is read separately. Shuffling the ends does not change which picture that is.
     """
-    if count_different(correspondences.xy1) > count_different(correspondences.xy0):
+    if count_distinct(correspondences.xy1) > count_distinct(correspondences.xy0):
         correspondences = correspondences.reverse()
     certain = min(CERTAIN_LOG_NFA, 2 * max_log_nfa)
     log_nfa = np.full(len(objects), np.inf)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._common.threads import default_threads, run_in_ranges
+from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.core import _kernels
 from matching.core.graph import GraphConfig
@@ -28,8 +28,8 @@ from matching.core.groups import (
     sort_by_size,
 )
 from matching.core.ledger import Ledger
-from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.distances import find_agreeing_shares
+from matching.correspondences.correspondences import Correspondences, measure_magnification
+from matching.correspondences.distances import measure_agreeing_shares
 from matching.correspondences.points import NearestMembers, is_in_box
 from matching.settings import check_settings, setting
 
@@ -157,7 +157,7 @@ class _Map:
 
     def set_members(self, members: Ints, rows: Ints) -> Bools:
         """Find the members that predict each row, without the row itself; (q,) bool: whether they changed."""
-        renewed = self.near.renew(members, rows, default_threads())
+        renewed = self.near.renew(members, rows)
         self.is_predicted[rows[renewed]] = False
         return renewed
 
@@ -177,7 +177,7 @@ def _make_maps(
     correspondences: Correspondences, members: Ints, config: SmoothMapConfig, bend: float
 ) -> tuple[_Map, _Map]:
     """The smooth maps of an object from image 0 to 1 and back, in pixels of the image where it is smaller."""
-    scale = magnification(correspondences, members)
+    scale = measure_magnification(correspondences, members)
     x, y = correspondences.xy0 / scale[0], correspondences.xy1 / scale[1]
     return _Map(x, y, config, bend), _Map(y, x, config, bend)
 
@@ -236,9 +236,7 @@ class _Joining:
     def _share(self, rows: Ints) -> Floats:
         new = rows[~self.is_tested[rows]]
         near = np.hstack([way.near.index[new] for way in self.maps])
-        self.agreeing[new] = find_agreeing_shares(
-            self.correspondences, new, near, *self.accuracy, default_threads()
-        )
+        self.agreeing[new] = measure_agreeing_shares(self.correspondences, new, near, *self.accuracy)
         self.is_tested[new] = True
         return self.agreeing[rows]
 
@@ -266,5 +264,5 @@ def spline_residuals(
         own = near[rows], from_[rows], to[rows], float(smoothing), residual[rows], deviation[rows]
         _kernels.spline_residuals(x, y, *own)
 
-    run_in_ranges(measure, len(near), default_threads(), 512)
+    run_in_ranges(measure, len(near), 512)
     return residual, deviation

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 
 from matching._common.arrays import determinants
-from matching._common.threads import default_threads
 from matching._common.types import Floats, Ints
 from matching.core.config import MatchConfig
 from matching.features.details import extract_details
@@ -39,7 +38,7 @@ class DescribedPicture:
 def describe_picture(picture: Picture, config: MatchConfig = MatchConfig()) -> DescribedPicture:
     """Extract the features of a picture: the part of a match that does not depend on the other picture."""
     image = make_working_image(picture, config.first_pixels)
-    features = extract_features(image.grey, config.features, image.mask, default_threads())
+    features = extract_features(image.grey, config.features, image.mask)
     size = np.array([picture.width, picture.height])
     return DescribedPicture(features, image.step, _digest(image), picture.box, size)
 
@@ -51,12 +50,10 @@ def describe_details(
     if is_larger(described, config):
         image = make_working_image(picture, config.max_pixels)
         step = described.step / image.step
-        features = extract_details(
-            image.grey, image.mask, described.features, step, config.features, default_threads()
-        )
+        features = extract_details(image.grey, image.mask, described.features, step, config.features)
     else:
         image = make_working_image(picture, config.first_pixels, ENLARGED)
-        features = extract_features(image.grey, config.features, image.mask, default_threads())
+        features = extract_features(image.grey, config.features, image.mask)
     return replace(described, features=features, step=image.step)
 
 

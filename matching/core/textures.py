@@ -17,7 +17,7 @@ from matching._common.types import Floats, Ints
 from matching.core.groups import Group
 from matching.core.ledger import Ledger
 from matching.correspondences.candidates import Candidates
-from matching.correspondences.points import is_amid
+from matching.correspondences.points import is_inside
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
 
 # All were chosen on textures against shelves, grids of copies, facades and boxes. With them, 1 of 16
@@ -97,7 +97,7 @@ def _find_confusable(
     source: Features, matched: Features, place: Features, features: Features, candidates: Candidates
 ) -> _Confusable:
     """Find matches source -> matched for which another feature inside the object is as near."""
-    inside = features[is_amid(features.xy, place.xy)]
+    inside = features[is_inside(features.xy, place.xy)]
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product
     distance = np.sqrt(np.maximum(square, 0)) / DESCRIPTOR_NORM

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from matching._common.threads import default_threads
 from matching.core.config import MatchConfig
 from matching.core.group import group
 from matching.core.ledger import Ledger
@@ -47,12 +46,10 @@ def find_in_views(
     found: Search | None = None
     for views in view_levels(config.features.regions):
         features0, features1 = (
-            join_features([features, picture.features(views, default_threads())])
+            join_features([features, picture.features(views)])
             for features, picture in zip(plain, pictures, strict=True)
         )
-        candidates, n_listed = match_views(
-            features0, features1, config.candidates, config.view_candidates, default_threads()
-        )
+        candidates, n_listed = match_views(features0, features1, config.candidates, config.view_candidates)
         matches, ledger = candidates.correspondences, Ledger(len(candidates))
         groups = group(matches, n_listed, narrow, VIEWS, ledger)
         share = config.suppression.share  # as for other objects that share matches with stronger ones

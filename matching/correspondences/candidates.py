@@ -86,19 +86,19 @@ class Candidates:
 
 
 def match_features(
-    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
+    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig()
 ) -> Candidates:
     """Match the features of two images, without a reserve."""
-    return match_with_reserve(features0, features1, replace(config, reserve=0.0), n_threads)[0]
+    return match_with_reserve(features0, features1, replace(config, reserve=0.0))[0]
 
 
 def match_with_reserve(
-    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
+    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig()
 ) -> tuple[Candidates, Candidates]:
     """Match the features of two images -> the best candidates, and a reserve of the next best."""
 
     def find(kind: int, limit: int) -> Candidates:
-        return _find_best(features0, features1, kind, limit, config, n_threads)
+        return _find_best(features0, features1, kind, limit, config)
 
     return _share_out_found(find, list_kinds(features0, features1), config)
 
@@ -107,7 +107,6 @@ def match_within(
     features: Features,
     clearance: Floats,
     config: CandidateConfig = CandidateConfig(),
-    n_threads: int = 1,
     mirrored: bool = False,
 ) -> tuple[Candidates, Candidates]:
     """Match the features of a picture with each other -> the best candidates, and a reserve.
@@ -118,7 +117,7 @@ def match_within(
     both = features, mirrored_features(features) if mirrored else features
 
     def find(kind: int, limit: int) -> Candidates:
-        return _find_best_within(*both, clearance, kind, limit, config, n_threads)
+        return _find_best_within(*both, clearance, kind, limit, config)
 
     return _share_out_found(find, list_kinds(*both), config)
 
@@ -161,15 +160,15 @@ def _equal_shares(available: Sequence[int], total: int) -> Ints:
 
 
 def _find_best(
-    features0: Features, features1: Features, kind: int, limit: int, config: CandidateConfig, n_threads: int
+    features0: Features, features1: Features, kind: int, limit: int, config: CandidateConfig
 ) -> Candidates:
     """Find the candidates of one kind, at most `limit`."""
     comparable = find_comparable_rows(features0, features1, kind, config.per_polarity)
     sets = [(features0.descriptors[rows0], features1.descriptors[rows1]) for rows0, rows1 in comparable]
-    bound = estimate_bound(sets, config.per_feature, limit, n_threads)
+    bound = estimate_bound(sets, config.per_feature, limit)
     while True:
         pairs = [
-            find_near_pairs(*rows, *descriptors, config, n_threads, bound=bound)
+            find_near_pairs(*rows, *descriptors, config, bound=bound)
             for rows, descriptors in zip(comparable, sets, strict=True)
         ]
         i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
@@ -186,14 +185,13 @@ def _find_best_within(
     kind: int,
     limit: int,
     config: CandidateConfig,
-    n_threads: int,
 ) -> Candidates:
     """Find the candidates of one kind; `others` are the features themselves, or the mirrored ones."""
 
     def find_pairs(rows0: Ints, rows1: Ints) -> tuple[Ints, Ints, Array]:
         apart = (features.xy[rows0], clearance[rows0]), (others.xy[rows1], clearance[rows1])
         descriptors = features.descriptors[rows0], others.descriptors[rows1]
-        return find_near_pairs(rows0, rows1, *descriptors, config, n_threads, apart=apart)
+        return find_near_pairs(rows0, rows1, *descriptors, config, apart=apart)
 
     pairs = [find_pairs(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
@@ -275,16 +273,13 @@ def find_near_pairs(
     descriptors0: Array,
     descriptors1: Array,
     config: CandidateConfig,
-    n_threads: int,
     **limits: Any,
 ) -> tuple[Ints, Ints, Array]:
     """Find pairs of rows with near descriptors -> rows0, rows1, squared distances (p,).
 
     limits: `apart` or `bound` of `nearest_descriptors`.
     """
-    nearest, squared = nearest_descriptors(
-        descriptors0, descriptors1, config.per_feature, n_threads, **limits
-    )
+    nearest, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, **limits)
     is_near = (nearest >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(is_near)
     return rows0[row], rows1[nearest[row, rank]], squared[row, rank]

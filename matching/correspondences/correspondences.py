@@ -55,7 +55,7 @@ class Correspondences:
         return determinants(self.maps)
 
 
-def magnification(correspondences: Correspondences, members: Array) -> tuple[float, float]:
+def measure_magnification(correspondences: Correspondences, members: Array) -> tuple[float, float]:
     """Compute how much larger an object, rows (n,), is in each image than in the one where it is smaller."""
     if len(members) == 0:
         return 1.0, 1.0

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matching._common.threads import run_in_ranges, single_blas_thread
+from matching._common.threads import default_threads, run_in_ranges, single_blas_thread
 from matching._common.types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
 
@@ -35,7 +35,6 @@ def nearest_descriptors(
     descriptors0: Array,
     descriptors1: Array,
     width: int,
-    n_threads: int = 1,
     block: int = 512,
     apart: tuple[Points, Points] | None = None,
     bound: float = np.inf,
@@ -54,7 +53,7 @@ def nearest_descriptors(
     norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
     if np.isfinite(bound):
         with single_blas_thread():
-            _search_within(descriptors0, descriptors1, norm1, bound, n_threads, block, nearest, score)
+            _search_within(descriptors0, descriptors1, norm1, bound, block, nearest, score)
         return nearest, score + norm0[:, None]
     numbers = np.arange(max(n0, n1))
 
@@ -72,7 +71,7 @@ def nearest_descriptors(
             _candidate_kernels.enter_nearest(similarity, norm1[columns], *lists, distance, nearest, score)
 
     with single_blas_thread():
-        run_in_ranges(search, n0, n_threads, max(min(block, -(-n0 // n_threads)), 1))
+        run_in_ranges(search, n0, max(min(block, -(-n0 // default_threads())), 1))
     return nearest, score + norm0[:, None]
 
 
@@ -81,7 +80,6 @@ def _search_within(
     descriptors1: Array,
     norm1: Array,
     bound: float,
-    n_threads: int,
     block: int,
     nearest: Ints,
     score: Float32s,
@@ -114,35 +112,31 @@ def _search_within(
                 score[rows],
             )
 
-    run_in_ranges(search, len(descriptors0), n_threads, block)
+    run_in_ranges(search, len(descriptors0), block)
 
 
-def estimate_bound(
-    parts: Sequence[tuple[Array, Array]], width: int, n_wanted: int, n_threads: int = 1
-) -> float:
+def estimate_bound(parts: Sequence[tuple[Array, Array]], width: int, n_wanted: int) -> float:
     """Estimate, from a sample, a squared distance below which there are more than `n_wanted` pairs."""
     n_within = SURPLUS_FACTOR * n_wanted
     if n_within >= MAX_BOUNDED_SHARE * sum(len(a) * len(b) for a, b in parts):
         return np.inf
-    squared = [nearest_descriptors(a[::SAMPLE_STEP], b, width, n_threads)[1].ravel() for a, b in parts]
+    squared = [nearest_descriptors(a[::SAMPLE_STEP], b, width)[1].ravel() for a, b in parts]
     sample, place = np.concatenate(squared), n_within // SAMPLE_STEP
     return float(np.partition(sample, place)[place]) + 0.5 if place < len(sample) else np.inf
 
 
-def search_by_cells(
-    descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
-) -> tuple[Ints, Float32s]:
+def search_by_cells(descriptors0: Array, descriptors1: Array, width: int) -> tuple[Ints, Float32s]:
     """Find roughly the `width` of descriptors1 (n1, 128) nearest to each of descriptors0 (n0, 128)."""
     n_cells = len(descriptors1) // CELL_SIZE
     if n_cells < MIN_CELLS:
-        return nearest_descriptors(descriptors0, descriptors1, width, n_threads)
-    centres = find_centres(descriptors1, n_cells, n_threads)
-    cell = nearest_descriptors(descriptors1, centres, 1, n_threads)[0][:, 0]
+        return nearest_descriptors(descriptors0, descriptors1, width)
+    centres = find_centres(descriptors1, n_cells)
+    cell = nearest_descriptors(descriptors1, centres, 1)[0][:, 0]
     order = np.argsort(cell, kind="stable")
     starts = np.searchsorted(cell[order], np.arange(n_cells + 1))
     members = descriptors1[order]
     norms = np.einsum("ij,ij->i", members, members)
-    probes = nearest_descriptors(descriptors0, centres, N_PROBES, n_threads)[0]
+    probes = nearest_descriptors(descriptors0, centres, N_PROBES)[0]
     nearest = np.full((len(descriptors0), width), -1, np.int64)
     squared = np.full(nearest.shape, np.inf, np.float32)
 
@@ -159,17 +153,17 @@ def search_by_cells(
             )
 
     with single_blas_thread():
-        run_in_ranges(search, len(descriptors0), n_threads, BLOCK_ROWS)
+        run_in_ranges(search, len(descriptors0), BLOCK_ROWS)
     return nearest, squared + np.einsum("ij,ij->i", descriptors0, descriptors0)[:, None]
 
 
-def find_centres(descriptors: Array, n: int, n_threads: int = 1) -> Array:
+def find_centres(descriptors: Array, n: int) -> Array:
     """Find n centres of cells by k-means on an even sample of descriptors (m, 128) float32 -> (n, 128)."""
     step = max(len(descriptors) // (n * SAMPLES_PER_CELL), 1)
     sample = descriptors[::step]
     centres: Array = sample[np.linspace(0, len(sample) - 1, n).astype(int)]
     for _ in range(KMEANS_STEPS):
-        cell = nearest_descriptors(sample, centres, 1, n_threads)[0][:, 0]
+        cell = nearest_descriptors(sample, centres, 1)[0][:, 0]
         order = np.argsort(cell, kind="stable")
         used, starts, sizes = np.unique(cell[order], return_index=True, return_counts=True)
         centres = centres.copy()

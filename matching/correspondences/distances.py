@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from gdl_core import KnnGraph
-from matching._common.threads import run_in_ranges
+from matching._common.threads import default_threads, run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _distance_kernels as _kernels
 from matching.correspondences.correspondences import Correspondences
@@ -19,7 +19,6 @@ from matching.correspondences.correspondences import Correspondences
 def acc_neighbors(
     correspondences: Correspondences,
     n_neighbors: int,
-    n_threads: int = 2,
     nearness: float = 0.0,
     among: Array | None = None,
 ) -> KnnGraph:
@@ -45,12 +44,12 @@ def acc_neighbors(
             arguments = table, among, float(nearness), start, stop
             _kernels.acc_nearest_among(*arguments, buffer, buffer[0].copy(), nearest, distance)
 
-    run_in_ranges(find, m, n_threads, 256)
+    run_in_ranges(find, m, 256)
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
 
 
-def find_agreeing_shares(
-    correspondences: Correspondences, rows: Array, near: Array, scale: float, slope: float, n_threads: int = 1
+def measure_agreeing_shares(
+    correspondences: Correspondences, rows: Array, near: Array, scale: float, slope: float
 ) -> Floats:
     """Find the share (q,) of the neighbours near (q, k) with which each of `rows` (q,) agrees.
 
@@ -75,7 +74,7 @@ def find_agreeing_shares(
         out[start:stop] = (agrees & is_neighbour).sum(axis=1) / is_neighbour.sum(axis=1)
 
     with np.errstate(all="ignore"):  # maps may be singular
-        run_in_ranges(measure, len(rows), n_threads, 1024)
+        run_in_ranges(measure, len(rows), 1024)
     return out
 
 
@@ -86,20 +85,20 @@ def _measure_errors(v: Floats, maps: Floats, u: Floats) -> Floats:
     return np.asarray(np.sqrt(x * x + y * y))
 
 
-def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
+def find_nearest_in_both(correspondences: Correspondences, k: int) -> Ints:
     """Find the k nearest correspondences by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k), or all if m <= k."""
     places = np.hstack([correspondences.xy0, correspondences.xy1])
     order = scipy.spatial.cKDTree(places).indices  # sorted by it, the query takes half of the time
     places, rows, width = places[order], np.arange(len(places)), min(k, len(places) - 1)
-    nearest = scipy.spatial.cKDTree(places).query(places, width + 1, workers=n_threads)[1]
+    nearest = scipy.spatial.cKDTree(places).query(places, width + 1, workers=default_threads())[1]
     near = np.empty((len(places), width), np.int64)
     near[order] = order[nearest[exclude_self(nearest, rows)].reshape(near.shape)]
     return near
 
 
-def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:
+def find_nearest_among(x: Array, rows: Array, k: int) -> Ints:
     """Find the k nearest other points of each point among some of them: x (n, d), rows (r,) -> (n, k)."""
-    near = rows[scipy.spatial.cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
+    near = rows[scipy.spatial.cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=default_threads())[1]]
     nearest: Ints = near[exclude_self(near, np.arange(len(x)))].reshape(len(x), k)
     return nearest
 

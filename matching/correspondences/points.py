@@ -22,13 +22,11 @@ def nearest_points(points: Array, places: Array, k: int, reach: float = np.inf) 
     Points farther away than `reach` do not count. Results are padded with -1 and infinity.
     """
     index, square = np.full((len(places), k), -1, np.int64), np.full((len(places), k), float(reach) ** 2)
-    _enter(points, np.arange(len(points)), places, np.full(len(places), -1), index, square, 1)
+    _enter(points, np.arange(len(points)), places, np.full(len(places), -1), index, square)
     return index, np.where(index >= 0, np.sqrt(square), np.inf)
 
 
-def _enter(
-    points: Array, numbers: Ints, places: Array, excluded: Array, index: Ints, square: Floats, n_threads: int
-) -> None:
+def _enter(points: Array, numbers: Ints, places: Array, excluded: Array, index: Ints, square: Floats) -> None:
     """Enter points (n, 2) into lists (q, k) of the nearest to places (q, 2), except the points excluded (q,).
 
     The lists are in the order (squared distance, number). Initially they hold -1 and bounds, or other points.
@@ -51,7 +49,7 @@ def _enter(
         part = slice(start, stop)
         _point_kernels.search_nearest(*grid, places[part], excluded[part], index[part], square[part])
 
-    run_in_ranges(search, len(places), n_threads, 1024)
+    run_in_ranges(search, len(places), 1024)
 
 
 @dataclass(eq=False)
@@ -72,7 +70,7 @@ class NearestMembers:
         self._members = np.empty(0, np.int64)
         self._is_complete = np.zeros(m, bool)  # whether a row holds k members, so that it can be updated
 
-    def renew(self, members: Ints, rows: Ints, n_threads: int = 1) -> Bools:
+    def renew(self, members: Ints, rows: Ints) -> Bools:
         """Find the members (n,) nearest to the points `rows` (q,), and forget all other points.
 
         Returns (q,) bool: whether the members of a point may have changed since the last query.
@@ -85,16 +83,16 @@ class NearestMembers:
         new, others = rows[~is_kept], rows[is_kept]
         self.index[new], self.square[new] = -1, np.inf
         before = self.index[rows]
-        self._enter(members, new, n_threads)
-        self._enter(np.flatnonzero(has_joined), others, n_threads)
+        self._enter(members, new)
+        self._enter(np.flatnonzero(has_joined), others)
         is_complete[others], is_complete[new] = True, self.index[new, -1] >= 0
         self._members, self._is_complete = members, is_complete
         return np.asarray(~is_kept | (self.index[rows] != before).any(axis=1))
 
-    def _enter(self, members: Ints, rows: Ints, n_threads: int) -> None:
+    def _enter(self, members: Ints, rows: Ints) -> None:
         """Enter members into the lists of the points `rows`."""
         index, square = self.index[rows], self.square[rows]
-        _enter(self.points[members], members, self.points[rows], rows, index, square, n_threads)
+        _enter(self.points[members], members, self.points[rows], rows, index, square)
         self.index[rows], self.square[rows] = index, square
 
 
@@ -119,7 +117,7 @@ def is_in_box(points: Array, others: Array, reach: float) -> Bools:
     return np.asarray((x > left) & (x < right) & (y > top) & (y < bottom))
 
 
-def is_amid(points: Array, others: Array) -> Bools:
+def is_inside(points: Array, others: Array) -> Bools:
     """Test which points (n, 2) lie among others (k, 2).
 
     Such a point is no farther from one of the others than these typically are from their neighbours.

@@ -34,7 +34,6 @@ def match_by_scale(
     features1: Features,
     scales: tuple[float, float],
     config: CandidateConfig = CandidateConfig(),
-    n_threads: int = 1,
 ) -> Iterator[tuple[Candidates, Candidates]]:
     """Match the features of two pictures within bands of relative scale, from scales[0] to scales[1] octaves.
 
@@ -42,7 +41,7 @@ def match_by_scale(
     """
     low, high = scales
     pairs = [
-        _find_pairs(features0, features1, kind, (low - HALF_BAND, high + HALF_BAND), config, n_threads)
+        _find_pairs(features0, features1, kind, (low - HALF_BAND, high + HALF_BAND), config)
         for kind in list_kinds(features0, features1)
     ]
     limit = int(config.max_matches * (1 + config.reserve))
@@ -61,7 +60,6 @@ def _find_pairs(
     kind: int,
     scales: tuple[float, float],
     config: CandidateConfig,
-    n_threads: int,
 ) -> tuple[Ints, Ints, Array, Floats]:
     """Find pairs of features with near descriptors -> rows (p,), (p,), squared distances, relative scales."""
     sizes = [np.log2(features.radius) for features in (features0, features1)]
@@ -73,7 +71,7 @@ def _find_pairs(
         for (octave0, rows0), (octave1, rows1) in product(*octaves):
             if scales[0] - 1 <= octave1 - octave0 <= scales[1] + 1:
                 descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
-                pairs.append(find_near_pairs(rows0, rows1, *descriptors, config, n_threads))
+                pairs.append(find_near_pairs(rows0, rows1, *descriptors, config))
     row0, row1, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     return row0, row1, squared, sizes[1][row1] - sizes[0][row0]
 

@@ -55,12 +55,11 @@ def match_views(
     features1: Features,
     config: CandidateConfig = CandidateConfig(),
     views: ViewCandidatesConfig = ViewCandidatesConfig(),
-    n_threads: int = 1,
 ) -> tuple[Candidates, int]:
     """Match the views of two pictures -> candidates, of which the first n are to be clustered, and n."""
     limit = int(config.max_matches * (1 + views.pool))
     kinds = list_kinds(features0, features1)
-    parts = [_find_best(features0, features1, k, limit, config, views, n_threads) for k in kinds]
+    parts = [_find_best(features0, features1, k, limit, config, views) for k in kinds]
     best, pool = share_out(parts, config.max_matches, views.pool)
     return join_candidates([best, pool]), len(best)
 
@@ -72,11 +71,10 @@ def _find_best(
     limit: int,
     config: CandidateConfig,
     views: ViewCandidatesConfig,
-    n_threads: int,
 ) -> Candidates:
     """Find the candidates of one kind, one for each pair of places, by ascending ratio."""
     pairs = [
-        _nearest_pairs(features0, features1, *rows, config, views, n_threads)
+        _nearest_pairs(features0, features1, *rows, config, views)
         for rows in find_comparable_rows(features0, features1, kind, config.per_polarity)
     ]
     i, j, squared, ratio = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
@@ -104,11 +102,10 @@ def _nearest_pairs(
     rows1: Ints,
     config: CandidateConfig,
     views: ViewCandidatesConfig,
-    n_threads: int,
 ) -> tuple[Ints, Ints, Float32s, Float32s]:
     """Find pairs with descriptors nearer than those of other places -> rows (p,), (p,), squares, ratios."""
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
-    nearest, squared = search_by_cells(*descriptors, config.per_feature, n_threads)
+    nearest, squared = search_by_cells(*descriptors, config.per_feature)
     ratios = np.empty(nearest.shape, np.float32)
     _candidate_kernels.ratios_to_other_places(nearest, squared, features1.xy[rows1], views.same_place, ratios)
     is_near = (nearest >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)

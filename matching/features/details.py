@@ -34,7 +34,6 @@ def extract_details(
     coarse: Features,
     step: Floats,
     config: FeatureConfig = FeatureConfig(),
-    n_threads: int = 1,
 ) -> Features:
     """Extract the features of all octaves of a large picture: grey (h, w) uint8, mask (h, w) bool, step (2,).
 
@@ -61,7 +60,7 @@ def extract_details(
             share = (bottom - top) * (right - left) * step.prod() / grey.size  # of the working pixels
             max_features = min(max(int(config.max_features * share), 1), LARGEST)
             tile_config = replace(config, max_features=max_features)
-            features = extract_features(tile, tile_config, tile_mask, n_threads, max_radius=max_radius)
+            features = extract_features(tile, tile_config, tile_mask, max_radius=max_radius)
             parts.append(replace(features, xy=features.xy + np.array([x, y])))
     scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
     bounds = np.array([max_radius.get(kind, 0.0) for kind in list_detectors()])[scaled.kind]

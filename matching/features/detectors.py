@@ -158,6 +158,6 @@ def list_detectors() -> tuple[str, ...]:
     return (*BUILT_IN, *_REGISTRY)
 
 
-def list_registered() -> tuple[Detector, ...]:
+def list_registered_detectors() -> tuple[Detector, ...]:
     """List the detectors that users have registered, in the order of registration."""
     return tuple(_REGISTRY.values())

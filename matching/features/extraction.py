@@ -19,7 +19,7 @@ from matching._common.threads import map_in_threads
 from matching._common.types import Array, Bools, Floats
 from matching.features.built_in import BUILT_IN
 from matching.features.config import FeatureConfig as FeatureConfig
-from matching.features.detectors import Detection, Detector, list_detectors, list_registered
+from matching.features.detectors import Detection, Detector, list_detectors, list_registered_detectors
 from matching.features.thinning import choose_strongest
 from matching.features.windows import DESCRIPTOR_NORM as DESCRIPTOR_NORM
 from matching.features.windows import Pyramid, build_pyramid, describe, find_orientations
@@ -57,7 +57,6 @@ def extract_features(
     grey: Array,
     config: FeatureConfig = FeatureConfig(),
     mask: Bools | None = None,
-    n_threads: int = 1,
     max_radius: Mapping[str, float] | None = None,
 ) -> Features:
     """Extract at most `max_features` of each kind, spread over the picture: grey, mask (h, w).
@@ -67,41 +66,41 @@ def extract_features(
     pyramid = build_pyramid(grey)
 
     def extract_kind(kind: str) -> tuple[Array, ...]:
-        detector = get_detector(kind, config, n_threads)
+        detector = get_detector(kind, config)
         detection = detector.run(grey)
         is_visible = np.ones(len(detection.xy), bool) if mask is None else _is_in_mask(mask, detection.xy)
         if max_radius is not None:
             is_visible &= np.abs(np.linalg.det(detection.frames)) < max_radius[kind] ** 2
-        detection = _orient(detector, select_rows(detection, is_visible), pyramid, n_threads)
+        detection = _orient(detector, select_rows(detection, is_visible), pyramid)
         strongest = choose_strongest(detection.xy, detection.strength, config.max_features)
         detection = select_rows(detection, strongest)
         xy, frames, bright = detection.xy, detection.frames, detection.bright
-        descriptors = describe(pyramid, xy, frames * detector.window, n_threads, config.descriptor)
+        descriptors = describe(pyramid, xy, frames * detector.window, config.descriptor)
         return xy, frames, descriptors, np.full(len(xy), list_detectors().index(kind), np.int8), bright
 
-    parts = map_in_threads(extract_kind, config.regions, n_threads)
+    parts = map_in_threads(extract_kind, config.regions)
     columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     return Features(*columns)
 
 
-def _orient(detector: Detector, detection: Detection, pyramid: Pyramid, n_threads: int) -> Detection:
+def _orient(detector: Detector, detection: Detection, pyramid: Pyramid) -> Detection:
     """Make one feature for each dominant orientation, unless the detector sets directions."""
     if not detector.n_orientations:
         return detection
     half = detector.window if detector.orientation_window is None else detector.orientation_window
     windows = detection.frames * half
-    angles = find_orientations(pyramid, detection.xy, windows, detector.n_orientations, n_threads)
+    angles = find_orientations(pyramid, detection.xy, windows, detector.n_orientations)
     which, peak = np.nonzero(~np.isnan(angles))
     turned = detection.frames[which] @ rotation(angles[which, peak])
     return Detection(detection.xy[which], turned, detection.strength[which], detection.bright[which])
 
 
-def get_detector(name: str, config: FeatureConfig, n_threads: int = 1) -> Detector:
+def get_detector(name: str, config: FeatureConfig) -> Detector:
     """Find a detector by its name, with the settings of features."""
     if name in BUILT_IN:
-        detector: Detector = load_module("matching.features.built_in", name).make_detector(config, n_threads)
+        detector: Detector = load_module("matching.features.built_in", name).make_detector(config)
         return detector
-    return next(detector for detector in list_registered() if detector.name == name)
+    return next(detector for detector in list_registered_detectors() if detector.name == name)
 
 
 def measure_by_kind(config: FeatureConfig, field: str) -> Floats:

@@ -42,14 +42,14 @@ class Keypoints:
         return np.asarray(np.abs(self.response) * N_LAYERS / 255)
 
 
-def dog_keypoints(grey: Array, contrast: float = CLEAR_CONTRAST, n_threads: int = 1) -> Keypoints:
+def dog_keypoints(grey: Array, contrast: float = CLEAR_CONTRAST) -> Keypoints:
     """Find extrema of the differences of Gaussians of a grey image (h, w) uint8, over place and scale."""
     min_response: Any = np.float32(contrast * 255 / N_LAYERS)
     image = opencv.gaussian_blur(grey.astype(np.float32), np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))
     octaves, step = [np.empty((0, 4))], 1
     while min(image.shape) > 2 * MARGIN:
         dog, image = _differences(image)
-        x, y, layer, response = octave_extrema(dog, min_response, n_threads).T
+        x, y, layer, response = octave_extrema(dog, min_response).T
         sigma = FIRST_BLUR * step * 2 ** (layer / N_LAYERS)
         octaves.append(np.stack([x * step, y * step, sigma, response], axis=1))
         image, step = image[::2, ::2], 2 * step
@@ -70,7 +70,7 @@ def _differences(image: Array) -> tuple[Float32s, Array]:
     return dog, doubled
 
 
-def octave_extrema(dog: Float32s, min_response: float, n_threads: int = 1) -> Floats:
+def octave_extrema(dog: Float32s, min_response: float) -> Floats:
     """Find the extrema of the differences of Gaussians of one octave: dog (l, h, w) float32 -> (n, 4).
 
     The columns are x, y, layer and response. Extrema are sought among half pixels, which are interpolated
@@ -97,7 +97,7 @@ def octave_extrema(dog: Float32s, min_response: float, n_threads: int = 1) -> Fl
         is_clear = vertices[:, 3] >= min_response
         return half_pixels[is_clear], peaks[is_clear]
 
-    layers = zip(*map_in_threads(find_in_layer, range(1, len(dog) - 1), n_threads), strict=True)
+    layers = zip(*map_in_threads(find_in_layer, range(1, len(dog) - 1)), strict=True)
     half_pixels, peaks = (np.concatenate(arrays) for arrays in layers)
     grid = len(dog), 2 * dog.shape[1], 2 * dog.shape[2]
     numbers = np.asarray(np.ravel_multi_index(tuple(half_pixels.T), grid))

@@ -62,11 +62,11 @@ class ViewedPicture:
         self._grey, self._mask, self._config = grey, mask, config
         self._features: dict[View, Features] = {}
 
-    def features(self, views: tuple[View, ...], n_threads: int = 1) -> Features:
+    def features(self, views: tuple[View, ...]) -> Features:
         """Extract the features of some views."""
         new = [view for view in views if view not in self._features]
         features = map_in_threads(
-            lambda view: extract_from_view(self._grey, view, self._config, self._mask), new, n_threads
+            lambda view: extract_from_view(self._grey, view, self._config, self._mask), new
         )
         self._features.update(zip(new, features, strict=True))
         return join_features([self._features[view] for view in views])

@@ -16,7 +16,7 @@ from matching._common.types import Array, Float32s, Floats, Ints
 from matching.features import _feature_kernels
 from matching.features._feature_kernels import BINS, PATCH, SIDE
 
-DESCRIBED = 0.8  # share of a window's side that is described
+DESCRIBED_SHARE = 0.8  # share of a window's side that is described
 MIN_PEAK_SHARE = 0.8  # smallest height of a further orientation, as a share of the highest peak
 DESCRIPTOR_NORM = 2048  # descriptors are whole numbers, so that all products are exact in float32
 # Places (2, SIDE * SIDE) of the samples, in units of half the side of a window. They extend one sample beyond
@@ -57,9 +57,7 @@ def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5
     return Pyramid(np.concatenate(images), np.array(levels, float), np.array(blur))
 
 
-def find_orientations(
-    pyramid: Pyramid, xy: Floats, windows: Floats, n_peaks: int, n_threads: int = 1
-) -> Floats:
+def find_orientations(pyramid: Pyramid, xy: Floats, windows: Floats, n_peaks: int) -> Floats:
     """Find the highest peaks of each window's histogram of gradient directions: xy, windows -> (n, most).
 
     NaN stands for peaks below MIN_PEAK_SHARE times the highest one.
@@ -75,7 +73,7 @@ def find_orientations(
         total = halves[:, 0, :BINS] + halves[:, 1, :BINS]
         angles[rows] = _find_peaks(np.roll(total, BINS // 2, axis=1), n_peaks)
 
-    run_in_ranges(find, len(xy), n_threads, 512)
+    run_in_ranges(find, len(xy), 512)
     return angles
 
 
@@ -107,9 +105,7 @@ def _neighbours(circular: Floats) -> tuple[Floats, Floats]:
     return padded[:, :-2], padded[:, 2:]
 
 
-def describe(
-    pyramid: Pyramid, xy: Floats, windows: Floats, n_threads: int = 1, descriptor: str = "rootsift"
-) -> Float32s:
+def describe(pyramid: Pyramid, xy: Floats, windows: Floats, descriptor: str = "rootsift") -> Float32s:
     """Describe windows by SIFT or RootSIFT: xy (n, 2); windows (n, 2, 2) -> (n, 128) float32.
 
     The descriptor has 4 x 4 spatial bins of 8 directions (Lowe, IJCV 2004) over the inner four fifths of the
@@ -124,7 +120,7 @@ def describe(
         bins = _make_histograms(pyramid, xy[rows], windows[rows], weights, 6 * 4 * 8).reshape(-1, 6, 32)
         out[rows] = _normalise(bins[:, 1:5].reshape(-1, 128).astype(np.float64), descriptor == "rootsift")
 
-    run_in_ranges(fill, len(xy), n_threads, 512)
+    run_in_ranges(fill, len(xy), 512)
     return out
 
 

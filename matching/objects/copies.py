@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from matching._common.threads import default_threads, map_in_threads
+from matching._common.threads import map_in_threads
 from matching._common.types import Ints
 from matching.objects.completeness import measure_completeness
 from matching.objects.description import MatchedObject
@@ -42,7 +42,7 @@ def add_completeness(
         completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
         return replace(found, completeness=completeness)
 
-    return tuple(map_in_threads(measure, objects, default_threads()))
+    return tuple(map_in_threads(measure, objects))
 
 
 def is_mostly_within(shape: Any, other: Any) -> bool:

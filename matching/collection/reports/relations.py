@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from matching._common.arrays import count_different
+from matching._common.arrays import count_distinct
 from matching._common.types import Array, Floats
 from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
@@ -95,7 +95,7 @@ def fit_motion(
             return None
         transform = fit_similarity(xy0[explained], xy1[explained])
         explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
-    largest_share = max(count_different(xy[explained]) / count_different(xy) for xy in (xy0, xy1))
+    largest_share = max(count_distinct(xy[explained]) / count_distinct(xy) for xy in (xy0, xy1))
     return transform if largest_share > 0.5 else None
 
 

@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 
 from matching._common.arrays import invert_matrices
-from matching._common.threads import default_threads
 from matching._common.types import Array, Floats, Ints
 from matching.core.local_maps import LocalMaps, vote_for_maps
 from matching.core.points.units import UNIT
@@ -65,7 +64,7 @@ def choose_local_maps(
     """
     places = np.hstack([matches.xy0, matches.xy1])
     n_voters = min(N_VOTERS, len(sample) - 1)
-    near = find_nearest_among(places, sample, n_voters, default_threads())
+    near = find_nearest_among(places, sample, n_voters)
     over = np.array([-1.0, 1.0])
     turned = replace(
         matches,

@@ -33,7 +33,7 @@ from matching.core.repeats.motions import (
     survey,
 )
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import is_amid
+from matching.correspondences.points import is_inside
 from matching.features.extraction import Features
 
 MIN_VISIBLE_SHARE = 1 / 3  # of a place whose rest something hides; no record of a choice
@@ -119,7 +119,7 @@ def _drop_parts(features: Features, things: list[list[Ints]]) -> list[list[Ints]
 
 
 def _is_amid(features: Features, rows: Ints, others: Ints) -> bool:
-    return bool(2 * np.count_nonzero(is_amid(features.xy[rows], features.xy[others])) > len(rows))
+    return bool(2 * np.count_nonzero(is_inside(features.xy[rows], features.xy[others])) > len(rows))
 
 
 def _find_things(

@@ -25,7 +25,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.core.groups import Group, ObjectsConfig, is_object, label_groups
 from matching.core.ledger import Ledger
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import is_amid
+from matching.correspondences.points import is_inside
 from matching.objects.things import is_of_copies
 
 
@@ -175,7 +175,7 @@ def _separate(
 
 def _is_mostly_amid(place: Array, others: Array) -> bool:
     """Whether half of the points of a place, or more, lie amid others."""
-    return bool(2 * np.count_nonzero(is_amid(place, others)) >= len(place))
+    return bool(2 * np.count_nonzero(is_inside(place, others)) >= len(place))
 
 
 def _get_places(correspondences: Correspondences, members: Ints) -> tuple[Array, Array]:
@@ -191,7 +191,7 @@ def _is_mirrored(correspondences: Correspondences, members: Ints) -> bool:
 def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
     """Whether the matches in the overlap of an object's two places are enough for an object."""
     first, second = _get_places(correspondences, members)
-    shared = is_amid(first, second), is_amid(second, first)
+    shared = is_inside(first, second), is_inside(second, first)
     return all(is_object(correspondences, members[own], config) for own in shared)
 
 

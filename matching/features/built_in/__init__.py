@@ -1,6 +1,6 @@
 """The built-in detectors: each is a module of this folder, whose name is that of the detector.
 
-Its function ``make_detector(config, n_threads)`` makes a `Detector` from the settings of the features, a
+Its function ``make_detector(config)`` makes a `Detector` from the settings of the features, a
 `FeatureConfig`. The command reads the names before it loads anything slow.
 """
 

@@ -9,11 +9,11 @@ from matching.features.detectors import Detection, Detector
 from matching.features.stable_regions import find_stable_regions
 
 
-def make_detector(config: FeatureConfig, n_threads: int) -> Detector:
+def make_detector(config: FeatureConfig) -> Detector:
     """Make the detector with the settings of features."""
 
     def detect(grey: Array) -> Detection:
-        sides = map_in_threads(lambda bright: mser_ellipses(grey, config, bright), (True, False), n_threads)
+        sides = map_in_threads(lambda bright: mser_ellipses(grey, config, bright), (True, False))
         xy, frames = (np.concatenate(arrays) for arrays in zip(*sides, strict=True))
         return Detection(xy, frames, np.linalg.det(frames), np.arange(len(xy)) < len(sides[0][0]))
 

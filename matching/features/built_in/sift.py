@@ -12,11 +12,11 @@ from matching.features.thinning import choose_clear
 ORIENTATION_WINDOW = 4.5  # sigmas, half the side of the window that determines an orientation
 
 
-def make_detector(config: FeatureConfig, n_threads: int) -> Detector:
+def make_detector(config: FeatureConfig) -> Detector:
     """Make the detector with the settings of features."""
 
     def detect(grey: Array) -> Detection:
-        points = dog_keypoints(grey, config.sift_contrast, n_threads)
+        points = dog_keypoints(grey, config.sift_contrast)
         is_chosen = choose_clear(points.xy, points.contrast / CLEAR_CONTRAST, config.sift_fill)
         points = select_rows(points, is_chosen)
         frames = points.sigma[:, None, None] * np.eye(2)

@@ -12,14 +12,15 @@ from matching._common.threads import default_threads, limit_threads, run_in_rang
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 25])
 def test_ranges_cover_everything_once(n, n_threads):
     seen = []
-    run_in_ranges(lambda start, stop: seen.extend(range(start, stop)), n, n_threads, 8)
+    with limit_threads(n_threads):
+        run_in_ranges(lambda start, stop: seen.extend(range(start, stop)), n, 8)
     assert sorted(seen) == list(range(n))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_errors_are_not_lost(n_threads):
-    with pytest.raises(ZeroDivisionError):
-        run_in_ranges(lambda start, stop: 1 // (start - 8), 20, n_threads, 8)
+    with pytest.raises(ZeroDivisionError), limit_threads(n_threads):
+        run_in_ranges(lambda start, stop: 1 // (start - 8), 20, 8)
 
 
 def test_default_is_at_least_one_thread():
@@ -45,13 +46,14 @@ def test_limit_ends_with_an_error():
 
 FORK = """
 import os, threading, time
-from matching._common.threads import run_in_ranges, single_blas_thread
+from matching._common.threads import limit_threads, run_in_ranges, single_blas_thread
 def count():
     seen, together = set(), threading.Barrier(2, timeout=20)
     def work(start, stop):
         together.wait()  # two threads have to be here at a time
         seen.add(threading.get_ident())
-    run_in_ranges(work, 2, 2, 1)
+    with limit_threads(2):
+        run_in_ranges(work, 2, 1)
     return len(seen)
 assert count() == 2
 child = None

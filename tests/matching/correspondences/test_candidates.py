@@ -167,7 +167,7 @@ def test_limited_search_finds_all_shared_candidates(max_matches, n_regions):
     kept = (f0.kind == 1) | (np.arange(len(f0)) < n_regions)
     config = CandidateConfig(max_matches=max_matches, reserve=0.7, per_feature=4)
     images, kinds = (f0[kept], f1[kept]), range(2) if n_regions else [1]
-    parts = [candidates._find_best(*images, kind, int(max_matches * 1.7), config, 1) for kind in kinds]
+    parts = [candidates._find_best(*images, kind, int(max_matches * 1.7), config) for kind in kinds]
     expected_shares = share_out(parts, max_matches, config.reserve)
     for actual, expected in zip(match_with_reserve(*images, config), expected_shares, strict=True):
         assert all(np.array_equal(getattr(actual, f.name), getattr(expected, f.name)) for f in fields(actual))

@@ -14,12 +14,13 @@ from planting import (
     together,
 )
 
+from matching._common.threads import limit_threads
 from matching.correspondences import distances
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import (
-    find_agreeing_shares,
     find_nearest_among,
     find_nearest_in_both,
+    measure_agreeing_shares,
 )
 
 
@@ -76,10 +77,11 @@ def test_agreeing_shares_equal_the_definition(n_threads):
     gap = np.max([np.linalg.norm(xy[:, None] - xy, axis=2) for xy in (c.xy0, c.xy1)], axis=0) / unit
     agree = distances_of(c) / ((1 + unit) / 2) < np.sqrt(12.0**2 + (0.3 * gap) ** 2)
     expected = [agree[i, j[j >= 0]].mean() for i, j in zip(rows, near, strict=True)]
-    found = find_agreeing_shares(c, rows, near, 12.0, 0.3, n_threads)
+    with limit_threads(n_threads):
+        found = measure_agreeing_shares(c, rows, near, 12.0, 0.3)
     assert np.array_equal(found, expected)
     assert 0.1 < np.mean(expected) < 0.9
-    assert find_agreeing_shares(c, rows[:0], near[:0], 12.0, 0.3).shape == (0,)
+    assert measure_agreeing_shares(c, rows[:0], near[:0], 12.0, 0.3).shape == (0,)
 
 
 @settings(max_examples=40, deadline=None)
@@ -91,7 +93,7 @@ def test_distance_is_symmetric_and_unchanged_by_swapping_the_images(seed, m, k):
     assert np.array_equal(d, d.T)
     swapped = candidates(c.xy1, c.xy0, c.frames1, c.frames0)
     assert np.allclose(acc_distances(swapped), d, rtol=1e-9, atol=1e-8)
-    knn = acc_neighbors(c, min(k, m - 1), 1)
+    knn = acc_neighbors(c, min(k, m - 1))
     assert np.allclose(knn.distances, np.take_along_axis(d, knn.indices, axis=1), rtol=1e-4, atol=1e-2)
 
 
@@ -103,7 +105,7 @@ def test_neighbours_have_the_k_smallest_distances(seed, m, k):
     c, _ = together(moving(rng, m // 2, similarity(0.3, 1.2), noise=1.0), strangers(rng, m - m // 2))
     d = acc_distances(c)
     np.fill_diagonal(d, np.inf)
-    knn = acc_neighbors(c, k, 2)
+    knn = acc_neighbors(c, k)
     assert knn.indices.shape == (m, k)
     kth = np.sort(d, axis=1)[:, :k]
     actual = np.take_along_axis(d, knn.indices, axis=1)
@@ -122,7 +124,7 @@ def test_ties_go_to_the_smaller_index():
     d = acc_distances(c)
     np.fill_diagonal(d, np.inf)
     expected = np.lexsort((np.broadcast_to(np.arange(m), d.shape), d))[:, :k]
-    knn = acc_neighbors(c, k, 2)
+    knn = acc_neighbors(c, k)
     assert np.array_equal(knn.indices, expected)
     assert np.array_equal(knn.distances, np.take_along_axis(d, expected, axis=1))
 
@@ -138,9 +140,11 @@ def test_far_coordinates_keep_their_precision():
 
 def test_neighbours_do_not_depend_on_the_number_of_threads():
     c, _ = together(*(strangers(np.random.default_rng(s), 400) for s in range(2)))
-    one = acc_neighbors(c, 35, 1)
+    with limit_threads(1):
+        one = acc_neighbors(c, 35)
     for n_threads in (2, 5):
-        other = acc_neighbors(c, 35, n_threads)
+        with limit_threads(n_threads):
+            other = acc_neighbors(c, 35)
         assert one.indices.tobytes() == other.indices.tobytes()
         assert one.distances.tobytes() == other.distances.tobytes()
 
@@ -164,9 +168,9 @@ def test_agreement_is_measured_in_pixels_of_the_smaller_image(magnification):
     xy1 = xy0 @ linear.T + [[0.0, 0.0], [0.0, 3.0 * max(magnification, 1.0)]]
     c = geometry(candidates(xy0, xy1, [np.eye(2)] * 2, [linear] * 2))
     i, j = np.array([0]), np.array([[1]])
-    assert find_agreeing_shares(c, i, j, 2.9, 0.0) == 0
-    assert find_agreeing_shares(c, i, j, 3.1, 0.0) == 1
-    assert find_agreeing_shares(c, i, j, 2.9, 0.05) == 1  # sqrt(2.9^2 + 2^2) = 3.5 at a gap of 40
+    assert measure_agreeing_shares(c, i, j, 2.9, 0.0) == 0
+    assert measure_agreeing_shares(c, i, j, 3.1, 0.0) == 1
+    assert measure_agreeing_shares(c, i, j, 2.9, 0.05) == 1  # sqrt(2.9^2 + 2^2) = 3.5 at a gap of 40
 
 
 def test_neighbours_are_chosen_among_given_candidates():

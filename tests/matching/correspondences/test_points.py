@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from matching.correspondences.points import NearestMembers, is_amid, is_within_reach, nearest_points
+from matching._common.threads import limit_threads
+from matching.correspondences.points import NearestMembers, is_inside, is_within_reach, nearest_points
 
 rng = np.random.default_rng(0)
 SETS = {
@@ -56,7 +57,8 @@ def test_nearest_members_equal_the_definition_while_members_change(name, n_threa
             rng.permutation(everyone)[:size] if few else _with_some_exchanged(rng, members, everyone)
         )
         rows = rng.permutation(everyone)[: len(points) - 10]
-        renewed = nearest.renew(members, rows, n_threads)
+        with limit_threads(n_threads):
+            renewed = nearest.renew(members, rows)
         square = ((points[:, None] - points[members]) ** 2).sum(axis=2)
         square[members, np.arange(len(members))] = np.inf  # itself
         order = np.argsort(square, axis=1, kind="stable")[:, :k]
@@ -96,10 +98,10 @@ def test_points_within_reach_of_others_are_found():
 def test_points_amid_others_are_found():
     others = np.array([[10.0 * x, 10.0 * y] for x in range(5) for y in range(5)])
     points = np.array([[20.0, 20], [59, 20], [61, 20], [20, -19], [20, -21], [56, 56], [500, 500]])
-    assert is_amid(points, others).tolist() == [True, True, False, True, False, False, False]
+    assert is_inside(points, others).tolist() == [True, True, False, True, False, False, False]
     assert np.array_equal(
-        is_amid(points, np.repeat(others, 12, axis=0)), is_amid(points, others)
+        is_inside(points, np.repeat(others, 12, axis=0)), is_inside(points, others)
     )  # a pixel counts once
     # where the others are sparse they reach as far as they are apart
     between = np.array([[250.0, 250], [150, 50], [-20, 600]])
-    assert is_amid(between, 10 * others).tolist() == [True, True, False]
+    assert is_inside(between, 10 * others).tolist() == [True, True, False]

@@ -1,5 +1,6 @@
 import numpy as np
 
+from matching._common.threads import limit_threads
 from matching.correspondences import descriptor_search
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.descriptor_search import find_centres, nearest_descriptors, search_by_cells
@@ -48,7 +49,10 @@ def test_search_by_cells_does_not_depend_on_the_number_of_threads(monkeypatch):
     monkeypatch.setattr(descriptor_search, "CELL_SIZE", 64)
     monkeypatch.setattr(descriptor_search, "BLOCK_ROWS", 100)
     stored, queries = words(2000, 0), words(450, 1)
-    one, three = (search_by_cells(queries, stored, 4, n) for n in (1, 3))
+    with limit_threads(1):
+        one = search_by_cells(queries, stored, 4)
+    with limit_threads(3):
+        three = search_by_cells(queries, stored, 4)
     for a, b in zip(one, three, strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -36,7 +36,7 @@ def orb(example, monkeypatch):
     """The detector of the page, alone in the registry."""
     monkeypatch.setattr(detectors, "_REGISTRY", {})
     exec(compile(example, "orb.py", "exec"), {"__name__": "orb_of_the_page"})
-    return detectors.list_registered()[0]
+    return detectors.list_registered_detectors()[0]
 
 
 @pytest.mark.parametrize("regions", [("orb",), REGIONS])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
+from matching._common.threads import limit_threads
 from matching.features.extraction import FeatureConfig, extract_features
 from matching.features.thinning import SQUARE_SIDE, choose_clear, choose_strongest
 from synth.textures import Screen, texture
@@ -71,7 +72,8 @@ def test_textures_have_at_most_max_features():
     assert max(np.bincount(few.kind)) == limit
     all_rows = {tuple(row) for row in np.c_[every.xy, every.frames.reshape(-1, 4)].tolist()}
     assert all(tuple(row) in all_rows for row in np.c_[few.xy, few.frames.reshape(-1, 4)].tolist())
-    again = extract_features(grey, FeatureConfig(max_features=limit), n_threads=3)
+    with limit_threads(1):
+        again = extract_features(grey, FeatureConfig(max_features=limit))
     np.testing.assert_array_equal(few.descriptors, again.descriptors)
 
 

@@ -3,6 +3,7 @@ import pytest
 import skimage.data
 
 from matching._common import opencv
+from matching._common.threads import limit_threads
 from matching.features.extraction import FeatureConfig, Features, extract_features, measure_by_kind, rotation
 from matching.features.views import (
     View,
@@ -117,8 +118,10 @@ def test_levels_begin_with_few_views():
 
 def test_features_of_views_are_computed_once(grey, monkeypatch):
     views = (View(2.0, 0.3), View(4.0, 1.0), View(4.0, 2.0))
-    one = ViewedPicture(grey, None, FeatureConfig()).features(views, 1)
+    with limit_threads(1):
+        one = ViewedPicture(grey, None, FeatureConfig()).features(views)
     picture = ViewedPicture(grey, None, FeatureConfig())
-    assert same(picture.features(views, 3), one)
+    with limit_threads(3):
+        assert same(picture.features(views), one)
     monkeypatch.setattr("matching.features.views.extract_from_view", None)  # can't be called any more
     assert same(join_features([picture.features(views[:1]), picture.features(views[1:])]), one)
