@@ -52,15 +52,12 @@ class MatchResult:
     is_single_picture : bool
         Whether one picture was matched with itself.
     rejected : tuple of RejectedGroup
-        Rejected groups of matches, the largest first, each with the stage that rejected it and the bound.
+        Rejected groups of matches, the largest first, each with the step that rejected it and the bound.
     dropped_by : (m,) str, optional
-        The stage that dropped each candidate, a key of `matching.core.ledger.REASONS`, or "" for one
+        The step that dropped each candidate, a key of `matching.core.reasons.REASONS`, or "" for one
         in an object; None if unknown.
     negative : bool
         Whether one picture shows the objects in negative: dark where the other picture is bright.
-    looks_mirrored : bool
-        Whether one picture has more in common with the mirror image of the other, although no mirrored
-        objects were searched for (`mirrored`).
     """
 
     xy0: Floats
@@ -78,7 +75,6 @@ class MatchResult:
     rejected: tuple[RejectedGroup, ...] = ()
     dropped_by: Array | None = None
     negative: bool = False
-    looks_mirrored: bool = False
 
     @property
     def confidence(self) -> str | None:
