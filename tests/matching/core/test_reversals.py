@@ -95,6 +95,14 @@ def test_a_mirrored_picture_is_found_without_an_option(stones):
     assert np.array_equal(swapped.xy0, found.xy1) and np.array_equal(swapped.cluster, found.cluster)
 
 
+@pytest.mark.parametrize("name", ["astronaut", "chelsea"])
+def test_mirrored_face_is_found_although_its_symmetric_parts_match_plainly(name):
+    face = crops()[name]
+    (one,) = match(face, flip(face)).objects
+    assert one.motion.mirrored
+    assert one.n_matches > 200
+
+
 def test_a_negative_picture_is_found_without_an_option(stones):
     found = match(stones, 255 - stones)
     (one,) = found.objects
