@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
@@ -28,11 +28,16 @@ def make_printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def print_manifest(folder: Path) -> None:
-    """Print the result that was written to a folder, as JSON."""
+def print_result(
+    arguments: argparse.Namespace, folder: Path, lines: Iterable[str], notes: Iterable[str] = ()
+) -> None:
+    """Print lines about a result, or with ``--json`` its manifest from the folder, and then notes."""
     from matching.output.folders import MANIFEST
 
-    print((folder / MANIFEST).read_text(encoding="utf-8"))
+    print((folder / MANIFEST).read_text(encoding="utf-8") if arguments.json else "\n".join(lines))
+    tell = make_teller(arguments)
+    for note in (*notes, f"written to {folder}"):
+        tell(note)
 
 
 def open_report(report: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from matching.cli.exits import end_on_interrupt, exit_status
-from matching.cli.subcommands import SUBCOMMANDS, find_meant
+from matching.cli.exits import RESUMABLE_MESSAGE, end_on_interrupt, exit_status
+from matching.cli.subcommands import RESUMABLE, SUBCOMMANDS, find_meant
 from matching.errors import InputError
 from matching.pictures.names import exists
 
@@ -20,14 +20,20 @@ def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, GroupMatches
     """Run the command, or the subcommand that the first argument names."""
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in SUBCOMMANDS:
-        return exit_status(f"gdl-match {words[0]}", lambda: _run_subcommand(*words))
+        return _run_subcommand(*words)
     return exit_status("gdl-match", lambda: _run(words, rivals or {}))
 
 
 def _run_subcommand(name: str, *words: str) -> int:
-    with end_on_interrupt(f"gdl-match {name}"):
-        run: Callable[[Sequence[str]], int] = import_module(SUBCOMMANDS[name][0]).main
-    return run(words)
+    command = f"gdl-match {name}"
+
+    def run() -> int:
+        with end_on_interrupt(command):
+            module = import_module(SUBCOMMANDS[name][0])
+        status: int = module.run(module.make_parser().parse_args(words))
+        return status
+
+    return exit_status(command, run, RESUMABLE_MESSAGE if name in RESUMABLE else "interrupted")
 
 
 def _run(words: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:

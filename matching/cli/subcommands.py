@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 
-SUBCOMMANDS = {  # name: the module with main, arguments, what it does
+SUBCOMMANDS = {  # name: the module with make_parser and run, arguments, what it does
     "group": ("matching.cli.commands.group", "FILE", "group the matches of another program into objects"),
     "collection": (
         "matching.cli.commands.collection",
@@ -13,6 +13,7 @@ SUBCOMMANDS = {  # name: the module with main, arguments, what it does
     "label": ("matching.cli.commands.label", "...", "label things once, find them in many pictures"),
     "serve": ("matching.cli.commands.serve", "", "run a web page on this machine"),
 }
+RESUMABLE = ("collection", "index", "label")  # those that continue where they were interrupted
 
 
 def find_meant(name: str) -> str | None:

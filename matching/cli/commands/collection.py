@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, RESUMABLE_MESSAGE, exit_status
+from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND
 from matching.collection.cache import FeatureCache
 from matching.collection.database.connection import WAIT_SECONDS
 from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store
@@ -32,7 +32,7 @@ from matching.errors import InputError
 from matching.output.exchange import check_name
 from matching.output.files import make_folder
 from matching.output.folders import check_folder, is_own_page, write_whole
-from matching.output.words import count
+from matching.output.words import align_columns, count
 from matching.pictures.names import is_folder, make_relative
 from matching.settings import Setting
 
@@ -52,11 +52,6 @@ Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 th
 (the database says where and how), 130 interrupted. Pictures that can't be used are recorded with the reason
 and don't stop the run. If no pairs are given, --csv, --parquet, --html and the like export an existing
 database."""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), RESUMABLE_MESSAGE)
 
 
 def make_parser() -> options.LineParser:
@@ -88,8 +83,7 @@ def make_parser() -> options.LineParser:
     text = "number of pairs in the report, the best first"
     options.add_setting(outputs, "html_pairs", options.count_setting(100, text))
     running = parser.add_argument_group("how it runs")
-    add_cluster_options(running, "one per processor")
-    options.add_setting(running, "wait", WAIT_OPTION)
+    add_run_options(running, "one per processor")
     options.add_flag(running, "retry", "retry what failed in an earlier run")
     options.add_flag(running, "restart", "start a new database; the results in the old one are lost")
     options.add_quiet(running)
@@ -98,19 +92,16 @@ def make_parser() -> options.LineParser:
     return parser
 
 
-def add_cluster_options(group: options.Group, jobs: str) -> None:
-    """Add the options that `cluster_options` reads."""
-    add_run_options(group, jobs)
-    text = "run on the Dask cluster at tcp://host:port instead"
-    group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
-
-
-def add_run_options(group: options.Group, jobs: str) -> None:
-    """Add the options that `run_options` reads."""
+def add_run_options(group: options.Group, jobs: str, *, may_be_cluster: bool = True) -> None:
+    """Add the options that `run_options` and, if it may run on a cluster, `prepare_run` read."""
     text = "processes at a time"
     options.add_setting(group, "jobs", options.count_setting(None, text, default_text=jobs))
     options.add_path(group, "cache", "DIR", "folder in which features are kept (default: the user's cache)")
     options.add_setting(group, "cache_size", options.count_setting(4000, "largest size of that folder", "MB"))
+    if may_be_cluster:
+        text = "run on the Dask cluster at tcp://host:port instead"
+        group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
+        options.add_setting(group, "wait", WAIT_OPTION)
 
 
 def _parse_address(text: str) -> str:
@@ -119,7 +110,8 @@ def _parse_address(text: str) -> str:
     return text
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     n_sources = sum(source is not None for source in sources)
     outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
@@ -176,17 +168,13 @@ def prepare_run(arguments: argparse.Namespace) -> None:
     WAIT_SECONDS.set(arguments.wait)
 
 
-def cluster_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Make the parameters of functions that may run on a cluster."""
-    return {**run_options(arguments), "scheduler": arguments.scheduler}
-
-
 def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Make the parameters of functions that work on many pictures."""
     return {
         "config": options.make_config(arguments),
         "cache": open_cache(arguments),
         "jobs": arguments.jobs,
+        **({"scheduler": arguments.scheduler} if "scheduler" in arguments else {}),
         "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
     }
 
@@ -196,10 +184,10 @@ def _match(arguments: argparse.Namespace) -> Summary:
         # ignore warnings about odd pictures: what matters is recorded
         warnings.simplefilter("ignore")
         plan = _make_plan(arguments)
-        if arguments.hloc is not None:
-            _check_names(plan)
+        for name in make_relative(plan.paths) if arguments.hloc is not None else ():
+            check_name(name, for_hloc=True)  # now, rather than after hours
         choices = {name: getattr(arguments, name) for name in ("shortlist", "retry", "restart")}
-        summary = match_collection(plan, arguments.db, **cluster_options(arguments), **choices)
+        summary = match_collection(plan, arguments.db, **run_options(arguments), **choices)
     if not arguments.quiet:
         print(*_read_failures(arguments.db), describe_summary(summary), sep="\n", file=sys.stderr)
     if summary.other_programs:
@@ -217,12 +205,6 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
     if arguments.all is not None:
         return plan_folder(arguments.all, arguments.recursive)
     return plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
-
-
-def _check_names(plan: Plan) -> None:
-    """Check that hloc's files can hold the names of the pictures: now, rather than after hours."""
-    for name in make_relative(plan.paths):
-        check_name(name, for_hloc=True)
 
 
 def open_cache(arguments: argparse.Namespace) -> FeatureCache:
@@ -308,10 +290,11 @@ def _show(db: Path) -> int:
     if not rows:
         print("no common object")
         return NONE_FOUND
-    print(f"{'rank':>5}  {'score':>5}  {'objects':>7}  {'matches':>7}  pair")
-    for rank, score, objects, matches, path0, path1 in rows:
-        names = (make_printable(Path(path).name) for path in (path0, path1))
-        print(f"{rank:>5.3f}  {score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
+    lines = [("rank", "score", "objects", "matches", "pair")]
+    for rank, score, objects, matches, *paths in rows:
+        names = "  ".join(make_printable(Path(path).name) for path in paths)
+        lines.append((f"{rank:.3f}", f"{score:.2f}", str(objects), str(matches), names))
+    print("\n".join(align_columns(lines, left=(4,))))
     if total > len(rows):
         print(f"and {count(total - len(rows), 'more pair')}")
     return FOUND

@@ -12,15 +12,9 @@ from tqdm import tqdm
 
 from matching._common.types import Floats, Ints
 from matching.cli import arguments as options
-from matching.cli.console import (
-    make_printable,
-    make_teller,
-    print_manifest,
-    print_short_warnings,
-    read_pictures,
-)
+from matching.cli.console import make_printable, print_result, print_short_warnings, read_pictures
 from matching.cli.destination import check_not_over, choose_destination
-from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt, exit_status
+from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.cli.hints import GROUP_HINTS
 from matching.core.config import MatchConfig
 from matching.core.result import MatchResult
@@ -55,11 +49,6 @@ the file: groups.h5 (hloc's matches without outliers, and groups0, the group of 
 static scene of each pair, two_view_geometries_0, _1, ... have single groups)."""
 MAX_NAME_LENGTH = 100  # characters of a folder's name
 Pictures = list[Picture] | None  # of a pair; None if they are not given
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return exit_status(COMMAND, lambda: _run(argv))
 
 
 def make_parser() -> options.LineParser:
@@ -102,12 +91,12 @@ class GroupRun:
     arguments: argparse.Namespace
 
 
-def _run(argv: Sequence[str] | None) -> int:
-    arguments = make_parser().parse_args(argv)
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
     with end_on_interrupt(COMMAND):
-        run = _prepare(arguments)
-    is_single = not run.file.holds_many or arguments.image0 is not None
-    return _group_one(run) if is_single else _group_many(run)
+        prepared = _prepare(arguments)
+    is_single = not prepared.file.holds_many or arguments.image0 is not None
+    return _group_one(prepared) if is_single else _group_many(prepared)
 
 
 def _prepare(arguments: argparse.Namespace) -> GroupRun:
@@ -151,17 +140,9 @@ def _group_one(run: GroupRun) -> int:
         shown, result = _group(run, pair.swapped() if is_swapped else pair, pictures)
         groups = run.file.groups({key: (pair, result.cluster)}, run.arguments.all_objects)
     write_pair(run.folder, shown, result, pictures, others=groups, **_output_options(run))
-
-    if run.arguments.json:
-        print_manifest(run.folder)
-    else:
-        print(format_table(result))
-        if run.arguments.explain:
-            print(result.explain())
-    tell = make_teller(run.arguments)
-    for line in hint_at_rejected(result, GROUP_HINTS):
-        tell(line)
-    tell(f"written to {run.folder}")
+    explained = [result.explain()] if run.arguments.explain else []
+    notes = hint_at_rejected(result, GROUP_HINTS)
+    print_result(run.arguments, run.folder, [format_table(result), *explained], notes)
     return FOUND if result.objects else NONE_FOUND
 
 
@@ -183,15 +164,12 @@ def _group_many(run: GroupRun) -> int:
     write_pairs(run.folder, groups, summaries, run.config, run.inputs)
     if run.arguments.masks is not None:
         write_masks(run.arguments.masks, labels.values())
-    if run.arguments.json:
-        print_manifest(run.folder)
-    else:
-        print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
-        for pair_summary in summaries:
-            names = "  ".join(map(make_printable, pair_summary["images"]))
-            numbers = (len(pair_summary["objects"]), pair_summary["kept"], pair_summary["matches"])
-            print("  ".join([*(f"{n:>7}" for n in numbers), names]))
-    make_teller(run.arguments)(f"written to {run.folder}")
+    lines = [f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair"]
+    for pair_summary in summaries:
+        names = "  ".join(map(make_printable, pair_summary["images"]))
+        numbers = (len(pair_summary["objects"]), pair_summary["kept"], pair_summary["matches"])
+        lines.append("  ".join([*(f"{n:>7}" for n in numbers), names]))
+    print_result(run.arguments, run.folder, lines)
     return FOUND if any(pair["objects"] for pair in summaries) else NONE_FOUND
 
 

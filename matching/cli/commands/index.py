@@ -9,15 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from matching.cli import arguments as options
-from matching.cli.commands.collection import (
-    WAIT_OPTION,
-    add_cluster_options,
-    cluster_options,
-    prepare_run,
-    show_groups,
-)
+from matching.cli.commands.collection import add_run_options, prepare_run, run_options, show_groups
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, RESUMABLE_MESSAGE, exit_status
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
@@ -33,10 +27,9 @@ from matching.errors import InputError
 from matching.interchange.hloc import retrieval_list
 from matching.objects.description import MatchedObject
 from matching.output.folders import write_whole
-from matching.output.words import UNKNOWN, count, format_place
+from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
 
-COMMAND = "gdl-match index"
 DESCRIPTION = "Keep an index of pictures on disk, and find those that share objects with a picture."
 EPILOG = """\
 Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed, 130
@@ -44,14 +37,9 @@ interrupted. Each run of add adds new pictures, drops those whose files are gone
 changed."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), RESUMABLE_MESSAGE)
-
-
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
+    parser = options.LineParser(prog="gdl-match index", description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups | watch")
     add = commands.add_parser("add", help="add pictures", description="Add pictures to an index.")
     add.add_argument(
@@ -81,27 +69,26 @@ def make_parser() -> options.LineParser:
     for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
         options.add_path(each, "index", "FOLDER", "folder of the index", required=True)
         running = each.add_argument_group("how it runs")
-        add_cluster_options(running, jobs)
-        options.add_setting(running, "wait", WAIT_OPTION)
+        add_run_options(running, jobs)
         options.add_quiet(running)
         options.add_settings(each.add_argument_group("matching, as for gdl-match"))
     return parser
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
     prepare_run(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
-        return {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command](
-            arguments
-        )
+        action = {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command]
+        return action(arguments)
 
 
 def _add(arguments: argparse.Namespace) -> int:
     # pictures of a folder that is empty now may still have to be dropped from the index
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
-    added = add_pictures(arguments.index, paths, inside=inside, **cluster_options(arguments))
+    added = add_pictures(arguments.index, paths, inside=inside, **run_options(arguments))
     _tell_errors(added.errors)
     print(_describe_added(added))
     if added.failed and not added.counts.indexed:
@@ -125,7 +112,7 @@ def _describe_added(added: Added) -> str:
 
 def _watch(arguments: argparse.Namespace) -> int:
     tell = make_teller(arguments)
-    running = {**cluster_options(arguments), "jobs": arguments.jobs or 1}
+    running = {**run_options(arguments), "jobs": arguments.jobs or 1}
     where = arguments.index, arguments.folder
     watch = watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **running)
     for added, seen in watch:
@@ -152,7 +139,7 @@ def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
 
 
 def _query(arguments: argparse.Namespace) -> int:
-    running = {**cluster_options(arguments), "jobs": arguments.jobs or 1}
+    running = {**run_options(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db is not None or arguments.json):
@@ -180,7 +167,7 @@ def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]
 
 
 def _groups(arguments: argparse.Namespace) -> int:
-    running = cluster_options(arguments)
+    running = run_options(arguments)
     with open_index(arguments.index, running["config"]) as index:
         pictures = [path for path in index.indexed() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)
@@ -195,12 +182,13 @@ def _show(results: Sequence[dict[str, Any]]) -> None:
         if not result["pictures"]:
             print("no picture of the index shares an object with this one")
             continue
-        print(f"{'rank':>5}  {'score':>5}  {'objects':>7}  {'matches':>7}  {'votes':>5}  picture")
+        rows: list[tuple[str, ...]] = [("rank", "score", "objects", "matches", "votes", "picture")]
         for picture in result["pictures"]:
             n = sum(o["n_matches"] for o in picture["objects"])
-            numbers = f"{len(picture['objects']):>7}  {n:>7}  {picture['votes']:>5}"
-            sizes = f"{picture['rank']:>5.3f}  {picture['score']:>5.2f}"
-            print(f"{sizes}  {numbers}  {make_printable(picture['path'])}")
+            numbers = map(str, (len(picture["objects"]), n, picture["votes"]))
+            name = make_printable(picture["path"])
+            rows.append((f"{picture['rank']:.3f}", f"{picture['score']:.2f}", *numbers, name))
+        print("\n".join(align_columns(rows, left=(5,))))
 
 
 def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list[str]:

@@ -4,13 +4,12 @@ import argparse
 import sys
 import warnings
 import webbrowser
-from collections.abc import Sequence
 from contextlib import suppress
 
 from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, run_options
 from matching.cli.console import make_printable, make_teller
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, RESUMABLE_MESSAGE, exit_status
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.errors import InputError
 from matching.labels.formats import FORMATS
 from matching.labels.references import read_references
@@ -20,7 +19,6 @@ from matching.output.words import align_columns, count
 from matching.pictures.names import is_video
 from matching.settings import EVERY
 
-COMMAND = "gdl-match label"
 DESCRIPTION = """\
 Label things once, find them everywhere: boxes and polygons in all pictures of a folder, or in frames of a
 video."""
@@ -30,14 +28,9 @@ interrupted. The folder for the labels also holds labels.jsonl, from which the s
 it was stopped."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return exit_status(COMMAND, lambda: _run(make_parser().parse_args(argv)), RESUMABLE_MESSAGE)
-
-
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
+    parser = options.LineParser(prog="gdl-match label", description=DESCRIPTION, epilog=EPILOG)
     text = (
         "a picture of a thing (its file name is the class); a folder of pictures of one class; or labels: a"
         " COCO or LabelMe .json, or a YOLO .txt"
@@ -56,13 +49,14 @@ def make_parser() -> options.LineParser:
     options.add_flag(files, "tracks", text)
     options.add_flag(files, "review", "afterwards, show all proposals on a page, to accept or drop them")
     running = parser.add_argument_group("how it runs")
-    add_run_options(running, "one per processor")
+    add_run_options(running, "one per processor", may_be_cluster=False)
     options.add_quiet(running)
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
     if arguments.every is not None and not is_video(arguments.folder):
         raise InputError("--every requires a video")
     with warnings.catch_warnings():

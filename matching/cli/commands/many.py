@@ -11,13 +11,7 @@ from urllib.parse import quote
 
 from matching.cli.arguments import make_config, refuse
 from matching.cli.compiling import report_compiling
-from matching.cli.console import (
-    make_printable,
-    make_teller,
-    open_report,
-    print_short_warnings,
-    read_pictures,
-)
+from matching.cli.console import make_printable, make_teller, open_report, print_short_warnings, read_pictures
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, end_on_interrupt
 from matching.core.methods import PAIR, GroupMatches, Method

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING
 
 from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes, refuse
 from matching.cli.compiling import report_compiling
-from matching.cli.console import (
-    make_teller,
-    open_report,
-    print_manifest,
-    print_short_warnings,
-    read_pictures,
-)
+from matching.cli.console import make_teller, open_report, print_result, print_short_warnings, read_pictures
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.cli.hints import PAIR_HINTS
@@ -103,23 +97,15 @@ def _write(arguments: argparse.Namespace, inputs: GivenPictures, result: MatchRe
     pair = inputs.pictures * (2 if result.is_single_picture else 1)
     options = output_options(arguments)
     write_results(folder, pair, result, inputs=inputs.paths, others=inputs.others, **options)
-    if arguments.json:
-        print_manifest(folder)
-    else:
-        stem = arguments.images[0].stem if arguments.images else "picture0"
-        print(words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem))
-        for line in words.list_sizes(result, inputs.pictures):
-            print(line)
-        if arguments.explain:
-            print("\n".join(words.explain_rejected(result)))
-    tell = make_teller(arguments)
+    stem = arguments.images[0].stem if arguments.images else "picture0"
+    table = words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem)
+    explained = words.explain_rejected(result) if arguments.explain else []
     names = [picture.path for picture in inputs.pictures]
     nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result, PAIR_HINTS)]
-    for line in nothing:
-        tell(line)
-    tell(f"written to {folder}")
+    lines = [table, *words.list_sizes(result, inputs.pictures), *explained]
+    print_result(arguments, folder, lines, nothing)
     if not result.is_single_picture and arguments.method in METHODS and words.may_look_harder(result):
-        tell(
+        make_teller(arguments)(
             "were the pictures taken from very different directions? Try --view-synthesis, which also matches"
             " simulated views"
         )

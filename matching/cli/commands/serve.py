@@ -3,12 +3,10 @@
 import argparse
 import signal
 import socket
-from collections.abc import Sequence
 from contextlib import suppress
 
 from matching._common.optional import import_optional
 from matching.cli.arguments import LineParser, add_setting, count_setting
-from matching.cli.exits import exit_status
 from matching.errors import InputError
 from matching.settings import MAX_PIXELS, Setting
 
@@ -18,11 +16,6 @@ are deleted as soon as they are read, results when the server stops. There is no
 a proxy in front that has one."""
 MEGA = 10**6
 GRACE_SECONDS = 3  # for open connections when the server stops
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the server until it is interrupted."""
-    return exit_status("gdl-match serve", lambda: _serve(make_parser().parse_args(argv)))
 
 
 def make_parser() -> LineParser:
@@ -41,7 +34,8 @@ def make_parser() -> LineParser:
     return parser
 
 
-def _serve(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Run the server until it is interrupted."""
     for name in ("starlette", "uvicorn", "python_multipart"):
         import_optional(name, "the page needs Starlette and uvicorn", "serve")
     import uvicorn

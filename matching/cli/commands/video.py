@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from matching.cli.arguments import make_config, refuse
 from matching.cli.compiling import report_compiling
-from matching.cli.console import make_teller, print_manifest, print_short_warnings
+from matching.cli.console import make_teller, print_result, print_short_warnings
 from matching.cli.destination import check_not_over, choose_destination, name_pair_folder
 from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.output.words import UNKNOWN, align_columns, count, format_place
@@ -37,19 +37,20 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str]) -> int:
         check_not_over(choose_destination(*destination), (thing, video, arguments.mask0), FILE_NAMES)
         every = arguments.every or EVERY.default
         config = make_config(arguments)
-        with print_short_warnings(), report_compiling(tell), _show_progress(arguments) as progress:
+        with (
+            print_short_warnings(),
+            report_compiling(tell),
+            _show_progress(arguments) as progress,
+        ):
             result = find_in_video(thing, video, config, every=every, mask=arguments.mask0, progress=progress)
     folder = choose_destination(*destination)  # again: another run may have taken the first one
     write_video_results(folder, result, names, sheet=not arguments.no_figure)
-    if arguments.json:
-        print_manifest(folder)
-    else:
-        print(format_appearances(result))
+    notes = []
     if not result.n_features:
-        tell(f"{thing}: no features: it is too small, flat, transparent or masked")
+        notes.append(f"{thing}: no features: it is too small, flat, transparent or masked")
     if result.ends_early:
-        tell(f"{video}: damaged: only the first {count(result.n_frames, 'frame')} can be read")
-    tell(f"written to {folder}")
+        notes.append(f"{video}: damaged: only the first {count(result.n_frames, 'frame')} can be read")
+    print_result(arguments, folder, [format_appearances(result)], notes)
     return FOUND if result.appearances else NONE_FOUND
 
 

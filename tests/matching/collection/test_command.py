@@ -14,6 +14,7 @@ import pytest
 from database import rows
 
 from matching.cli.commands import collection as command
+from matching.cli.main import main
 from matching.collection.reports import export
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
@@ -83,7 +84,7 @@ def test_parquet_files_hold_the_tables(finished):
 
 def test_finished_database_can_be_exported_again(finished, tmp_path, capsys):
     place, _ = finished
-    assert command.main(["--db", str(place / "c.db"), "--csv", str(tmp_path)]) == 0
+    assert main(["collection", "--db", str(place / "c.db"), "--csv", str(tmp_path)]) == 0
     assert (tmp_path / "pairs.csv").read_bytes() == (place / "csv" / "pairs.csv").read_bytes()
     assert "a first.png" in capsys.readouterr().out
 
@@ -91,7 +92,7 @@ def test_finished_database_can_be_exported_again(finished, tmp_path, capsys):
 def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
     (tmp_path / "list").write_text(f"'{folder / 'c.jpg'}' '{folder / 'd plain.png'}'\n")
     where = ["--pairs", tmp_path / "list", "--db", tmp_path / "c.db", "--cache", cache.folder]
-    assert command.main([*map(str, where), "--jobs", "1", "--quiet"]) == 1
+    assert main(["collection", *map(str, where), "--jobs", "1", "--quiet"]) == 1
     captured = capsys.readouterr()
     assert captured.out == "no common object\n"
     assert captured.err == ""
@@ -129,7 +130,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, argum
     (tmp_path / "list").write_text("a.png b.png\n" + "# long enough to have the header of a database\n" * 40)
     if "--cache" not in arguments and "list" in arguments:
         arguments = [*arguments, "--cache", "cache"]
-    assert command.main(arguments) == 2
+    assert main(["collection", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith("gdl-match collection: error: ")
     assert reason in captured.err
@@ -140,12 +141,12 @@ def test_bad_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, argum
 def test_report_replaces_only_earlier_reports(finished, tmp_path, capsys):
     page, where = tmp_path / "page.html", ["--db", str(finished[0] / "c.db"), "--quiet", "--html"]
     page.write_text("<p>mine</p>")
-    assert command.main([*where, str(page)]) == 2
+    assert main(["collection", *where, str(page)]) == 2
     assert f"{page}: was not written by gdl-match" in capsys.readouterr().err
     assert page.read_text() == "<p>mine</p>"
     page.unlink()
     for _ in range(2):
-        assert command.main([*where, str(page)]) == 0
+        assert main(["collection", *where, str(page)]) == 0
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -154,14 +155,14 @@ def test_foreign_tables_are_not_replaced(finished, tmp_path, capsys, kind, name)
     pytest.importorskip("pyarrow")
     mine = tmp_path / f"{name}.{kind}"
     mine.write_text("image,caption\nx.png,at the sea\n")
-    assert command.main(["--db", str(finished[0] / "c.db"), f"--{kind}", str(tmp_path)]) == 2
+    assert main(["collection", "--db", str(finished[0] / "c.db"), f"--{kind}", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1
     assert f"{mine}: was not written by gdl-match collection" in error
     assert [path.name for path in tmp_path.iterdir()] == [mine.name]
     mine.unlink()
     for _ in range(2):  # an export replaces an earlier one
-        assert command.main(["--db", str(finished[0] / "c.db"), f"--{kind}", str(tmp_path)]) == 0
+        assert main(["collection", "--db", str(finished[0] / "c.db"), f"--{kind}", str(tmp_path)]) == 0
     assert len(list(tmp_path.iterdir())) == 4
 
 
@@ -175,7 +176,9 @@ def test_interrupted_export_leaves_nothing(finished, tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(export, "_write_csv", interrupted)
-    assert command.main(["--db", str(finished[0] / "c.db"), "--csv", str(tmp_path / "new" / "csv")]) == 130
+    assert (
+        main(["collection", "--db", str(finished[0] / "c.db"), "--csv", str(tmp_path / "new" / "csv")]) == 130
+    )
     assert len(written) == 3
     assert not list(tmp_path.iterdir())
 

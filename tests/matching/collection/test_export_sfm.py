@@ -9,7 +9,7 @@ from PIL import Image
 from planting import crops
 
 from matching import InputError
-from matching.cli.commands.collection import main
+from matching.cli.main import main
 from matching.collection import match_collection, plan_folder
 from matching.collection.database.store import open_store
 from matching.collection.reports.export_sfm import export_for_sfm, static_matches
@@ -107,13 +107,13 @@ def test_moving_objects_are_left_out():
 
 def test_command_writes_and_refuses_foreign_files(db, tmp_path, capsys):
     folder = tmp_path / "a#b"
-    assert main(["--db", str(db), "--colmap", str(folder), "--static"]) == 0
-    assert main(["--db", str(db), "--colmap", str(folder)]) == 0  # ours: replaced
+    assert main(["collection", "--db", str(db), "--colmap", str(folder), "--static"]) == 0
+    assert main(["collection", "--db", str(db), "--colmap", str(folder)]) == 0  # ours: replaced
     (folder / "database.db").write_bytes(b"somebody's")
-    assert main(["--db", str(db), "--colmap", str(folder)]) == 2
+    assert main(["collection", "--db", str(db), "--colmap", str(folder)]) == 2
     assert "database.db: was not written by gdl-match collection" in capsys.readouterr().err
     assert (folder / "database.db").read_bytes() == b"somebody's"
-    assert main(["--db", str(db), "--static"]) == 2
+    assert main(["collection", "--db", str(db), "--static"]) == 2
     assert "--static requires --colmap or --hloc" in capsys.readouterr().err
 
 
@@ -134,6 +134,6 @@ def test_names_that_hloc_cannot_hold_are_rejected_early(tmp_path, capsys):
     for name in ("one.png", "two words.png"):
         Image.fromarray(np.zeros((40, 40), np.uint8)).save(tmp_path / name)
     db = tmp_path / "c.db"
-    assert main(["--all", str(tmp_path), "--db", str(db), "--hloc", str(tmp_path / "out")]) == 2
+    assert main(["collection", "--all", str(tmp_path), "--db", str(db), "--hloc", str(tmp_path / "out")]) == 2
     assert "can't hold a name with white space" in capsys.readouterr().err
     assert not db.exists()

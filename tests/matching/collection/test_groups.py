@@ -12,7 +12,7 @@ from planting import crops
 from stored import fill
 
 from matching import MatchConfig, MatchResult
-from matching.cli.commands.collection import main
+from matching.cli.main import main
 from matching.collection import match_collection, plan_folder
 from matching.collection.database.store import open_store
 from matching.collection.kept_index._index import Candidate
@@ -207,7 +207,7 @@ def test_thumbnail_is_that_of_the_original_and_not_of_its_mirror_image():
 
 def test_groups_are_written_as_table_csv_and_page(db, tmp_path, capsys):
     out = ["--csv", str(tmp_path / "tables"), "--html", str(tmp_path / "page.html")]
-    assert main(["--db", str(db), "--groups", *out]) == 0
+    assert main(["collection", "--db", str(db), "--groups", *out]) == 0
     told = capsys.readouterr().out
     assert "group 0: 3 pictures" in told
     assert "coffee crop.png  crop of coffee" in told
@@ -232,6 +232,6 @@ def test_no_groups_gives_status_1(cache, tmp_path, capsys):
         Image.fromarray(crops(120)[name]).save(tmp_path / f"{k}.png")
     db = str(tmp_path / "c.db")
     match_collection(plan_folder(tmp_path), db, cache=cache, jobs=1)
-    assert main(["--db", db, "--groups", "--html", str(tmp_path / "page.html")]) == 1
+    assert main(["collection", "--db", db, "--groups", "--html", str(tmp_path / "page.html")]) == 1
     assert "no group" in capsys.readouterr().out
     assert "No two pictures" in (tmp_path / "page.html").read_text()

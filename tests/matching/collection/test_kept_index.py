@@ -16,7 +16,7 @@ from PIL import Image
 from planting import crops, object_pair
 
 from matching import InputError, MatchConfig
-from matching.cli.commands.index import main
+from matching.cli.main import main
 from matching.collection.kept_index import _index, _store
 from matching.collection.kept_index._index import add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
@@ -58,13 +58,13 @@ def table(folder, query="SELECT path, status, sha256, n_entries, error FROM pict
 
 def test_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path, capsys):
     where = ["--index", str(tmp_path / "i"), "--cache", str(cache.folder), "--quiet"]
-    assert main(["add", str(pictures), "--jobs", "1", *where]) == 0
+    assert main(["index", "add", str(pictures), "--jobs", "1", *where]) == 0
     told = capsys.readouterr()
     assert "5 pictures added (1 failed), 0 dropped; the index has 5 pictures and takes" in told.out
     assert "failed: " in told.err
     assert "text.png" in told.err
     query = str(pictures / "coffee.png")
-    assert main(["query", query, "--shortlist", "2", "--json", *where]) == 0
+    assert main(["index", "query", query, "--shortlist", "2", "--json", *where]) == 0
     (result,) = json.loads(capsys.readouterr().out)["queries"]
     assert result["query"] == query
     (picture,) = result["pictures"]
@@ -75,17 +75,19 @@ def test_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path, c
     assert np.allclose(
         found["frame1"], [[199.5, -0.5], [399.5, -0.5], [399.5, 199.5], [199.5, 199.5]], atol=2
     )
-    assert main(["query", query, *where]) == 0
+    assert main(["index", "query", query, *where]) == 0
     head, row = capsys.readouterr().out.splitlines()
     assert head.split() == ["rank", "score", "objects", "matches", "votes", "picture"]
     assert row.startswith(f"{picture['rank']:.3f}")
     assert row.endswith("scene.png")
     Image.fromarray(np.full((50, 50), 9, np.uint8)).save(tmp_path / "plain.png")
-    assert main(["add", str(pictures / "text.png"), "--index", str(tmp_path / "none"), *where[2:]]) == 2
+    assert (
+        main(["index", "add", str(pictures / "text.png"), "--index", str(tmp_path / "none"), *where[2:]]) == 2
+    )
     assert "0 pictures added (1 failed), 0 dropped; the index has 0 pictures and" in capsys.readouterr().out
-    assert main(["query", str(pictures / "text.png"), *where]) == 2
+    assert main(["index", "query", str(pictures / "text.png"), *where]) == 2
     assert "text.png: is not a picture that can be read" in capsys.readouterr().err
-    query = ["query", str(tmp_path / "plain.png"), "--db", str(tmp_path / "c.db"), *where]
+    query = ["index", "query", str(tmp_path / "plain.png"), "--db", str(tmp_path / "c.db"), *where]
     assert main(query) == 1
     assert capsys.readouterr().err == ""  # quiet
     query.remove("--quiet")
@@ -117,7 +119,7 @@ def test_changed_index_equals_a_new_one(pictures, cache, tmp_path):
     shutil.rmtree(pictures)
     pictures.mkdir()
     where = ["--index", str(index), "--cache", str(cache.folder), "--quiet"]
-    assert main(["add", str(pictures), *where]) == 1
+    assert main(["index", "add", str(pictures), *where]) == 1
     assert not table(index)
 
 
@@ -164,9 +166,9 @@ def test_other_features_and_no_index_are_refused(tmp_path, capsys):
         open_index(tmp_path / "i", MatchConfig()),
     ):
         pass
-    assert main(["query", "x.png", "--index", str(tmp_path / "i")]) == 2
+    assert main(["index", "query", "x.png", "--index", str(tmp_path / "i")]) == 2
     assert "x.png: no such file or folder" in capsys.readouterr().err
-    assert main(["query", "x.png"]) == 2
+    assert main(["index", "query", "x.png"]) == 2
     assert "--index" in capsys.readouterr().err
 
 
@@ -277,15 +279,15 @@ def test_command_killed_at_any_moment_continues(pictures, cache, tmp_path):
 
 @pytest.mark.slow
 def test_groups_are_those_of_a_collection_of_all_pairs(pictures, cache, tmp_path, capsys):
-    from matching.cli.commands.collection import main as match_all
-
     shutil.copy(pictures / "scene.png", pictures / "again.png")
     where = ["--jobs", "1", "--cache", str(cache.folder), "--quiet"]
-    match_all(["--all", str(pictures), "--db", str(tmp_path / "all.db"), "--groups", *where])
+    main(["collection", "--all", str(pictures), "--db", str(tmp_path / "all.db"), "--groups", *where])
     expected = capsys.readouterr().out
-    main(["add", str(pictures), "--index", str(tmp_path / "i"), *where])
+    main(["index", "add", str(pictures), "--index", str(tmp_path / "i"), *where])
     capsys.readouterr()
-    assert main(["groups", "--index", str(tmp_path / "i"), "--db", str(tmp_path / "g.db"), *where]) == 0
+    assert (
+        main(["index", "groups", "--index", str(tmp_path / "i"), "--db", str(tmp_path / "g.db"), *where]) == 0
+    )
     assert capsys.readouterr().out == expected
     assert "copy" in expected
     assert "scene.png" in expected
@@ -297,12 +299,12 @@ def test_groups_are_those_of_a_collection_of_all_pairs(pictures, cache, tmp_path
 def test_shortlists_are_written_as_hloc_pairs(pictures, cache, tmp_path, capsys):
     """Read as hloc's parse_retrieval reads them."""
     where = ["--index", str(tmp_path / "i"), "--cache", str(cache.folder), "--quiet"]
-    main(["add", str(pictures), "--jobs", "1", *where])
+    main(["index", "add", str(pictures), "--jobs", "1", *where])
     (tmp_path / "queries").mkdir()
     shutil.copy(pictures / "scene.png", tmp_path / "queries" / "a.png")
     shutil.copy(pictures / "scene.png", tmp_path / "b b.png")
     pairs = ["--hloc-pairs", str(tmp_path / "pairs.txt"), "--images", str(tmp_path), *where]
-    assert main(["query", str(tmp_path / "queries"), "--shortlist", "2", *pairs]) == 0
+    assert main(["index", "query", str(tmp_path / "queries"), "--shortlist", "2", *pairs]) == 0
     found = [line.split() for line in (tmp_path / "pairs.txt").read_text("utf-8").rstrip("\n").split("\n")]
     ranked = find_candidates(tmp_path / "i", [str(tmp_path / "queries" / "a.png")], 2, cache=cache)
     assert found == [["queries/a.png", os.path.relpath(c.picture, tmp_path)] for c in ranked]
@@ -314,8 +316,10 @@ def test_shortlists_are_written_as_hloc_pairs(pictures, cache, tmp_path, capsys)
         before = (tmp_path / "pairs.txt").read_bytes()
         pairs = ["--hloc-pairs", str(tmp_path / "pairs.txt"), "--images", str(images), *where]
         capsys.readouterr()
-        assert main(["query", str(query), *pairs]) == 2
+        assert main(["index", "query", str(query), *pairs]) == 2
         assert reason in capsys.readouterr().err
         assert (tmp_path / "pairs.txt").read_bytes() == before
-    assert main(["query", str(tmp_path / "queries"), "--hloc-pairs", str(tmp_path / "p"), *where]) == 2
+    assert (
+        main(["index", "query", str(tmp_path / "queries"), "--hloc-pairs", str(tmp_path / "p"), *where]) == 2
+    )
     assert "--hloc-pairs and --images must be given together" in capsys.readouterr().err

@@ -16,12 +16,12 @@ from PIL import Image
 from planting import crops, object_pair
 
 from matching import InputError, MatchConfig
-from matching.cli.commands.index import main
+from matching.cli.main import main
 from matching.collection.kept_index._store import open_index
 from matching.collection.watching import watch_folder
 
 pytest.importorskip("watchfiles")
-CODE = "import sys; from matching.cli.commands.index import main; sys.argv[0] = 'index'; sys.exit(main())"
+CODE = "import sys; from matching.cli.main import main; sys.exit(main(['index', *sys.argv[1:]]))"
 
 
 @pytest.fixture(scope="module")
@@ -144,14 +144,14 @@ def test_command_reports_sightings_until_interrupted(made, folder, cache, tmp_pa
 
 def test_wrong_usage_is_rejected(made, folder, cache, tmp_path, capsys, monkeypatch):
     where = ["--index", str(tmp_path / "index"), "--cache", str(cache.folder)]
-    assert main(["watch", str(tmp_path / "none"), *where]) == 2
+    assert main(["index", "watch", str(tmp_path / "none"), *where]) == 2
     assert "none: is not a folder" in capsys.readouterr().err
-    assert main(["watch", str(folder), "--query", str(tmp_path / "none.png"), *where]) == 2
+    assert main(["index", "watch", str(folder), "--query", str(tmp_path / "none.png"), *where]) == 2
     assert "none.png: no such file" in capsys.readouterr().err
     Image.fromarray(np.full((50, 50), 9, np.uint8)).save(tmp_path / "plain.png")
-    assert main(["watch", str(folder), "--query", str(tmp_path / "plain.png"), *where]) == 2
+    assert main(["index", "watch", str(folder), "--query", str(tmp_path / "plain.png"), *where]) == 2
     assert "plain.png: no features" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "watchfiles", None)
-    assert main(["watch", str(folder), *where]) == 2
+    assert main(["index", "watch", str(folder), *where]) == 2
     assert "pip install 'gdl-match[watch]'" in capsys.readouterr().err
     assert not (tmp_path / "index").exists()

@@ -32,7 +32,7 @@ uvicorn = pytest.importorskip("uvicorn", reason="the page needs uvicorn")
 
 from eval.matching.photographs.extreme_views import tilt_picture  # noqa: E402
 from matching import MatchConfig, match  # noqa: E402
-from matching.cli.commands.serve import main  # noqa: E402
+from matching.cli.main import main  # noqa: E402
 from matching.core import one_picture  # noqa: E402
 from matching.core.pair import list_steps  # noqa: E402
 from matching.core.reasons import REASONS  # noqa: E402
@@ -306,7 +306,7 @@ def test_page_names_all_stages_files_and_fields():
     ],
 )
 def test_bad_options_are_reported_in_one_line(arguments, reason, capsys):
-    assert main(arguments) == 2
+    assert main(["serve", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith("gdl-match serve: error: ")
     assert reason in error
