@@ -14,7 +14,15 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Float32s
-from matching.agreement.grid import Ends, evaluate_map, find_seen, list_places, measure_ratio, sample, to_grey
+from matching.agreement.grid import (
+    Ends,
+    cut_level,
+    evaluate_map,
+    find_seen,
+    list_places,
+    measure_ratio,
+    to_grey,
+)
 from matching.objects.deformation import SmoothMap
 from matching.objects.description import draw_outlines
 
@@ -62,8 +70,8 @@ def measure_resemblance(base: Ends, other: Ends, smooth_map: SmoothMap) -> Resem
     width, height = np.rint(np.ptp(base.xy, axis=0) / pitch + 2 * MARGIN).astype(int).tolist()
     xy_base = list_places(low, pitch, 1, (height, width))
     xy_other = evaluate_map(smooth_map, xy_base)
-    a = to_grey(sample(base.image, xy_base, pitch))
-    b = to_grey(sample(other.image, xy_other, pitch * measure_ratio(base, other)))
+    a = to_grey(cut_level(base.image, xy_base, pitch).sample(xy_base))
+    b = to_grey(cut_level(other.image, xy_other, pitch * measure_ratio(base, other)).sample(xy_other))
     outline, _ = draw_outlines(base.xy, other.xy)
     inside = opencv.fill_polygons(a.shape, [(outline - low) / pitch - 0.5])
     variance = np.maximum(_measure_windows(a)[1], _measure_windows(b)[1])
