@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "sweep": ("matching.synthetic.command", "AGDL and its rivals on composite pairs with exact truth"),
-    "ablation": ("matching.ablation.command", "what the clustering and each stage contribute"),
+    "ablation": ("matching.ablation.command", "what the clustering and each step contribute"),
     "paper-example": (
         "matching.synthetic.paper_example",
         "the paper's own example, by --paper and by default",
@@ -37,7 +37,7 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "index": ("collections.kept_index", "recall and cost of a kept index as it grows"),
     "relations": ("collections.relations", "copies of photographs, found and named"),
     "collection": ("collections.throughput", "what a pair of a collection costs"),
-    "speed": ("matching.speed", "time of a match, stage by stage, compared with OpenCV's SIFT"),
+    "speed": ("matching.speed", "time of a match, step by step, compared with OpenCV's SIFT"),
     "images": ("images.command", "GDL and its rivals on image sets with known classes"),
     "clustering": ("clustering.command", "time, memory and quality of gdl_core, compared with others"),
     "paper-figures": ("images.paper_figures", "draw toy.png, degrees.png and robustness.png"),

@@ -116,7 +116,7 @@ MAX_NFA = Setting(
     text="largest number of false alarms that an object may have: 1 to miss nothing, 1e-8 to accept no false"
     " object",
 )
-MIRRORED = Setting(False, text="also find objects that are mirrored in one picture")
+MIRRORED = Setting(False, text="also find small mirrored objects, and mirrored copies in one picture")
 VIEW_SYNTHESIS = Setting(
     False,
     text="if plain features don't find enough, also match simulated views of both pictures, for surfaces seen"
@@ -146,7 +146,7 @@ N_NEIGHBOR_CLUSTERS = Setting(
 )
 BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="the bandwidth a of Eq. 1, for --paper only")
 REGIONS = ("mser", "sift")
-# The settings that are options of the commands, by their names in the config of a stage.
+# The settings that are options of the commands, by their names in the config of a step.
 CLUSTERING_OPTIONS = {
     "n_neighbors": N_NEIGHBORS,
     "n_initial_neighbors": N_INITIAL_NEIGHBORS,

@@ -1,4 +1,4 @@
-"""Draw what each stage of the pipeline makes of a pair of pictures: the figures of docs/matching.md.
+"""Draw what each step of a match makes of a pair of pictures: the figures of docs/matching.md.
 
 Writes features.jpg, candidates.jpg, graph.jpg, clusters.jpg and objects.jpg. Without pictures, the pair of
 `gdl-match --demo` is drawn.

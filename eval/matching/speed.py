@@ -54,7 +54,7 @@ def _composite(photographs):
 
 
 def _seconds_side_by_side(pictures, repeats):
-    """Seconds of OpenCV's part and of the stages of a match, (wall, CPU) each.
+    """Seconds of OpenCV's part and of the steps of a match, (wall, CPU) each.
 
     Both run in turn, after a first run of each to warm up.
     """
@@ -80,7 +80,7 @@ def opencv_alone(greys):
 
 
 def print_stages(theirs, ours):
-    """Print medians of the stages, of the match, and of OpenCV's part."""
+    """Print medians of the steps, of the match, and of OpenCV's part."""
     peer, total = np.median(theirs, axis=0), np.median([sum(t.values()) for t in ours], axis=0)
     print("| stage | seconds | of CPU |\n|---|---|---|")
     for stage in ours[0]:

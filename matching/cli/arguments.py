@@ -109,7 +109,7 @@ def _add_input_and_output(group: Group) -> None:
     add_flag(group, "no_figure", "don't draw matches.png")
     add_flag(group, "json", "print only the result, as JSON, on standard output")
     add_flag(
-        group, "explain", "also print and draw which groups of matches were rejected, by which stage, and why"
+        group, "explain", "also print and draw which groups of matches were rejected, by which step, and why"
     )
     add_quiet(group)
 
@@ -128,7 +128,7 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     group.add_argument(
         "--detector", type=_run_detector_file, action="extend", default=[], metavar="FILE", help=text
     )
-    add_flag(group, "paper", "run every stage exactly as the paper describes it")
+    add_flag(group, "paper", "run every step exactly as the paper describes it")
 
 
 def add_clustering(group: Group) -> None:

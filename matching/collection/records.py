@@ -34,7 +34,7 @@ class PairRecord:
     xy0: Array = field(default_factory=lambda: np.empty((0, 2)))  # (n, 2), pixels
     xy1: Array = field(default_factory=lambda: np.empty((0, 2)))
     score: Array = field(default_factory=lambda: np.empty(0))  # (n,)
-    timings: dict[str, float] = field(default_factory=dict)  # seconds by stage
+    timings: dict[str, float] = field(default_factory=dict)  # seconds by step
     error: str | None = None  # why it failed
 
 

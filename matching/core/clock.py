@@ -1,21 +1,21 @@
-"""The seconds that stages take."""
+"""The seconds that steps take."""
 
 import time
 from collections.abc import Callable
 
 
 class Clock:
-    """Measures the seconds of the stages; after each, it calls ``progress(stage, n_done, n_stages)``."""
+    """Measures the seconds of the steps; after each, it calls ``progress(step, n_done, n_steps)``."""
 
     def __init__(
-        self, progress: Callable[[str, int, int], object] | None = None, stages: tuple[str, ...] = ()
+        self, progress: Callable[[str, int, int], object] | None = None, steps: tuple[str, ...] = ()
     ) -> None:
         self.seconds: dict[str, float] = {}
-        self._progress, self._stages, self._last = progress, stages, time.perf_counter()
+        self._progress, self._steps, self._last = progress, steps, time.perf_counter()
 
-    def lap(self, stage: str) -> None:
-        """End a stage."""
+    def lap(self, step: str) -> None:
+        """End a step."""
         now = time.perf_counter()
-        self.seconds[stage], self._last = now - self._last, now
+        self.seconds[step], self._last = now - self._last, now
         if self._progress is not None:
-            self._progress(stage, self._stages.index(stage) + 1, len(self._stages))
+            self._progress(step, self._steps.index(step) + 1, len(self._steps))

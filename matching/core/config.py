@@ -1,4 +1,4 @@
-"""All settings of a match; each stage has a part of its own."""
+"""All settings of a match; each step has a part of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GROUPINGS = "default", "paper"
 
 @dataclass(frozen=True, repr=False)
 class MatchConfig:
-    """Settings of `match`, stage by stage.
+    """Settings of `match`, step by step.
 
     Parameters
     ----------
@@ -39,8 +39,9 @@ class MatchConfig:
         How candidates become objects: "default", or "paper", which reads only the settings `clustering`
         (`matching.core.paper`).
     mirrored : bool
-        Whether to also find objects that are mirrored in one of the pictures. This doubles the number of
-        candidates, because the mirrored features are matched as well.
+        Whether mirrored objects are found whatever their size, also in a single picture and among details.
+        This doubles the number of candidates, because the mirrored features are matched as well. Without it,
+        mirrored objects of two pictures are found if they are large (`matching.core.reversals`).
     view_synthesis : bool
         Whether to also match simulated views of both pictures, unless an object is sure or likely without
         them and objects have matches at 100 places or more (`matching.core.views`). The result
@@ -60,7 +61,7 @@ class MatchConfig:
     suppression : SuppressionConfig
         What makes an object a part of the texture of larger ones.
     objects : ObjectsConfig
-        The stages from clusters to objects.
+        The steps from clusters to objects.
     view_candidates : ViewCandidatesConfig
         Descriptor matching of views.
     planes : PlanesConfig
@@ -111,10 +112,10 @@ class MatchConfig:
         return min(self.max_pixels, self.working_pixels)
 
     def with_settings(self, **settings: Any) -> MatchConfig:
-        """Change some settings; a setting of a stage is given by its name alone.
+        """Change some settings; a setting of a step is given by its name alone.
 
-        If several stages have a setting of the same name, the one of `clustering` is changed, as on the
-        command line; write ``stage__name`` for the setting of another stage.
+        If several steps have a setting of the same name, the one of `clustering` is changed, as on the
+        command line; write ``step__name`` for the setting of another step.
 
         Parameters
         ----------
@@ -129,7 +130,7 @@ class MatchConfig:
         Raises
         ------
         TypeError
-            There is no such setting, or several stages have it, but `clustering` does not.
+            There is no such setting, or several steps have it, but `clustering` does not.
         InputError
             A value can't be used.
 
@@ -140,35 +141,35 @@ class MatchConfig:
         (5000, 20, 3)
         """
         own: dict[str, Any] = {}
-        of_stages: dict[str, dict[str, Any]] = {}
+        of_steps: dict[str, dict[str, Any]] = {}
         for name, value in settings.items():
-            stage, setting = self._place(name)
-            (own if stage is None else of_stages.setdefault(stage, {}))[setting] = value
-        stages = {stage: replace(getattr(self, stage), **changed) for stage, changed in of_stages.items()}
-        return replace(self, **own, **stages)
+            step, setting = self._place(name)
+            (own if step is None else of_steps.setdefault(step, {}))[setting] = value
+        steps = {step: replace(getattr(self, step), **changed) for step, changed in of_steps.items()}
+        return replace(self, **own, **steps)
 
     def _place(self, name: str) -> tuple[str | None, str]:
-        """The stage (None for a setting of no stage) and the setting that a keyword refers to."""
+        """The step (None for a setting of no step) and the setting that a keyword refers to."""
         names = {
             field.name: [f.name for f in fields(value)] if is_dataclass(value) else None
             for field in fields(self)
             for value in [getattr(self, field.name)]
         }
-        stage, _, setting = name.partition("__")
-        if setting and setting in (names.get(stage) or ()):
-            return stage, setting
+        step, _, setting = name.partition("__")
+        if setting and setting in (names.get(step) or ()):
+            return step, setting
         if name in names:
             return None, name
-        having = [stage for stage, own in names.items() if name in (own or ())]
+        having = [step for step, own in names.items() if name in (own or ())]
         if len(having) == 1 or "clustering" in having:
             return ("clustering" if "clustering" in having else having[0]), name
         if having:
-            meant = [f"{stage}__{name}" for stage in having]
-            raise TypeError(f"{name!r} is a setting of several stages: write {' or '.join(meant)}")
-        of_stage = names.get(stage) if setting else None  # the stage exists, but not its setting
-        known = of_stage or {*names, *(setting for own in names.values() for setting in own or ())}
-        close = get_close_matches(setting if of_stage else name, sorted(known), 1)
-        meant = [f"{stage}__{close[0]}" if of_stage else close[0]] if close else []
+            meant = [f"{step}__{name}" for step in having]
+            raise TypeError(f"{name!r} is a setting of several steps: write {' or '.join(meant)}")
+        of_step = names.get(step) if setting else None  # the step exists, but not its setting
+        known = of_step or {*names, *(setting for own in names.values() for setting in own or ())}
+        close = get_close_matches(setting if of_step else name, sorted(known), 1)
+        meant = [f"{step}__{close[0]}" if of_step else close[0]] if close else []
         raise TypeError(f"there is no setting {name!r}" + (f" (did you mean {meant[0]!r}?)" if meant else ""))
 
     @classmethod
@@ -191,7 +192,7 @@ class MatchConfig:
 
 
 def _describe_changes(config: Any, default: Any) -> str:
-    """The call that makes settings from the defaults, for all settings or for one stage."""
+    """The call that makes settings from the defaults, for all settings or for one step."""
     changed = []
     for field in fields(config):
         value, usual = getattr(config, field.name), getattr(default, field.name)

@@ -67,7 +67,7 @@ def find_repeats(
     mask : like `image`, of the same size, optional
         White where features may lie.
     progress : callable, optional
-        Called as ``progress(stage, n_done, n_stages)`` after each stage.
+        Called as ``progress(step, n_done, n_steps)`` after each step.
     **settings
         Settings that differ from `config`, see `MatchConfig.with_settings`: ``mirrored=True``.
 

@@ -49,7 +49,7 @@ def match(
     mask0, mask1 : like `image0` and `image1`, of the same sizes, optional
         White where features may lie; by default, they may lie everywhere.
     progress : callable, optional
-        Called as ``progress(stage, n_done, n_stages)`` after each stage.
+        Called as ``progress(step, n_done, n_steps)`` after each step.
     **settings : object
         Settings that differ from `config`, see `MatchConfig.with_settings`: ``max_matches=5000``.
 

@@ -38,7 +38,7 @@ class MatchResult:
     objects : tuple of MatchedObject
         The objects, one for each cluster.
     timings : dict
-        The seconds that each stage took.
+        The seconds that each step took.
     config : MatchConfig, optional
         The settings; None if unknown.
     inputs : MatchInputs, optional
@@ -115,8 +115,8 @@ class MatchResult:
         -------
         str
             The groups of matches that were rejected, the largest first: the number of matches, their centre
-            in both pictures, the stage that rejected the group, and the measured value beside its bound. Then
-            the number of candidates that each stage dropped, and why.
+            in both pictures, the step that rejected the group, and the measured value beside its bound. Then
+            the number of candidates that each step dropped, and why.
         """
         from matching.output.words import explain_rejected
 

@@ -203,7 +203,7 @@ def summarise(
             for thing in result.things
         ],
         "copies": _summarise_copies(result),
-        "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
+        "seconds": {step: round(seconds, 4) for step, seconds in result.timings.items()},
         "programs": programs(),
         "machine": machine(),
         "parameters": None if result.config is None else asdict(result.config),

@@ -23,9 +23,9 @@ HEADER = (
 REPEATS_HEADER = ("thing", "places", "matches", "score", "how sure", "error")
 REJECTED_HEADER = (
     *("rejected", "matches", "picture 0", "picture 1"),
-    *("stage", "measured", "bound", "reason"),
+    *("step", "measured", "bound", "reason"),
 )
-DROPPED_HEADER = ("dropped", "stage", "reason")
+DROPPED_HEADER = ("dropped", "step", "reason")
 OVERLAPPING = (
     "a match can be in more than one rejected group, or in a rejected group and an object, so the counts can"
     " exceed the total"

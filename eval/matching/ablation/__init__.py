@@ -1,1 +1,1 @@
-"""What each stage, and the clustering, contribute."""
+"""What each step, and the clustering, contribute."""

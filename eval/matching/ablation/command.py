@@ -1,4 +1,4 @@
-"""What the clustering and each stage of the grouping contribute: the same pairs, one thing changed at a time.
+"""What the clustering and each step of the grouping contribute: the same pairs, one thing changed at a time.
 
 Writes ablation.csv, with a row for each kind of data and each variant, and prints it as Markdown: mean F,
 objects found, clusters per object found, mixed and spurious clusters, and seconds of the grouping.
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings",
         action="store_true",
-        help="compare other variants: each numeric setting of the stages after the candidates, halved and"
+        help="compare other variants: each numeric setting of the steps after the candidates, halved and"
         " doubled",
     )
 

@@ -1,4 +1,4 @@
-"""What the clustering and each stage of the grouping contribute: one thing at a time is changed on the same
+"""What the clustering and each step of the grouping contribute: one thing at a time is changed on the same
 pairs.
 
 Eight kinds of data: composites, composites that show every object twice, strongly bent composites, scenes of

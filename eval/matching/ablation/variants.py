@@ -23,7 +23,7 @@ class Variant:
 
 
 def variants() -> dict[str, Variant]:
-    """The default, the paper's text, replaced clusterings, and variants without a stage or a constant."""
+    """The default, the paper's text, replaced clusterings, and variants without a step or a constant."""
     replaced = {
         name: Variant(method=replace(PAIR, cluster=as_step(label))) for name, label in CLUSTERINGS.items()
     }
@@ -81,7 +81,7 @@ def settings() -> dict[str, MatchConfig]:
 
 
 def changed_settings() -> dict[str, Variant]:
-    """The default, and each numeric setting of the stages after the candidates, halved and doubled."""
+    """The default, and each numeric setting of the steps after the candidates, halved and doubled."""
     found = {"default": Variant()}
     for part in BEHIND_CANDIDATES:
         own = getattr(DEFAULT, part)

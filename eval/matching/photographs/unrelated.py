@@ -4,7 +4,6 @@ A random picture of the first folder is paired with a random one of the second (
 things). This prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and
 the lowest number of false alarms of any group (`matching.core.significance`), as a decimal logarithm.
 With --view-synthesis, features of simulated views are also matched, and objects must be significant there.
-Pairs without an object are also matched in negative, as by `match`.
 """
 
 import argparse

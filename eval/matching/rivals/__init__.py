@@ -26,7 +26,7 @@ class Rival:
     params : object
         The parameters of the rival alone, as a frozen dataclass.
     params_with_stages : object
-        Its parameters in place of graph degree linkage, with the other stages
+        Its parameters in place of graph degree linkage, with the other steps
         (`eval.matching.synthetic.stages`).
     uses_distances : bool
         Whether the time for the distances counts.

@@ -50,7 +50,7 @@ def label_candidates(
 ) -> dict[str, Labelling]:
     """Labels by each of the named methods (all but sift-ransac). The pool is sorted by ascending score.
 
-    Graph degree linkage and the rivals with its stages take matches from the pool; plain rivals don't use
+    Graph degree linkage and the rivals with its steps take matches from the pool; plain rivals don't use
     it.
     """
     settings = {name: (config,) for name, config in _gdl_configs().items()}

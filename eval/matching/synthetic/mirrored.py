@@ -27,6 +27,7 @@ def run(args: argparse.Namespace) -> None:
     runs = {
         "as they are": (False, MatchConfig()),
         "as they are, --mirrored": (False, MatchConfig(mirrored=True)),
+        "mirrored": (True, MatchConfig()),
         "mirrored, --mirrored": (True, MatchConfig(mirrored=True)),
     }
     planned = [(name, setting, k) for name in runs for setting in SETTINGS for k in range(args.trials)]

@@ -14,7 +14,7 @@ from eval.matching.synthetic.stages import SUFFIX
 from eval.matching.synthetic.sweep import SWEEPS
 
 FACTORS = {"n_outliers": "number of outliers", "sigma": "deformation σₙ (px)", "n_common": "common objects M"}
-# Okabe and Ito's colours, which the colour-blind can tell apart; a rival with the stages is dashed
+# Okabe and Ito's colours, which the colour-blind can tell apart; a rival with the other steps is dashed
 STYLES = {
     "agdl": ("#000000", "o"),
     "gdl-u": ("#777777", "."),

@@ -1,4 +1,4 @@
-"""A rival in place of graph degree linkage, with all the stages before and after it."""
+"""A rival in place of graph degree linkage, with all the steps before and after it."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(group, "html", "also write matches.html, a report; needs the pictures")
     options.add_flag(group, "warp", "draw each object warped onto the other picture; needs the pictures")
     options.add_flag(group, "no_figure", "don't draw matches.png")
-    text = "for one pair: also print and draw which groups were rejected, by which stage, and why"
+    text = "for one pair: also print and draw which groups were rejected, by which step, and why"
     options.add_flag(group, "explain", text)
     options.add_flag(group, "json", "print only matches.json, on standard output")
     options.add_quiet(group)

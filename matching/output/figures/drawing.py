@@ -118,7 +118,7 @@ def outline_object(canvas: Bytes, outline: Floats, number: int, unit: float) -> 
 def outline_rejected(result: MatchResult) -> list[tuple[str, Floats, Floats]]:
     """List the names of the largest rejected groups, at most MAX_REJECTED, and their hulls in both pictures.
 
-    A name has the number of the group in the table of rejected groups, and the stage.
+    A name has the number of the group in the table of rejected groups, and the step.
     """
     return [
         (f"rejected {k}: {item.step}", opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))

@@ -89,15 +89,15 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
 
 
 def _list_facts(result: MatchResult, pictures: Sequence[Picture]) -> list[tuple[str, str]]:
-    """List the size at which the pictures were matched, and the time of each stage, with their titles."""
+    """List the size at which the pictures were matched, and the time of each step, with their titles."""
     facts = []
     if result.matched_at is not None:
         distinct = pictures[:1] if pictures[0] is pictures[1] else pictures
         sizes = [(picture.width, picture.height) for picture in distinct]
         facts.append(("Size", words.describe_sizes(result.matched_at, sizes)))
     if result.timings:
-        stages = (f"{stage} {seconds:.2f} s" for stage, seconds in result.timings.items())
-        facts.append(("Time", ", ".join(stages)))
+        steps = (f"{step} {seconds:.2f} s" for step, seconds in result.timings.items())
+        facts.append(("Time", ", ".join(steps)))
     return facts
 
 

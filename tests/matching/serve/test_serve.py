@@ -409,7 +409,7 @@ def test_page_in_a_browser(client, tmp_path):
         button.click()
         assert alert.inner_text() == ("“Maximum megapixels” must be a number from 0.01 to 1000, or empty.")
         page.get_by_label("Maximum megapixels").fill("0.5")
-        page.get_by_label("Also find mirrored objects").check()
+        page.get_by_label("Find mirrored objects of any size").check()
         button.click()
         result.filter(has_text="No common object").wait_for()
         assert "--" not in page.locator("#lines").inner_text()  # the page has no options of the command
