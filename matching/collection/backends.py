@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,7 +89,7 @@ def local_backend(jobs: int) -> Iterator[Run]:
             # makes a new pool if a process of the last one has died
             return get_reusable_executor(jobs, **options).submit(function, *task)  # type: ignore[no-any-return]
 
-    def run_alone(function: Function, task: Task) -> Any:
+    def run_alone(function: Function, task: Task, _: Exception) -> Any:
         # a process was killed for lack of memory, or a decoder crashed, perhaps during another task
         with ProcessPoolExecutor(1, **options) as pool, handle_interrupts(signal.SIG_IGN):
             try:
@@ -96,32 +97,33 @@ def local_backend(jobs: int) -> Iterator[Run]:
             except BrokenProcessPool:
                 return Lost(task[0], "the process that worked on it died, perhaps for lack of memory")
 
-    def run(function: Function, tasks: Iterable[Task]) -> Iterator[Any]:
-        for task, future in _run_ahead(submit, function, tasks, 2 * jobs):
-            try:
-                record = future.result()
-            except BrokenProcessPool:
-                record = run_alone(function, task)
-            yield record
-
     try:
-        yield run
+        yield partial(_run_ahead, submit, run_alone, BrokenProcessPool, 2 * jobs)
     except BaseException:
         get_reusable_executor(jobs, **options).shutdown(kill_workers=True)
         raise
 
 
 def _run_ahead(
-    submit: Callable[[Function, Task], Future[Any]], function: Function, tasks: Iterable[Task], ahead: int
-) -> Iterator[tuple[Task, Future[Any]]]:
-    """Submit tasks, `ahead` at a time, and yield them with their futures as soon as these are done."""
+    submit: Callable[[Function, Task], Future[Any]], recover: Callable[[Function, Task, Exception], Any],
+    deaths: Any, ahead: int, function: Function, tasks: Iterable[Task],
+) -> Iterator[Any]:  # fmt: skip
+    """Submit tasks, `ahead` at a time, and yield their records as soon as these are done.
+
+    If the worker of a task died, which raises one of the errors `deaths`, `recover` makes its record.
+    """
     tasks, running = iter(tasks), dict[Future[Any], Task]()
     while True:
         running |= {submit(function, task): task for task in islice(tasks, ahead - len(running))}
         if not running:
             return
         for future in wait(running, return_when=FIRST_COMPLETED).done:
-            yield running.pop(future), future
+            task = running.pop(future)
+            try:
+                record = future.result()
+            except deaths as error:
+                record = recover(function, task, error)
+            yield record
 
 
 @contextmanager
@@ -142,20 +144,13 @@ def dask_backend(address: str) -> Iterator[Run]:
         def submit(function: Function, task: Task) -> Future[Any]:
             return executor.submit(function, *task)  # type: ignore[no-any-return]
 
-        def run(function: Function, tasks: Iterable[Task]) -> Iterator[Any]:
-            for task, future in _run_ahead(submit, function, tasks, ahead):
-                try:
-                    record = future.result()
-                except distributed.scheduler.KilledWorker:
-                    error = "every worker that worked on it died, perhaps for lack of memory"
-                    record = Lost(task[0], error)
-                except CancelledError:
-                    raise InputError(
-                        "the Dask scheduler was lost; run the same command again to continue"
-                    ) from None
-                yield record
+        def recover(_: Function, task: Task, error: Exception) -> Lost:
+            if isinstance(error, CancelledError):
+                raise InputError("the Dask scheduler was lost; run the same command again to continue")
+            return Lost(task[0], "every worker that worked on it died, perhaps for lack of memory")
 
-        yield run
+        deaths = distributed.scheduler.KilledWorker, CancelledError
+        yield partial(_run_ahead, submit, recover, deaths, ahead)
 
 
 def _check_workers(client: Any, address: str) -> None:

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from matching.core.config import MatchConfig
 from matching.core.source import DescribedPicture
 from matching.features.detectors import list_detectors
 from matching.features.extraction import Features, get_detector
+from matching.output.folders import replace_file
 from matching.output.provenance import as_text, machine, programs
 
 SUFFIX = ".npz"
@@ -83,18 +83,13 @@ class FeatureCache:
     def put(self, key: str, entry: DescribedPicture) -> None:
         """Keep an entry. If the disk is full or can't be written, the entry is not kept, without an error."""
         path = self._path(key)
-        part = path.with_name(f"{uuid4().hex}{SUFFIX}")  # counts as an entry if a crash leaves it
         with suppress(OSError):  # the picture is described again when needed
             path.parent.mkdir(exist_ok=True)
-            try:
-                with part.open("xb") as file:  # other users could not read tempfile's files
-                    arrays: dict[str, Any] = _arrays(entry)
-                    np.savez(file, **arrays)
-                if (size := part.stat().st_size) > self.limit:
-                    return
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
+            with replace_file(path) as file:  # has the suffix of an entry even if a crash leaves it
+                arrays: dict[str, Any] = _arrays(entry)
+                np.savez(file, **arrays)
+                if (size := file.tell()) > self.limit:
+                    raise OSError("larger than the cache may be")
             _bytes_left[self] = _bytes_left.get(self, 0) - size
             if _bytes_left[self] < 0:
                 self._make_room()

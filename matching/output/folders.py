@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
 from re import Pattern
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 from matching._common.interrupts import handle_interrupts
@@ -22,18 +22,13 @@ from matching.pictures.names import exists, is_file
 MANIFEST = "matches.json"
 PAGE_MARK = b'<meta name="generator" content="gdl-match'  # in the first lines of all our pages
 MARK_BYTES = 1000  # at the start of a file, in which the mark must lie
+Result = TypeVar("Result")
 Content = bytes | Callable[[Path], None]  # content of a file, or a function that writes it to a path
 
 
 def compute_digest(path: str | Path) -> str | None:
     """Compute the SHA-256 of a file."""
-    if not is_file(path):  # a pipe may never end
-        return None
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
+    return _read(path, lambda file: hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def remove_abandoned(paths: Iterable[Path], seconds: float) -> None:
@@ -47,20 +42,20 @@ def remove_abandoned(paths: Iterable[Path], seconds: float) -> None:
 def read_results(folder: Path) -> dict[str, Any] | None:
     """Read matches.json of a folder; None if it is missing, or was not written by this program."""
     try:
-        results = json.loads(_read_start(folder / MANIFEST) or b"")
+        results = json.loads(_read(folder / MANIFEST, lambda file: file.read()) or b"")
     except (ValueError, RecursionError):
         return None
     is_valid = isinstance(results, dict) and isinstance(results.get("files"), dict) and "objects" in results
     return results if is_valid else None
 
 
-def _read_start(path: Path, n_bytes: int = -1) -> bytes | None:
-    """Read the first bytes of a file, by default all; None if it can't be read. A pipe is not opened."""
+def _read(path: str | Path, read: Callable[[Any], Result]) -> Result | None:
+    """Call a function with an open file; None if it can't be read. A pipe, which may never end, is not."""
     if not is_file(path):
         return None
     try:
-        with path.open("rb") as file:
-            return file.read(n_bytes)
+        with Path(path).open("rb") as file:
+            return read(file)
     except OSError:
         return None
 
@@ -76,7 +71,7 @@ def find_own_files(folder: Path) -> set[str]:
 
 def is_own_page(path: Path) -> bool:
     """Test whether a file is a page that an earlier run wrote."""
-    return PAGE_MARK in (_read_start(path, MARK_BYTES) or b"")
+    return PAGE_MARK in (_read(path, lambda file: file.read(MARK_BYTES)) or b"")
 
 
 def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] | None = None) -> None:
@@ -111,18 +106,26 @@ def check_folder(path: Path) -> Path:
         raise InputError(f"{path}: the folder can't be written ({error.strerror})") from None
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file completely or not at all."""
-    part = path.with_name(f".{path.name}.{uuid4().hex}")
+@contextmanager
+def replace_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file that takes the place of another one when it is complete, and is gone otherwise."""
+    part = path.with_name(f".{uuid4().hex}{path.suffix}")
     try:
         with part.open("xb") as file:  # other users could not read tempfile's files
-            file.write(data)
+            yield file
         part.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: can't be written ({error.strerror})") from None
     finally:
         with suppress(OSError):  # it was moved, or could not be made
             part.unlink()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file completely or not at all."""
+    try:
+        with replace_file(path) as file:
+            file.write(data)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
 
 
 def write_files(

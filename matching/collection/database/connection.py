@@ -1,9 +1,11 @@
 """Connections to SQLite databases that several processes may use at a time."""
 
+import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,40 @@ class Database:
             yield from rows
             last = rows[-1][0]
 
+    def settings(self) -> dict[str, str]:
+        """Read the settings with which the database was made."""
+        return dict(self.rows("SELECT name, value FROM settings"))
+
+    def names(self) -> set[str]:
+        """List the names of the tables, views and indexes."""
+        return {name for (name,) in self.rows("SELECT name FROM sqlite_master")}
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make changes together, or none of them."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._db.rollback()
+            raise
+
+    def make_tables(
+        self, package: str, settings: Callable[[], Mapping[str, str]], restart: bool = False
+    ) -> None:
+        """Make the tables of a package's schema.sql, if there are none or all anew, and write settings."""
+        if restart or not self.names():
+            with self.transaction():
+                if self.names() and not restart:
+                    return  # another process was faster
+                definitions = files(package).joinpath("schema.sql").read_text("utf-8")
+                for kind, name in re.findall(r"CREATE (TABLE|VIEW) (\w+)", definitions)[::-1]:
+                    self._db.execute(f"DROP {kind} IF EXISTS {name}")
+                for statement in definitions.split(";\n"):  # executescript would commit those before its own
+                    self._db.execute(statement)
+                self._db.executemany("INSERT INTO settings VALUES (?, ?)", settings().items())
+
 
 @contextmanager
 def connect(path: Path, name: str, foreign: str) -> Iterator[sqlite3.Connection]:
@@ -61,22 +97,3 @@ def connect(path: Path, name: str, foreign: str) -> Iterator[sqlite3.Connection]
         raise InputError(f"{foreign} ({error})") from None
     finally:
         connection.close()
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection, *, writes: bool = True) -> Iterator[sqlite3.Connection]:
-    """Make changes together, or none of them."""
-    connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
-
-
-def make_tables(connection: sqlite3.Connection, definitions: str, settings: Mapping[str, str]) -> None:
-    """Make the tables, views and indexes of a new database, and write its settings."""
-    for statement in definitions.split(";\n"):  # executescript would commit the statements before its own
-        connection.execute(statement)
-    connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())

@@ -11,14 +11,13 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from matching._common.types import Floats
-from matching.collection.database.connection import Database, connect, make_tables, transaction
+from matching.collection.database.connection import Database, connect
 from matching.collection.database.settings import check_schema, check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord
 from matching.core.config import MatchConfig
@@ -33,8 +32,7 @@ MATCHABLE = (
 )
 SHORTLIST_PREFIX = "shortlist:"
 RESULT_TABLES = ("matches", "objects", "timings")  # tables with rows of pairs
-TABLES = (*RESULT_TABLES, "pairs", "images", "settings")  # no table refers to rows of a later one
-SELECT_SETTINGS = "SELECT name, value FROM settings"
+TABLES = (*RESULT_TABLES, "pairs", "images", "settings")
 
 
 @contextmanager
@@ -45,35 +43,16 @@ def open_store(path: str | Path, config: MatchConfig | None = None, restart: boo
         raise InputError(f"{path}: no such database")
     foreign = f"{path}: is not a database of gdl-match collection"
     with connect(path, f"{path}: the database", foreign) as connection:
-        _prepare(connection, path, config, restart)
-        yield Store(connection)
-
-
-def _prepare(connection: sqlite3.Connection, path: Path, config: MatchConfig | None, restart: bool) -> None:
-    with transaction(connection, writes=False):
-        tables = _list_tables(connection)
-        if (tables or config is None) and not tables >= {*TABLES}:
-            raise InputError(f"{path}: is not a database of gdl-match collection")
-    if config is not None and (restart or not tables):
-        with transaction(connection):
-            if restart or not _list_tables(connection):  # unless another process has begun it meanwhile
-                _begin_anew(connection, config)
-    with transaction(connection, writes=False):
-        check_schema(dict(connection.execute(SELECT_SETTINGS)), path)
+        store = Store(connection)
+        names = store.names()
+        if (names or config is None) and not names >= {*TABLES}:
+            raise InputError(foreign)
         if config is not None:
-            check_settings(dict(connection.execute(SELECT_SETTINGS)), config, path)
-
-
-def _list_tables(connection: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-
-
-def _begin_anew(connection: sqlite3.Connection, config: MatchConfig) -> None:
-    connection.execute("DROP VIEW IF EXISTS results")
-    for table in TABLES:
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
-    schema = files(__package__).joinpath("schema.sql").read_text("utf-8")
-    make_tables(connection, schema, make_settings(config))
+            store.make_tables(__package__, lambda: make_settings(config), restart)
+        check_schema(store.settings(), path)
+        if config is not None:
+            check_settings(store.settings(), config, path)
+        yield store
 
 
 class Store(Database):
@@ -83,10 +62,6 @@ class Store(Database):
         """Read the first value of a query's first row."""
         return self._db.execute(query, parameters).fetchone()[0]
 
-    def settings(self) -> dict[str, str]:
-        """Read the settings with which the database was made."""
-        return dict(self.rows(SELECT_SETTINGS))
-
     def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Make a cursor over a query, with the columns in its `description`; it gives the rows one by one."""
         return self._db.execute(query, parameters)
@@ -94,7 +69,7 @@ class Store(Database):
     def add_images(self, paths: Iterable[str]) -> list[int]:
         """Add pictures that are not in the database yet, and return the numbers of all."""
         paths = list(paths)
-        with transaction(self._db):
+        with self.transaction():
             known = dict(self._db.execute("SELECT path, id FROM images"))
             new = [path for path in paths if path not in known]
             known |= {path: len(known) + k for k, path in enumerate(new)}
@@ -103,7 +78,7 @@ class Store(Database):
 
     def add_pairs(self, pairs: Iterable[tuple[int, int]], shortlist: str | None = None) -> None:
         """Add pairs that are not in the database yet."""
-        with transaction(self._db):
+        with self.transaction():
             self._db.executemany(
                 "INSERT OR IGNORE INTO pairs (id, image0, image1)"
                 " SELECT ifnull(max(id), -1) + 1, ?, ? FROM pairs",
@@ -132,7 +107,7 @@ class Store(Database):
         changed = [(k,) for k, content in contents.items() if k in known and content != known[k]]
         if not changed:
             return 0
-        with transaction(self._db):
+        with self.transaction():
             either = "(SELECT id FROM pairs WHERE image0 = ?1 OR image1 = ?1)"
             for table in RESULT_TABLES:
                 self._db.executemany(f"DELETE FROM {table} WHERE pair IN {either}", changed)
@@ -150,7 +125,7 @@ class Store(Database):
 
     def forget_failed(self) -> None:
         """Make failed pictures and pairs pending again."""
-        with transaction(self._db):
+        with self.transaction():
             for table, also in (("images", ", sha256 = NULL"), ("pairs", "")):
                 self._db.execute(
                     f"UPDATE {table} SET status = 'pending', error = NULL{also} WHERE status = 'failed'"
@@ -158,7 +133,7 @@ class Store(Database):
 
     def record_image(self, record: ImageRecord) -> None:
         """Write the result for a picture, unless another process has written it."""
-        with transaction(self._db):
+        with self.transaction():
             self._db.execute(
                 "UPDATE images SET status = ?, sha256 = ?, width = ?, height = ?, n_features = ?, error = ?"
                 " WHERE id = ? AND status = 'pending'",
@@ -170,7 +145,7 @@ class Store(Database):
 
     def record_pair(self, record: PairRecord) -> None:
         """Write the result for a pair, unless another process has written it."""
-        with transaction(self._db):
+        with self.transaction():
             if record.error is not None:
                 self._end_pair(record, "failed", None, None, None, None, None, record.error)
                 return
@@ -197,7 +172,7 @@ class Store(Database):
 
         If both failed, it is the reason of the first.
         """
-        with transaction(self._db):
+        with self.transaction():
             for column in ("image0", "image1"):
                 self._db.execute(
                     "UPDATE pairs SET status = 'failed', error = images.error FROM images"

@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
 
 from matching._common.types import Array
-from matching.collection.database.connection import Database, connect, make_tables, transaction
+from matching.collection.database.connection import Database, connect
 from matching.collection.database.settings import describe_difference
 from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
@@ -67,8 +66,11 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
         raise InputError(f"{folder}: the index can't be opened ({error})") from None
     foreign = f"{path}: is not the database of an index, or is damaged"
     with connect(path, f"{folder}: the index", foreign) as connection:
-        _prepare(connection, folder, config, create)
-        yield KeptIndex(folder, connection)
+        index = KeptIndex(folder, connection)
+        if create:
+            index.make_tables(__package__, lambda: _settings(config) | _list_cells(config))
+        _check_settings(index.settings(), folder, config)
+        yield index
 
 
 def _settings(config: MatchConfig) -> dict[str, str]:
@@ -79,26 +81,19 @@ def _settings(config: MatchConfig) -> dict[str, str]:
     return {"format": FORMAT_VERSION, "results": results, "features": features}
 
 
-def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, create: bool) -> None:
-    if create and _is_empty(connection):
-        with transaction(connection):
-            if _is_empty(connection):  # no other process was faster
-                definitions = files(__package__).joinpath("store.sql").read_text("utf-8")
-                settings = {**_settings(config), "cells": _inverted.make_cells(config).tobytes().hex()}
-                make_tables(connection, definitions, settings)
-    with transaction(connection, writes=False):
-        made_with = dict(connection.execute("SELECT name, value FROM settings"))
-        for name, value in _settings(config).items():
-            if made_with.get(name) != value:
-                difference = _describe_difference(name, made_with.get(name), value)
-                raise InputError(
-                    f"{folder}: the index was made with {difference}; give another folder, or delete this"
-                    " one and add its pictures again"
-                )
+def _list_cells(config: MatchConfig) -> dict[str, str]:
+    """List the centres of the cells, which are computed once, as a setting."""
+    return {"cells": _inverted.make_cells(config).tobytes().hex()}
 
 
-def _is_empty(connection: sqlite3.Connection) -> bool:
-    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+def _check_settings(made_with: Mapping[str, str], folder: Path, config: MatchConfig) -> None:
+    for name, value in _settings(config).items():
+        if made_with.get(name) != value:
+            difference = _describe_difference(name, made_with.get(name), value)
+            raise InputError(
+                f"{folder}: the index was made with {difference}; give another folder, or delete this"
+                " one and add its pictures again"
+            )
 
 
 def _describe_difference(name: str, made: str | None, wanted: str) -> str:
@@ -131,7 +126,7 @@ class KeptIndex(Database):
         changed += [number for path in gone for number, *_ in self.rows(query, (path,))]
         if not changed and {path for path, *_ in known} >= set(paths):
             return
-        with transaction(self._db):
+        with self.transaction():
             rows = [(number,) for number in changed]
             self._db.executemany(
                 "INSERT OR IGNORE INTO dead SELECT segment, id FROM pictures"
@@ -162,7 +157,7 @@ class KeptIndex(Database):
         cells = self._cells()
         entries = np.concatenate([np.empty(0, ENTRY), *good])
         name, size = self._new_segment(cells, entries, _inverted.assign(entries, cells))
-        with transaction(self._db):
+        with self.transaction():
             self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", (name, size, len(good)))
             for record in records:
                 known = record.bytes, record.modified, record.content, record.error, record.id
@@ -191,17 +186,17 @@ class KeptIndex(Database):
     def _merge(self, names: Sequence[str]) -> None:
         """Merge segments; meanwhile other processes have to wait."""
         marks = ",".join("?" * len(names))
-        with transaction(self._db) as db:
+        with self.transaction():
             shards = [shard for shard in self.shards() if Path(shard.path or "").name in names]
             if len(shards) < len(names):
                 return  # another process has merged them
             segments = [_inverted.open_segment(self.folder / name) for name in names]
             living = _inverted.merge_lists(segments, [shard.dead for shard in shards])
             merged, size = self._new_segment(self._cells(), *living)
-            db.execute("INSERT INTO segments VALUES (?, ?, 0)", (merged, size))
-            db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
-            db.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
-            db.execute(
+            self._db.execute("INSERT INTO segments VALUES (?, ?, 0)", (merged, size))
+            self._db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
+            self._db.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
+            self._db.execute(
                 "UPDATE segments SET n_pictures = (SELECT count(*) FROM pictures WHERE segment = name)"
                 " WHERE name = ?",
                 (merged,),
@@ -246,8 +241,7 @@ class KeptIndex(Database):
         remove_abandoned((p for p in self.folder.glob("*.seg") if p.name not in known), ABANDONED_SECONDS)
 
     def _cells(self) -> Array:
-        ((value,),) = self.rows("SELECT value FROM settings WHERE name = 'cells'")
-        return np.frombuffer(bytes.fromhex(value), np.uint8).reshape(-1, 32)
+        return np.frombuffer(bytes.fromhex(self.settings()["cells"]), np.uint8).reshape(-1, 32)
 
     def _new_segment(self, cells: Array, entries: Array, lists: Array) -> tuple[str, int]:
         """Write a segment, and return its name and size."""

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from matching.collection.database.store import PAIRS_WITH_IMAGES, Store, open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.plan import Plan
@@ -15,6 +17,10 @@ from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
 from matching.objects.description import MatchedObject
 
+SUMMARISED = (  # of an object
+    *("id", "n_matches", "score", "log10_nfa", "confidence", "transform", "transform_kind"),
+    *("transform_error", "outline0", "outline1", "frame1"),
+)
 MAX_STRANGERS = 2  # candidates outside the group of a picture, after which no more are tried
 
 
@@ -114,16 +120,5 @@ def _objects(store: Store, pair: int, size: tuple[int, int]) -> list[dict[str, A
 
 def summarise_object(found: MatchedObject) -> dict[str, Any]:
     """Describe an object by values that JSON can hold."""
-    return {
-        "id": found.id,
-        "n_matches": found.n_matches,
-        "score": found.score,
-        "log10_nfa": found.log_nfa,
-        "confidence": found.confidence,
-        "transform": found.transform.tolist(),
-        "transform_kind": found.transform_kind,
-        "transform_error": found.transform_error,
-        "outline0": found.outline0.tolist(),
-        "outline1": found.outline1.tolist(),
-        "frame1": None if found.frame1 is None else found.frame1.tolist(),
-    }
+    values = {name: getattr(found, name.replace("log10", "log")) for name in SUMMARISED}
+    return {k: value.tolist() if isinstance(value, np.ndarray) else value for k, value in values.items()}

@@ -27,6 +27,7 @@ from matching.collection.retrieval._votes import MISSING_DISTANCE, N_KEPT, Neigh
 from matching.core.config import MatchConfig
 from matching.core.source import describe_picture
 from matching.errors import InputError
+from matching.output.folders import replace_file
 from matching.pictures.images import read_picture
 
 CELL_PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
@@ -78,17 +79,12 @@ def write_segment(path: Path, cells: Array, entries: Array, lists: Array) -> int
     If the disk is full or can't be written, InputError is raised, and nothing is left.
     """
     bits, ids, first = sort_entries(entries, lists, len(cells))
-    part = path.with_suffix(".part")
     try:
-        try:
-            with part.open("wb") as file:
-                for array in (np.array([len(cells)]), cells, np.diff(first), bits, ids):
-                    array.tofile(file)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with replace_file(path) as file:
+            for array in (np.array([len(cells)]), cells, np.diff(first), bits, ids):
+                array.tofile(file)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
         raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
     return path.stat().st_size
