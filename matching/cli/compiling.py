@@ -81,7 +81,8 @@ def compile_grouping() -> int:
     import gdl_core
     from matching.core.config import MatchConfig
     from matching.core.group import group
-    from matching.core.smooth_map import refine_objects
+    from matching.core.groups import Part
+    from matching.core.smooth_map import refine_parts
     from matching.correspondences.correspondences import Correspondences
 
     chain = gdl_core.AffinityGraph(np.arange(3), np.array([1, 0], np.int32), np.ones(2))
@@ -92,6 +93,6 @@ def compile_grouping() -> int:
     xy1[60:] = rng.uniform(0, 200, (40, 2))
     correspondences, config = Correspondences(xy0, xy1, np.tile(np.eye(2), (100, 1, 1))), MatchConfig()
     some, others = np.split(np.arange(100), [55])
-    bends = [config.smooth_map.largest_bend]
-    refine_objects(correspondences, [some], bends, others, config.smooth_map, config.graph)
+    parts = [Part(some, config.smooth_map.largest_bend)]
+    refine_parts(correspondences, parts, others, config.smooth_map, config.graph)
     return len(group(correspondences, 90, config))

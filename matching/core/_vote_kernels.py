@@ -13,7 +13,7 @@ def voted_similarities(x0: Array, x1: Array, near: Array, slope: Scalar, out: Ar
     """
     k = near.shape[1]
     for i in range(len(near)):
-        most, a, b = 0.0, 1.0, 0.0  # the map [[a, -b], [b, a]]
+        max_votes, a, b = 0.0, 1.0, 0.0  # the map [[a, -b], [b, a]]
         for h in range(k):
             j = near[i, h]
             ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
@@ -25,8 +25,8 @@ def voted_similarities(x0: Array, x1: Array, near: Array, slope: Scalar, out: Ar
             votes = 0.0
             for n in range(k):
                 votes += _vote(x0, x1, i, near[i, n], c, s, slope)
-            if votes > most:
-                most, a, b = votes, c, s
+            if votes > max_votes:
+                max_votes, a, b = votes, c, s
         out[i, 0, 0] = out[i, 1, 1] = a
         out[i, 0, 1], out[i, 1, 0] = -b, b
 
@@ -46,23 +46,23 @@ def most_alike(
     xy: Array,
     start: Array,
     equal: Array,
-    alike: Array,
-    least: Scalar,
+    product: Array,
+    min_product: Scalar,
     rows: Array,
-    at: Array,
+    places: Array,
     reach: Scalar,
     ends: Array,
 ) -> None:
-    """Fill ends (n,) at rows (k,): of the points xy (n, 2) within reach of at (k, 2), the most similar one.
+    """Fill ends (n,) at rows (k,): the most similar of the points xy (n, 2) within reach of places (k, 2).
 
-    The points similar to point i are equal[start[i] : start[i + 1]], the most similar first; those with
-    `alike` above `least` count.
+    The points similar to point i are equal[start[i] : start[i + 1]], the most similar first. Those with a
+    product above `min_product` count.
     """
     for r in range(len(rows)):
         for p in range(start[rows[r]], start[rows[r] + 1]):
-            if alike[p] <= least:
+            if product[p] <= min_product:
                 break
-            x, y = xy[equal[p], 0] - at[r, 0], xy[equal[p], 1] - at[r, 1]
+            x, y = xy[equal[p], 0] - places[r, 0], xy[equal[p], 1] - places[r, 1]
             if x * x + y * y <= reach * reach:
                 ends[rows[r]] = equal[p]
                 break

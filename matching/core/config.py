@@ -9,7 +9,7 @@ from typing import Any
 from matching.core.clusters import ClusteringConfig
 from matching.core.graph import GraphConfig
 from matching.core.groups import ObjectsConfig
-from matching.core.merging import MergingConfig
+from matching.core.merging import MergingConfig, MergingRules
 from matching.core.planes import PlanesConfig
 from matching.core.smooth_map import SmoothMapConfig
 from matching.core.suppression import SuppressionConfig
@@ -110,6 +110,11 @@ class MatchConfig:
     def first_pixels(self) -> int:
         """The largest number of pixels at which a picture is first matched."""
         return min(self.max_pixels, self.working_pixels)
+
+    @property
+    def merging_rules(self) -> MergingRules:
+        """The settings that the comparison of two parts reads."""
+        return MergingRules(self.merging, self.smooth_map, self.objects.gap)
 
     def with_settings(self, **settings: Any) -> MatchConfig:
         """Change some settings; a setting of a step is given by its name alone.

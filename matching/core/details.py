@@ -41,11 +41,12 @@ from matching.features.extraction import Features, mirrored_features
 # 28 px is found, and both of 36 px are.
 MIN_DETAIL_SIZE = 24.0
 MAX_DETAIL_SIZE = 200.0  # working pixels: larger objects are found without details; no record of a choice
-# Pixels: smaller features of the other picture are left out if it is large enough to have plenty of others.
-# That saves a third of the time. Of 36 prints of 36 to 100 px, one fewer is found with 2.0, and as many
-# without a bound.
+# Pixels: smaller features of the other picture are left out if that picture is large enough to have plenty
+# of others, which saves a third of the time. Of 36 prints of 36 to 100 px, one fewer is found with 2.0, and
+# as many without a bound.
 MIN_FEATURE_SIZE = 2.0**0.5
-# A detail replaces an object if it covers this share of its matches; one of two details that share half goes.
+# A detail replaces an object if it covers this share of the object's matches. Of two details that share this
+# much of their matches, the smaller one is dropped.
 MIN_SHARE_OF_OBJECT, MIN_SHARE_OF_DETAIL = 0.9, 0.5
 
 
@@ -61,8 +62,8 @@ def find_details(
         return []
     extent = max(float(np.ptp(coarse.features.xy, axis=0).max()), 1.0)
     coarse = replace(coarse, features=_leave_out_finest(coarse, extent))
-    largest = MAX_DETAIL_SIZE * float((working_step / fine.step).max())
-    scales = np.log2(MIN_DETAIL_SIZE / extent), max(np.log2(largest / extent), 0.0)
+    max_size = MAX_DETAIL_SIZE * float((working_step / fine.step).max())
+    scales = np.log2(MIN_DETAIL_SIZE / extent), max(np.log2(max_size / extent), 0.0)
     kinds = [fine.features, mirrored_features(fine.features)] if config.mirrored else [fine.features]
     bands = [
         (features, *band)
@@ -75,14 +76,15 @@ def find_details(
     ]
 
 
-def _leave_out_finest(seen: DescribedPicture, extent: float) -> Features:
+def _leave_out_finest(picture: DescribedPicture, extent: float) -> Features:
     """Leave out features that are too small to matter for an object that fills the picture.
 
     An object of MAX_DETAIL_SIZE pixels has enough features of one pixel and more. Leaving out the others
     saves a third of the time.
     """
-    sizes = np.sqrt(np.abs(np.linalg.det(seen.features.frames)))
-    return seen.features[sizes >= min(extent / MAX_DETAIL_SIZE, MIN_FEATURE_SIZE / float(seen.step.max()))]
+    sizes = np.sqrt(np.abs(np.linalg.det(picture.features.frames)))
+    min_size = min(extent / MAX_DETAIL_SIZE, MIN_FEATURE_SIZE / float(picture.step.max()))
+    return picture.features[sizes >= min_size]
 
 
 def group_details(
@@ -96,7 +98,7 @@ def group_details(
     """Group candidates and their pool into objects of the finer picture; this is one of n_tests tests."""
     # Unrelated pictures have no group with this many matches within a band.
     conditions = need_fewer(config.objects)
-    best, pool = (turn(part, np.ones(len(part), bool)) for part in candidates)
+    best, pool = (swap_ends(part, np.ones(len(part), bool)) for part in candidates)
     found = find_objects(
         fine.features, coarse.features, (best, pool), replace(config, objects=conditions), method
     )
@@ -104,26 +106,27 @@ def group_details(
     return locate(found.candidates, objects, found.ledger, fine.step, coarse.step).swapped
 
 
-def turn(candidates: Candidates, rows: Bools) -> Candidates:
-    """The candidates with the pictures in the other order for some rows (m,)."""
+def swap_ends(candidates: Candidates, is_swapped: Bools) -> Candidates:
+    """Exchange the two ends of some candidates: is_swapped (m,)."""
     ends: dict[str, Array] = {}
     for name in ("xy", "frames", "row"):
-        a, b = getattr(candidates, f"{name}0"), getattr(candidates, f"{name}1")
-        chosen = rows.reshape(-1, *[1] * (a.ndim - 1))
-        ends |= {f"{name}0": np.where(chosen, b, a), f"{name}1": np.where(chosen, a, b)}
+        first, second = getattr(candidates, f"{name}0"), getattr(candidates, f"{name}1")
+        chosen = is_swapped.reshape(-1, *[1] * (first.ndim - 1))
+        ends[f"{name}0"] = np.where(chosen, second, first)
+        ends[f"{name}1"] = np.where(chosen, first, second)
     return replace(candidates, **ends)
 
 
 def add_objects(
     known: PixelMatches, searches: Sequence[PixelMatches], reach: float, max_rows: int
 ) -> PixelMatches:
-    """Add the objects of other searches; of several that are the same, the one with most matches is kept.
+    """Add the objects of other searches; of several that are the same, the one with more matches is kept.
 
     reach: pixels of the size at which an object was found.
     """
-    objects = [_Located(part, k) for part in (known, *searches) for k in range(len(part.objects))]
-    objects.sort(key=lambda found: -len(found.rows))  # equal ones: known ones first
-    kept: list[_Located] = []
+    objects = [_NumberedObject(part, k) for part in (known, *searches) for k in range(len(part.objects))]
+    objects.sort(key=lambda found: -len(found.rows))  # of equal size, known objects come first
+    kept: list[_NumberedObject] = []
     for found in objects:
         max_share = MIN_SHARE_OF_OBJECT if found.matches is known else MIN_SHARE_OF_DETAIL
         if all(_share_near(found, other, reach) < max_share for other in kept):
@@ -134,7 +137,7 @@ def add_objects(
 
 
 @dataclass(frozen=True, eq=False)
-class _Located:
+class _NumberedObject:
     """An object by its number among the matches of its search."""
 
     matches: PixelMatches
@@ -147,40 +150,38 @@ class _Located:
 
     @property
     def object(self) -> PixelObject:
-        """What is known of it."""
+        """Its score and significance."""
         return self.matches.objects[self.number]
 
 
-def _share_near(found: _Located, other: _Located, reach: float) -> float:
+def _share_near(found: _NumberedObject, other: _NumberedObject, reach: float) -> float:
     """The share of the matches of an object that lie near those of another in both pictures."""
-    near = np.ones(len(found.rows), bool)
-    far = reach * np.maximum(found.object.steps, other.object.steps)
-    for xy, others, within in (
-        (found.matches.xy0, other.matches.xy0, far[0]),
-        (found.matches.xy1, other.matches.xy1, far[1]),
-    ):
-        near &= is_within_reach(xy[found.rows], others[other.rows], float(within))
-    return float(near.mean())
+    reach0, reach1 = (reach * np.maximum(found.object.steps, other.object.steps)).tolist()
+    is_near0 = is_within_reach(found.matches.xy0[found.rows], other.matches.xy0[other.rows], reach0)
+    is_near1 = is_within_reach(found.matches.xy1[found.rows], other.matches.xy1[other.rows], reach1)
+    return float((is_near0 & is_near1).mean())
 
 
-def join_objects(known: PixelMatches, objects: list[_Located], max_rows: int) -> PixelMatches:
+def join_objects(known: PixelMatches, objects: list[_NumberedObject], max_rows: int) -> PixelMatches:
     """Join the known candidates with the matches of the objects; the result has only these objects."""
     objects = sorted(objects, key=lambda found: -found.object.score)
-    labels = np.full(len(known.labels), -1)
-    parts = [(known, np.arange(len(known.labels)), labels)]
+    known_labels = np.full(len(known.labels), -1)
+    parts = [(known, np.arange(len(known.labels)), known_labels)]
     for number, found in enumerate(objects):
         if found.matches is known:
-            labels[found.rows] = number
+            known_labels[found.rows] = number
         else:
             parts.append((found.matches, found.rows, np.full(len(found.rows), number)))
-    is_replaced = (labels < 0) & (known.labels >= 0)
+    is_replaced = (known_labels < 0) & (known.labels >= 0)
     dropped_by = np.where(is_replaced, np.int8(STEPS.index("details")), known.dropped_by)
     xy0, xy1, score = (
         np.concatenate([getattr(matches, name)[rows] for matches, rows, _ in parts])
         for name in ("xy0", "xy1", "score")
     )
-    label = np.concatenate([labels for *_, labels in parts])
-    step = np.append(dropped_by, np.full(len(label) - len(labels), IN_OBJECT, np.int8))
-    rows = choose_rows(label, score, np.zeros(len(label), bool), max_rows)
-    chosen = tuple(found.object for found in objects)
-    return PixelMatches(xy0[rows], xy1[rows], score[rows], label[rows], step[rows], chosen, known.rejected)
+    labels = np.concatenate([part_labels for *_, part_labels in parts])
+    steps = np.append(dropped_by, np.full(len(labels) - len(known_labels), IN_OBJECT, np.int8))
+    rows = choose_rows(labels, score, np.zeros(len(labels), bool), max_rows)
+    found_objects = tuple(found.object for found in objects)
+    return PixelMatches(
+        xy0[rows], xy1[rows], score[rows], labels[rows], steps[rows], found_objects, known.rejected
+    )

@@ -69,6 +69,11 @@ class GraphConfig:
     def __post_init__(self) -> None:
         check_settings(self)
 
+    @property
+    def coarse_accuracy(self) -> tuple[float, float]:
+        """Scale and slope for the maps of single features."""
+        return self.scale * self.coarseness, self.slope * self.coarseness
+
 
 @dataclass(frozen=True, eq=False)
 class MatchGraph:
@@ -98,8 +103,7 @@ def fit_maps(
 ) -> tuple[Ints, Correspondences]:
     """Fit maps of supported correspondences in the first graph -> rows (n,), fitted (n,) Correspondences."""
     knn = _find_neighbors(correspondences, n_neighbors, config)
-    coarse = config.scale * config.coarseness, config.slope * config.coarseness
-    weights = edge_weights(correspondences, knn, *coarse)
+    weights = edge_weights(correspondences, knn, *config.coarse_accuracy)
     rows = np.flatnonzero(weights.mean(axis=1) >= min_degree)
     if config.rounds == 0:
         return rows, correspondences[rows]
@@ -111,8 +115,8 @@ def build_second_graph(
 ) -> MatchGraph:
     """Build the graph of correspondences, rows (n,), whose maps are fitted."""
     knn = _find_neighbors(fitted, n_neighbors, config)
-    coarseness = config.coarseness if config.rounds == 0 else 1.0  # no fit: maps of features
-    accuracy = config.scale * coarseness, config.slope * coarseness
+    # with 0 rounds, the maps are not fitted, but those of single features
+    accuracy = (config.scale, config.slope) if config.rounds else config.coarse_accuracy
     weights = edge_weights(fitted, knn, *accuracy, reach)
     n, k = knn.indices.shape
     starts = np.arange(n + 1, dtype=np.int64) * k
@@ -121,10 +125,10 @@ def build_second_graph(
 
 def _find_neighbors(correspondences: Correspondences, k: int, config: GraphConfig) -> KnnGraph:
     """The k nearest neighbours of each correspondence, or all others if there are fewer."""
-    k, among = min(k, len(correspondences) - 1), None
+    k, candidates = min(k, len(correspondences) - 1), None
     if config.n_candidates is not None:
-        among = find_nearest_in_both(correspondences, max(config.n_candidates, k))
-    return acc_neighbors(correspondences, k, config.nearness, among)
+        candidates = find_nearest_in_both(correspondences, max(config.n_candidates, k))
+    return acc_neighbors(correspondences, k, config.nearness, candidates)
 
 
 def edge_weights(
@@ -137,7 +141,7 @@ def edge_weights(
     """The weights w_ij of the edges of a graph -> (m, K)."""
     c, weights = correspondences, np.empty(knn.indices.shape)
     shared = c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach
-    run_in_ranges(lambda a, b: _kernels.edge_weights(*shared, a, b, weights), len(c), 512)
+    run_in_ranges(lambda start, stop: _kernels.edge_weights(*shared, start, stop, weights), len(c), 512)
     if c.mirrored.any():
         weights[c.mirrored[:, None] != c.mirrored[knn.indices]] = 0.0
     return weights
@@ -156,11 +160,11 @@ def fit_local_maps(
     the map of the correspondence itself, which stays if the neighbours have no weight or the fit is singular
     or mirrored.
     """
-    c, own = correspondences, np.ascontiguousarray(correspondences.maps)
-    maps, ridge = np.empty((len(rows), 2, 2)), (config.scale / (config.slope * config.coarseness)) ** 2
-    shared = c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds, rows
-    run_in_ranges(lambda a, b: _kernels.local_maps(*shared, a, b, maps), len(rows), 512)
-    own = own[rows]
-    change = determinants(maps) / determinants(own)
-    sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)
-    return Correspondences(c.xy0[rows], c.xy1[rows], np.where(sound[:, None, None], maps, own))
+    c, maps = correspondences, np.ascontiguousarray(correspondences.maps)
+    fitted, ridge = np.empty((len(rows), 2, 2)), (config.scale / (config.slope * config.coarseness)) ** 2
+    shared = c.xy0, c.xy1, maps, c.growth, knn.indices, weights, ridge, config.scale, config.rounds, rows
+    run_in_ranges(lambda start, stop: _kernels.local_maps(*shared, start, stop, fitted), len(rows), 512)
+    change = determinants(fitted) / determinants(maps[rows])
+    is_sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)
+    chosen = np.where(is_sound[:, None, None], fitted, maps[rows])
+    return Correspondences(c.xy0[rows], c.xy1[rows], chosen)

@@ -1,4 +1,4 @@
-"""The way of matches to objects.
+"""From matches to objects, in rounds of these steps.
 
     rounds         the matches that are in no object and not near one: at first, all of them
     evidence       a cheap test, so that unrelated pictures skip all that follows        evidence.py
@@ -37,7 +37,7 @@ from matching.core.merging import are_two_things, find_landmarks, join_clusters,
 from matching.core.methods import PAIR, Method
 from matching.core.seams import cut_seams
 from matching.core.significance import keep_significant
-from matching.core.smooth_map import refine_parts
+from matching.core.smooth_map import keep_objects, refine_parts
 from matching.core.suppression import drop_contained
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_within_reach
@@ -74,7 +74,7 @@ def group(
     if method.group is not None:
         return method.group(matches[:n_listed], config, ledger)
     objects: list[Group] = []
-    for _ in islice(count(), config.objects.rounds):
+    for _ in islice(count(), config.objects.rounds):  # without end if rounds is None
         found = group_left_over(matches, objects, n_listed, config, method, ledger)
         gain = count_members(found) - count_members(objects)
         if gain >= 0:
@@ -105,19 +105,15 @@ def group_left_over(
     clusters = cluster(matches, graph, config, method, ledger)
     if not clusters:
         return known
-    parts = join_clusters(
-        matches, graph, clusters, config.merging, config.smooth_map, config.objects.gap, method.merge
-    )
-    free = find_free(matches, known)
-    parts = refine_parts(matches, parts, free, config.smooth_map, config.graph, config.objects, ledger)
+    parts = join_clusters(matches, graph, clusters, config.merging_rules, method.merge)
+    refined = refine_parts(matches, parts, find_free(matches, known), config.smooth_map, config.graph)
+    parts = keep_objects(matches, parts, refined, config.objects, ledger)
     radius = config.candidates.duplicate_radius
     parts = drop_contained(matches, known, parts, config.suppression.share, radius, method.suppress, ledger)
     if not parts:
         return known
     new = score_parts(matches, graph, parts, config)
-    known, new = merge_groups(
-        matches, known, new, config.merging, config.smooth_map, config.objects.gap, method.merge
-    )
+    known, new = merge_groups(matches, known, new, config.merging_rules, method.merge)
     new = drop_below_gap(new, method.find_above_gap, ledger)
     return keep_significant(
         matches, [*known, *new], config.objects.max_log_nfa, method.measure_significance, ledger
@@ -165,7 +161,7 @@ def cluster(
 
     def are_two(branch: Ints, other: Ints) -> bool:
         rows = graph.rows[branch], graph.rows[other]
-        return are_two_things(matches, graph, rows, config.merging, config.smooth_map, config.objects.gap)
+        return are_two_things(matches, graph, rows, config.merging_rules)
 
     min_matches, min_affinity = config.objects.min_matches, config.merging.seam * graph.n_neighbors**2
     clustering = method.cluster(matches[graph.rows], graph, config.clustering)
@@ -187,6 +183,6 @@ def score_parts(
 ) -> list[Group]:
     """Make a group of each part, with its score and landmarks."""
     rows = [part.rows for part in parts]
-    landmarks = find_landmarks(matches, graph, rows, config.merging, config.smooth_map.accuracy)
+    landmarks = find_landmarks(matches, graph, rows, config.merging_rules)
     scores = measure_scores(graph, rows).tolist()
     return [Group(*fields) for fields in zip(rows, scores, landmarks, strict=True)]

@@ -42,8 +42,8 @@ N_FIT_ROUNDS = 4  # iterations of the robust fit
 DEGREES_OF_FREEDOM = 4
 MIN_LANDMARKS = 6  # of a part that can be merged: three more than fix an affine map
 MAX_COMPARED = 3000  # matches of a part among which the gap to another is measured: limits the work
-
-MergeParts = Callable[..., tuple[Ints, list[Ints]]]  # as `merge_parts`
+# Standard deviations of its prediction beyond which a landmark is an outlier; no record of a choice.
+MAX_LANDMARK_DEVIATION = 3.0
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,21 @@ class MergingConfig:
 
 
 @dataclass(frozen=True)
+class MergingRules:
+    """All settings that the comparison of two parts reads."""
+
+    merging: MergingConfig
+    smooth_map: SmoothMapConfig
+    max_gap: float  # pixels between two parts of one object, in the image where it is smaller
+
+
+# Called as `merge_parts`, which it may replace.
+MergeParts = Callable[
+    [Correspondences, Sequence[Ints], Sequence[Ints], MergingRules], tuple[Ints, list[Ints]]
+]
+
+
+@dataclass(frozen=True)
 class Roughness:
     """How strongly a part bends and how accurate its points are, as `measure_roughness` finds them."""
 
@@ -91,29 +106,29 @@ def choose_landmarks(
     correspondences: Correspondences, members: Array, degrees: Array, config: MergingConfig, accuracy: float
 ) -> Ints:
     """Choose matches of a part that are well supported and spread out: members (n,); degrees (n,) -> (k,)."""
-    known = degrees > 0
-    if np.count_nonzero(known) >= MIN_LANDMARKS:
-        members, degrees = members[known], degrees[known]
+    is_in_graph = degrees > 0
+    if np.count_nonzero(is_in_graph) >= MIN_LANDMARKS:
+        members, degrees = members[is_in_graph], degrees[is_in_graph]
     best = members[degrees >= np.median(degrees)]
     x, y = _points(correspondences, best, measure_magnification(correspondences, members))
     chosen = _spread_out(x, config.n_landmarks)
     if len(chosen) < MIN_LANDMARKS:
         return np.asarray(best[chosen])
     deviations = _robust_deviations(x[chosen], y[chosen], accuracy)
-    return np.asarray(best[chosen[deviations <= 3]])
+    return np.asarray(best[chosen[deviations <= MAX_LANDMARK_DEVIATION]])
 
 
 def find_landmarks(
     correspondences: Correspondences,
     graph: MatchGraph,
     parts: Sequence[Ints],
-    config: MergingConfig,
-    accuracy: float,
+    rules: MergingRules,
 ) -> list[Ints]:
     """Find the landmarks of each part: some of its rows (n,) that the graph connects well to it."""
     labels = number_rows(len(correspondences), parts)[graph.rows]
     degrees = np.zeros(len(correspondences))
     degrees[graph.rows] = measure_degrees(graph.affinities, labels)
+    config, accuracy = rules.merging, rules.smooth_map.accuracy
     return [choose_landmarks(correspondences, rows, degrees[rows], config, accuracy) for rows in parts]
 
 
@@ -134,22 +149,26 @@ def merge_parts(
     correspondences: Correspondences,
     parts: Sequence[Array],
     landmarks: Sequence[Array],
-    config: MergingConfig,
-    smooth_map: SmoothMapConfig,
-    reach: float,
+    rules: MergingRules,
 ) -> tuple[Ints, list[Ints]]:
-    """Merge parts, the pair with the strongest evidence first, until none has evidence -> labels (n_parts,).
+    """Merge parts, the pair with the strongest evidence first, until no pair has evidence.
+
+    parts: the rows (n,) of each, landmarks: some of them (k,). Returns labels (n_parts,) and, for each label,
+    the landmarks of the merged part, at the index of the label.
 
     A merged part bends as much as its parts do, on average over their matches. A part that is not smooth is
     never merged, because it would explain any motion.
     """
     labels = np.arange(len(parts))
-    found = [measure_part(correspondences, *both, smooth_map) for both in zip(parts, landmarks, strict=True)]
+    measured = [
+        measure_part(correspondences, rows, marks, rules.smooth_map)
+        for rows, marks in zip(parts, landmarks, strict=True)
+    ]
     evidence: dict[tuple[int, int], float] = {}
 
     def compare(i: int, j: int) -> None:
         i, j = sorted((i, j))
-        value = compare_parts(correspondences, found[i], found[j], config, reach)
+        value = compare_parts(correspondences, measured[i], measured[j], rules)
         if value is not None:
             evidence[i, j] = value
 
@@ -161,30 +180,28 @@ def merge_parts(
         if evidence[i, j] <= 0:
             break
         labels[labels == j] = i
-        found[i] = _join(correspondences, found[i], found[j], config.n_landmarks)
+        measured[i] = _join(correspondences, measured[i], measured[j], rules.merging.n_landmarks)
         evidence = {pair: value for pair, value in evidence.items() if not {i, j} & set(pair)}
         for k in np.unique(labels):
             if k != i:
                 compare(int(k), i)
-    return labels, [part.marks for part in found]
+    return labels, [part.landmarks for part in measured]
 
 
 def join_clusters(
     correspondences: Correspondences,
     graph: MatchGraph,
     clusters: Sequence[Ints],
-    config: MergingConfig,
-    smooth_map: SmoothMapConfig,
-    reach: float,
+    rules: MergingRules,
     merge: MergeParts = merge_parts,
 ) -> list[Part]:
     """Merge clusters, rows (n,) each, that one smooth map explains; the largest part comes first."""
-    landmarks = find_landmarks(correspondences, graph, clusters, config, smooth_map.accuracy)
-    labels, marks = merge(correspondences, clusters, landmarks, config, smooth_map, reach)
+    landmarks = find_landmarks(correspondences, graph, clusters, rules)
+    labels, landmarks = merge(correspondences, clusters, landmarks, rules)
     parts = []
     for k in np.unique(labels):
         rows = np.sort(np.concatenate([clusters[n] for n in np.flatnonzero(labels == k).tolist()]))
-        bend = measure_roughness(correspondences, marks[k], smooth_map.accuracy).bend
+        bend = measure_roughness(correspondences, landmarks[k], rules.smooth_map.accuracy).bend
         parts.append(Part(rows, bend))
     return sort_by_size(parts)
 
@@ -193,9 +210,7 @@ def merge_groups(
     correspondences: Correspondences,
     known: list[Group],
     new: list[Group],
-    config: MergingConfig,
-    smooth_map: SmoothMapConfig,
-    reach: float,
+    rules: MergingRules,
     merge: MergeParts = merge_parts,
 ) -> tuple[list[Group], list[Group]]:
     """Merge new groups with each other and with known ones; a score is the mean over the matches.
@@ -207,9 +222,7 @@ def merge_groups(
         correspondences,
         [group.rows for group in groups],
         [group.landmarks for group in groups],
-        config,
-        smooth_map,
-        reach,
+        rules,
     )
     merged: tuple[list[Group], list[Group]] = ([], [])
     for first in np.unique(labels).tolist():
@@ -226,84 +239,87 @@ def are_two_things(
     correspondences: Correspondences,
     graph: MatchGraph,
     branches: tuple[Ints, Ints],
-    config: MergingConfig,
-    smooth_map: SmoothMapConfig,
-    reach: float,
+    rules: MergingRules,
 ) -> bool:
     """Test whether two branches of a tree, rows (n,) and (k,), are clearly two things."""
-    landmarks = find_landmarks(correspondences, graph, branches, config, smooth_map.accuracy)
+    landmarks = find_landmarks(correspondences, graph, branches, rules)
     first, second = (
-        measure_part(correspondences, rows, marks, smooth_map)
+        measure_part(correspondences, rows, marks, rules.smooth_map)
         for rows, marks in zip(branches, landmarks, strict=True)
     )
-    evidence = compare_parts(correspondences, first, second, config, reach)
-    return evidence is not None and evidence < -config.decisive
+    evidence = compare_parts(correspondences, first, second, rules)
+    return evidence is not None and evidence < -rules.merging.decisive
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredPart:
     """A part of n matches, measured by `measure_part` for comparison with others."""
 
-    members: Ints
-    marks: Ints  # landmarks
-    logs: Floats  # (2,) logarithms of b^2 and s^2, means over the matches
-    smooth: bool
-    turned: bool  # whether most of the matches are mirrored
+    members: Ints  # (n,)
+    landmarks: Ints  # (k,)
+    log_variances: Floats  # (2,) logarithms of b^2 and s^2, means over the matches
+    is_smooth: bool
+    is_mirrored: bool  # whether more than half of the matches are mirrored
 
 
 def measure_part(
-    correspondences: Correspondences, members: Array, marks: Array, how: SmoothMapConfig
+    correspondences: Correspondences, members: Array, landmarks: Array, smooth_map: SmoothMapConfig
 ) -> MeasuredPart:
-    """Measure how strongly a part bends and how accurate it is: members (n,); marks (k,), its landmarks."""
-    found = measure_roughness(correspondences, marks, how.accuracy)
-    logs = 2 * np.log([found.bend, found.accuracy])
-    turned = 2 * np.count_nonzero(correspondences.mirrored[members]) > len(members)
-    members, marks = np.asarray(members), np.asarray(marks)
-    return MeasuredPart(members, marks, logs, _is_smooth(found, how), bool(turned))
+    """Measure how strongly a part bends and how accurate it is: members (n,); landmarks (k,)."""
+    roughness = measure_roughness(correspondences, landmarks, smooth_map.accuracy)
+    log_variances = 2 * np.log([roughness.bend, roughness.accuracy])
+    is_mirrored = bool(2 * np.count_nonzero(correspondences.mirrored[members]) > len(members))
+    members, landmarks = np.asarray(members), np.asarray(landmarks)
+    is_smooth = _is_smooth(roughness, smooth_map)
+    return MeasuredPart(members, landmarks, log_variances, is_smooth, is_mirrored)
 
 
 def _join(
     correspondences: Correspondences, part: MeasuredPart, other: MeasuredPart, n_landmarks: int
 ) -> MeasuredPart:
-    members, both = (np.concatenate([getattr(part, of), getattr(other, of)]) for of in ("members", "marks"))
-    x, _ = _points(correspondences, both, measure_magnification(correspondences, members))
-    logs = _mean_logs(part, other)
-    return MeasuredPart(members, both[_spread_out(x, n_landmarks)], logs, part.smooth, part.turned)
+    """Join two parts into one, whose landmarks are chosen among those of both."""
+    members = np.concatenate([part.members, other.members])
+    landmarks = np.concatenate([part.landmarks, other.landmarks])
+    x, _ = _points(correspondences, landmarks, measure_magnification(correspondences, members))
+    return MeasuredPart(
+        members,
+        landmarks[_spread_out(x, n_landmarks)],
+        _mean_log_variances(part, other),
+        part.is_smooth,
+        part.is_mirrored,
+    )
 
 
-def _mean_logs(part: MeasuredPart, other: MeasuredPart) -> Floats:
-    own, others = len(part.members), len(other.members)
-    logs: Floats = (own * part.logs + others * other.logs) / (own + others)
-    return logs
+def _mean_log_variances(part: MeasuredPart, other: MeasuredPart) -> Floats:
+    """The means (2,) over the matches of both parts."""
+    n, n_other = len(part.members), len(other.members)
+    means: Floats = (n * part.log_variances + n_other * other.log_variances) / (n + n_other)
+    return means
 
 
 def compare_parts(
-    correspondences: Correspondences,
-    one: MeasuredPart,
-    other: MeasuredPart,
-    config: MergingConfig,
-    reach: float,
+    correspondences: Correspondences, part: MeasuredPart, other: MeasuredPart, rules: MergingRules
 ) -> float | None:
     """Find the log likelihood ratio of two parts being one object rather than two.
 
     It is None if the parts are too far apart or can't be compared.
     """
-    if one.turned != other.turned or not (one.smooth and other.smooth):
+    if part.is_mirrored != other.is_mirrored or not (part.is_smooth and other.is_smooth):
         return None
-    if min(len(one.marks), len(other.marks)) < MIN_LANDMARKS:
+    if min(len(part.landmarks), len(other.landmarks)) < MIN_LANDMARKS:
         return None
-    scale = measure_magnification(correspondences, np.concatenate([one.members, other.members]))
-    part, others = (_points(correspondences, own.marks, scale) for own in (one, other))
-    if _gap(part, others) > reach:
+    scale = measure_magnification(correspondences, np.concatenate([part.members, other.members]))
+    marks, other_marks = (_points(correspondences, each.landmarks, scale) for each in (part, other))
+    if _gap(marks, other_marks) > rules.max_gap:
         return None
-    if not (_fixes_map(part[0]) and _fixes_map(others[0])):
+    if not (_fixes_map(marks[0]) and _fixes_map(other_marks[0])):
         return None
-    bends, noise = np.exp(_mean_logs(one, other)).tolist()
+    bends, noise = np.exp(_mean_log_variances(part, other)).tolist()
     extent = 2 * math.sqrt(correspondences.extents[int(scale[0] > 1)].prod())
-    shown = [own.members[:: 1 + len(own.members) // MAX_COMPARED] for own in (one, other)]
-    bodies = [_points(correspondences, rows, scale) for rows in shown]  # a sample of very many matches
-    far = _gap(*bodies) / math.sqrt(math.prod(_spread(body[0]) for body in bodies))
-    return _find_evidence(part, others, bends, noise, config, max(extent, 1.0), far)
+    samples = [each.members[:: 1 + len(each.members) // MAX_COMPARED] for each in (part, other)]
+    points = [_points(correspondences, rows, scale) for rows in samples]
+    relative_gap = _gap(*points) / math.sqrt(math.prod(_spread(x) for x, _ in points))
+    return _find_evidence(marks, other_marks, bends, noise, rules.merging, max(extent, 1.0), relative_gap)
 
 
 def _find_evidence(
@@ -313,24 +329,28 @@ def _find_evidence(
     noise: float,
     config: MergingConfig,
     extent: float,
-    far: float,
+    relative_gap: float,
 ) -> float:
     """Log likelihood ratio of two parts being one object, with variances b^2 and s^2, rather than two.
 
-    far: the gap between them, in standard deviations of their points. All bends are equally likely across a
-    narrow gap, and creases are the less likely the wider it is.
+    part, other: landmarks x, y (k, 2) of each; bends, noise: b^2 and s^2; extent: twice the root of the area
+    of the picture, pixels; relative_gap: the gap between the parts, in standard deviations of their points.
+
+    Across a narrow gap, all bends are equally likely. The wider the gap, the less likely a crease is.
     """
     both = np.vstack([part[0], other[0]]), np.vstack([part[1], other[1]])
-    own, others, joint = (_kernels.fit_random_field(*points, bends, noise) for points in (part, other, both))
-    square, volume = (joint[k] - own[k] - others[k] for k in range(2))
+    alone, other_alone, joint = (
+        _kernels.fit_random_field(*points, bends, noise) for points in (part, other, both)
+    )
+    square, volume = (joint[k] - alone[k] - other_alone[k] for k in range(2))
     tau = 2.0 ** np.arange(int(math.log2(config.inflation)) + 1)
     densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau) - 3 * math.log(2 * math.pi)
-    creases = np.full(len(tau) - 1, -((far / config.crease) ** 2) / 2 - math.log(len(tau)))
+    creases = np.full(len(tau) - 1, -((relative_gap / config.crease) ** 2) / 2 - math.log(len(tau)))
     weights = np.append(math.log1p(-np.exp(creases).sum()), creases)
-    one = np.logaddexp.reduce(densities + weights)
-    # for two objects, the density is uniform: over a unit volume of maps, and over all shifts by up to the
-    # sides of the picture in either direction
-    return float(one + 2 * math.log(extent))
+    one_object = np.logaddexp.reduce(densities + weights)
+    # For two objects, the density is uniform over a unit volume of maps, and over all shifts by up to the
+    # sides of the picture in either direction.
+    return float(one_object + 2 * math.log(extent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,6 +364,7 @@ class _Spectrum:
 
 
 def _decompose(x: Floats, y: Floats, phi: Floats, weights: Floats) -> _Spectrum:
+    """Find the contrasts of landmarks x, y (n, 2) that no affine map explains: phi (n, n), weights (n,)."""
     drift = np.column_stack([np.ones(len(x)), x]) * weights[:, None]
     contrasts = np.linalg.qr(drift, mode="complete")[0][:, 3:]
     values, vectors = np.linalg.eigh(contrasts.T @ (phi * np.outer(weights, weights)) @ contrasts)
@@ -355,9 +376,9 @@ def _fit_variances(spectrum: _Spectrum, accuracy: float) -> tuple[float, float]:
     """The likeliest b^2 / s^2 among RATIOS, and s^2, whose prior is a scaled inverse chi-square."""
     variances = RATIOS[:, None] * spectrum.values + 1.0  # (14, n - 3), in units of s^2
     square = ((spectrum.coordinates**2).sum(axis=1) / variances).sum(axis=1)
-    known = DEGREES_OF_FREEDOM * accuracy**2
-    noise = (square + known) / (2 * variances.shape[1] + DEGREES_OF_FREEDOM)
-    likelihood = -(square + known) / (2 * noise) - np.log(variances * noise[:, None]).sum(axis=1)
+    prior = DEGREES_OF_FREEDOM * accuracy**2
+    noise = (square + prior) / (2 * variances.shape[1] + DEGREES_OF_FREEDOM)
+    likelihood = -(square + prior) / (2 * noise) - np.log(variances * noise[:, None]).sum(axis=1)
     best = int(np.argmax(likelihood - DEGREES_OF_FREEDOM * np.log(noise) / 2))
     return float(RATIOS[best]), float(noise[best])
 
@@ -377,13 +398,16 @@ def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
     return np.asarray(np.sqrt(error))
 
 
-def _is_smooth(found: Roughness, smooth_map: SmoothMapConfig) -> bool:
+def _is_smooth(roughness: Roughness, smooth_map: SmoothMapConfig) -> bool:
     """Whether a point can be predicted from its neighbours.
 
-    It cannot if the largest of RATIOS is the likeliest, or if points are farther off than any member of an
-    object may be.
+    It cannot if the best-fitting ratio is the largest of RATIOS, or if the error of the points exceeds what
+    any member of an object may have.
     """
-    return found.bend < found.accuracy and found.accuracy <= smooth_map.tolerance * smooth_map.accuracy
+    return (
+        roughness.bend < roughness.accuracy
+        and roughness.accuracy <= smooth_map.tolerance * smooth_map.accuracy
+    )
 
 
 def _points(
@@ -405,18 +429,19 @@ def _spread_out(x: Floats, n: int) -> Ints:
 
 
 def _phi(x: Floats) -> Floats:
+    """The thin-plate spline phi(|x_i - x_j|) (n, n) of points (n, 2)."""
     square = ((x[:, None] - x[None]) ** 2).sum(axis=2)
     return np.asarray(0.5 * square * np.log(np.where(square > 0, square, 1.0)))
 
 
 def _fixes_map(x: Floats) -> bool:
-    """Whether points are not all on one line, which would not show how an object moves beside it."""
+    """Whether points determine an affine map: points on one line do not show how an object moves off it."""
     return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
 
 
 def _gap(part: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> float:
-    """The least distance of a point of one part from one of the other, in the image where it is larger."""
-    distances = (nearest_points(far, near, 1)[1] for near, far in zip(part, other, strict=True))
+    """The smallest distance between a point of one part and one of the other, the larger of both images'."""
+    distances = (nearest_points(others, points, 1)[1] for points, others in zip(part, other, strict=True))
     return max(float(distance.min()) for distance in distances)
 
 

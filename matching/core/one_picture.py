@@ -13,7 +13,7 @@ from matching.core.clock import Clock
 from matching.core.clusters import measure_scores
 from matching.core.config import MatchConfig, check_config
 from matching.core.description import describe_located
-from matching.core.details import turn
+from matching.core.details import swap_ends
 from matching.core.graph import build_graph
 from matching.core.group import group
 from matching.core.groups import Group, make_group
@@ -37,10 +37,11 @@ from matching.objects.things import Thing, find_things_of_repeats, list_joined_a
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 
-# Distance of unit descriptors within which features are equal, at least, because light and edges differ.
-# Chosen on made pages.
-MIN_BOUND = 0.3
-MAX_CREASE = 1e9  # standard deviations of points: no bound
+# Distance of unit descriptors below which features always count as equal, because the light and the
+# surroundings of copies differ. Chosen on made pages.
+MIN_DESCRIPTOR_BOUND = 0.3
+STEPS = "read", "features", "candidates", "grouping", "places", "objects"
+MAX_CREASE = 1e9  # standard deviations of points: gaps of any width have the same weights
 
 
 def find_repeats(
@@ -113,8 +114,9 @@ def find_repeats_in_described(
 ) -> MatchResult:
     """Find repeats in a picture already described."""
     clock = clock or Clock()
-    # copies that lie far from each other may be shifted almost alike, and count as parts of one object then
-    config, given = config.with_settings(merging__crease=MAX_CREASE), config
+    user_config = config
+    # Copies that lie far from each other may be shifted almost alike; then they count as parts of one object.
+    config = config.with_settings(merging__crease=MAX_CREASE)
     candidates, n_listed = match_within_picture(described.features, config)
     clock.lap("candidates")
     ledger = Ledger(len(candidates))
@@ -124,7 +126,7 @@ def find_repeats_in_described(
     placed = find_places(described.features, candidates, correspondences, groups, config, ledger)
     clock.lap("places")
     objects = [make_group(one.rows, one.score, one.log_nfa) for one in placed.repeats.objects]
-    directed = turn(candidates, placed.repeats.is_reversed)
+    directed = swap_ends(candidates, placed.repeats.is_reversed)
     matches = locate(directed, objects, ledger, described.step, described.step, n_listed)
     matches, found, things = describe_repeats(described, matches, placed, config)
     clock.lap("objects")
@@ -135,7 +137,7 @@ def find_repeats_in_described(
         matches.score,
         found,
         clock.seconds,
-        config=given,
+        config=user_config,
         things=things,
         n_features=(len(described.features),) * 2,
         matched_at=(described.megapixels,) * 2,
@@ -146,8 +148,8 @@ def find_repeats_in_described(
 
 
 def match_within_picture(features: Features, config: MatchConfig) -> tuple[Candidates, int]:
-    """Find the candidates, each once, and how many of them are listed: the best, before the next best."""
-    clearance = feature_clearance(features, config.features, config.objects.reach)
+    """List the candidates, each once, the best before the next best -> candidates, number of the best."""
+    clearance = measure_clearance(features, config.features, config.objects.reach)
     parts = [
         match_within(features, clearance, config.candidates, mirrored)
         for mirrored in ((False, True) if config.mirrored else (False,))
@@ -181,16 +183,15 @@ def find_places(
 ) -> Placed:
     """Find the objects among n candidates, each of which joins two places, and further places of the same.
 
-    correspondences (2n,), groups: in both directions.
+    correspondences (2n,) and groups list the candidates in both directions.
     """
-    n, is_tested = len(candidates), not config.is_paper
+    n = len(candidates)
 
     def is_texture(members: Ints) -> bool:
-        directed = turn(candidates[members % n], members >= n)
+        directed = swap_ends(candidates[members % n], members >= n)
         return measure_periodicity(features, features, directed).is_periodic
 
     def measure_score(members: Ints) -> float:
-        """Measure how well matches agree with each other."""
         k = config.clustering.n_neighbors
         graph = build_graph(correspondences[members], k, config.graph, reach=config.objects.gap)
         return float(measure_scores(graph, [np.arange(len(members))], k)[0])
@@ -201,10 +202,10 @@ def find_places(
         config.objects,
         ledger,
         is_texture,
-        measure_score=measure_score if is_tested else None,  # others score by another graph
+        measure_score=None if config.is_paper else measure_score,  # the paper scores by another graph
         may_mirror=config.mirrored,
     )
-    if not is_tested or config.mirrored:
+    if config.is_paper or config.mirrored:
         return Placed(repeats, [])
     ends = np.column_stack([candidates.row0, candidates.row1])
     copies = find_copies(features, _list_seeds(ends, candidates.score, repeats), config.objects)
@@ -214,11 +215,11 @@ def find_places(
 
 
 def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
-    """A seed for each object, without the features of textures."""
+    """Make a seed of each object; that of a periodic texture has no features."""
     seeds = []
     for one in repeats.objects:
         rows = one.rows[:0] if one.is_periodic else one.rows
-        bound = max(float(np.quantile(score[one.rows], 0.9)), MIN_BOUND)
+        bound = max(float(np.quantile(score[one.rows], 0.9)), MIN_DESCRIPTOR_BOUND)
         seeds.append(Seed(ends[rows, 0], ends[rows, 1], bound))
     return seeds
 
@@ -237,32 +238,30 @@ def describe_repeats(
     ]
     hulls = [[opencv.convex_hull(xy[rows]) for rows in places] for places in placed.things]
     kept = np.arange(len(objects))
-    while True:  # the outlines of places may be others without an object
+    while True:  # dropping an object may change the outlines of the places
         outlines = [objects[k].outline0 for k in kept], [objects[k].outline1 for k in kept]
         is_periodic = np.array([repeats[k].is_periodic for k in kept], bool)
         joins = np.array([repeats[k].joins for k in kept], np.int64).reshape(-1, 2)
         things = find_things_of_repeats(*outlines, is_periodic, hulls, joins)
-        again = list_joined_again(things)
-        if not again:
+        redundant = list_joined_again(things)
+        if not redundant:
             break
-        kept = np.delete(kept, again)
+        kept = np.delete(kept, redundant)
     matches = matches.drop("places", np.isin(np.arange(len(objects)), kept), config.objects.reach)
     objects = [replace(objects[k], id=n) for n, k in enumerate(kept.tolist())]
     return matches, add_things(objects, things), things
 
 
-STEPS = "read", "features", "candidates", "grouping", "places", "objects"
-
-
-def feature_clearance(features: Features, config: FeatureConfig, least: float) -> Floats:
-    """How far from each feature its matches must be at least -> (n,)."""
+def measure_clearance(features: Features, config: FeatureConfig, min_clearance: float) -> Floats:
+    """Measure how far from each feature its matches must be, so that their windows differ -> (n,) pixels."""
     window = measure_by_kind(config, "window")[features.kind]
     clearance: Floats = np.maximum(
-        np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED_SHARE, least
+        np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED_SHARE, min_clearance
     )
     return clearance
 
 
 def _add_frame(found: MatchedObject, xy0: Floats, xy1: Floats) -> MatchedObject:
+    """Add the box around the first place, mapped to the second one: xy0, xy1 (n, 2)."""
     box = np.array([found.outline0.min(axis=0), found.outline0.max(axis=0)])
     return replace(found, frame1=fit_frame(xy0, xy1, box, found.transform))

@@ -88,35 +88,37 @@ def grow_objects(
     """
     x0, x1 = (np.ascontiguousarray(xy, np.float64) for xy in (matches.xy0, matches.xy1))
     n, s = len(x0), len(seeds)
-    scale, angle, most = np.zeros(n), np.zeros((2, n)), np.inf
+    scale, angle, max_difference = np.zeros(n), np.zeros((2, n)), np.inf
     if by_maps:
-        scale, angle, most = np.log(matches.growth), _angles(matches), MAX_MAP_DIFFERENCE
+        scale, angle, max_difference = np.log(matches.growth), _measure_angles(matches), MAX_MAP_DIFFERENCE
     n_tests = n * N_NEAREST * len(noises) * len(BENDS)
-    enough = math.log(n_tests) - certain * math.log(10)
+    max_ratio = math.log(n_tests) - certain * math.log(10)
     by_first = np.argsort(x1[:, 0], kind="stable")
     ratio, chosen, members = np.zeros(s), np.zeros(s, np.int64), np.full((s, MAX_MEMBERS), -1)
 
     def grow(start: int, stop: int) -> None:
         for k in range(start, stop):
-            similarity = _similarity(x0[seeds[k]], x1[seeds[k]], bool(mirrored[k]))
+            similarity = _fit_similarity(x0[seeds[k]], x1[seeds[k]], bool(mirrored[k]))
             if similarity is None:
                 continue
             a, b = similarity[:, 0].tolist()
             difference = np.abs(angle[int(mirrored[k])] - math.atan2(b, a))
             # no maximum of both differences: it would hide the NaN of maps of the other handedness
-            agree = np.minimum(difference, 2 * math.pi - difference) <= most
-            agree &= np.abs(scale - math.log(math.sqrt(a * a + b * b))) <= most
+            agree = np.minimum(difference, 2 * math.pi - difference) <= max_difference
+            agree &= np.abs(scale - math.log(math.sqrt(a * a + b * b))) <= max_difference
             rows = by_first[agree[by_first]]
             ends = x1[rows].T.copy()
             rows = np.concatenate([seeds[k], rows[_find_around(x0[rows] - x0[seeds[k, 0]])]])
-            ratio[k], chosen[k], accepted = _grow_from(x0[rows], x1[rows], ends, similarity, noises, enough)
+            ratio[k], chosen[k], accepted = _grow_from(
+                x0[rows], x1[rows], ends, similarity, noises, max_ratio
+            )
             members[k] = np.where(accepted >= 0, rows[accepted], -1)
 
     run_in_ranges(grow, s, 2)
     return Growths((math.log(n_tests) - ratio) / math.log(10), np.array(noises)[chosen], members)
 
 
-def _similarity(x0: Floats, x1: Floats, mirrored: bool) -> Floats | None:
+def _fit_similarity(x0: Floats, x1: Floats, mirrored: bool) -> Floats | None:
     """The similarity (2, 2) that two matches x0, x1 (2, 2) define; None if they share a point."""
     (ux, uy), (vx, vy) = (x0[1] - x0[0]).tolist(), (x1[1] - x1[0]).tolist()
     square, sign = ux * ux + uy * uy, -1.0 if mirrored else 1.0
@@ -127,43 +129,50 @@ def _similarity(x0: Floats, x1: Floats, mirrored: bool) -> Floats | None:
 
 
 def _find_around(u: Floats) -> Ints:
-    """Indices of the matches that are read, of those at displacements u (n, 2) from a seed."""
+    """Find the matches that are read, among those at displacements u (n, 2) from a seed -> (k,)."""
     gap = np.sqrt(u[:, 0] ** 2 + u[:, 1] ** 2)
-    within = np.flatnonzero(gap < math.sqrt(MAX_READ / math.pi) * MIN_MATCH_GAP)
-    return within if len(within) > MAX_READ else np.argsort(gap, kind="stable")[:MAX_READ]
+    in_circle = np.flatnonzero(gap < math.sqrt(MAX_READ / math.pi) * MIN_MATCH_GAP)
+    return in_circle if len(in_circle) > MAX_READ else np.argsort(gap, kind="stable")[:MAX_READ]
 
 
 def _grow_from(
-    x0: Floats, x1: Floats, ends: Floats, similarity: Floats, noises: tuple[float, ...], enough: float
+    x0: Floats, x1: Floats, ends: Floats, similarity: Floats, noises: tuple[float, ...], max_ratio: float
 ) -> tuple[float, int, Ints]:
-    """Grow from the first two of the matches x0, x1 (m, 2), in the way that gives the largest log ratio.
+    """Grow from the first two of the matches x0, x1 (m, 2), with the noise and bend of the largest log ratio.
 
     Returns the ratio, the index of its noise, and the rows of the matches that agree (MAX_MEMBERS,).
     """
     u, (a, b) = x0 - x0[0], similarity[:, 0].tolist()
     growth = math.sqrt(a * a + b * b)
-    within = max(growth, 1.0)
+    unit = max(growth, 1.0)  # pixels of image 1 per pixel of the image where the object is smaller
     along, across = u[:, :1] * similarity[:, 0], u[:, 1:] * similarity[:, 1]
-    given = x0, x1, u, x1[0] + along + across, x1 - x1[0] - along - across, ends
+    points = x0, x1, u, x1[0] + along + across, x1 - x1[0] - along - across, ends
     best = 0.0, 0, np.full(MAX_MEMBERS, -1)
     for k, noise in enumerate(noises):
         for bend in BENDS:
             buffers = np.full(len(x0), np.inf), np.zeros(ends.shape[1], bool)
-            spread = noise * within, bend * growth, MAP_STRAIN * growth
+            spread = noise * unit, bend * growth, MAP_STRAIN * growth
             accepted = np.full(MAX_MEMBERS, -1)
             ratio = _growth_kernels.grow(
-                *given, *buffers, *spread, MIN_MATCH_GAP, MIN_MATCH_GAP * within, N_NEAREST, enough, accepted
+                *points,
+                *buffers,
+                *spread,
+                MIN_MATCH_GAP,
+                MIN_MATCH_GAP * unit,
+                N_NEAREST,
+                max_ratio,
+                accepted,
             )
             if ratio > best[0]:
                 best = ratio, k, accepted
     return best
 
 
-def _angles(matches: Correspondences) -> Floats:
-    """(2, n) directions of maps as similarities, and as mirrored ones; NaN for maps of the other kind."""
+def _measure_angles(matches: Correspondences) -> Floats:
+    """Measure the angles of maps as similarities, and as mirrored ones; NaN for the other kind -> (2, n)."""
     (a, b), (c, d) = np.moveaxis(matches.maps, 0, -1)
-    plain, turned = np.arctan2(c - b, a + d), np.arctan2(c + b, a - d)
-    return np.array([np.where(matches.mirrored, np.nan, plain), np.where(matches.mirrored, turned, np.nan)])
+    plain, mirrored = np.arctan2(c - b, a + d), np.arctan2(c + b, a - d)
+    return np.array([np.where(matches.mirrored, np.nan, plain), np.where(matches.mirrored, mirrored, np.nan)])
 
 
 def keep_significant(
@@ -227,7 +236,7 @@ def measure_significance(
 ) -> Floats:
     """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`.
 
-    An object is measured until it is certain, and until it has twice the evidence that max_log_nfa asks for.
+    An object is measured until it is certain, with at least twice the evidence that max_log_nfa demands.
 
     Matches are read in the picture in which they lie at more places, so that each of many copies of a print
     is read separately. Shuffling the ends does not change which picture that is.
@@ -238,9 +247,9 @@ def measure_significance(
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
     for turn in range(N_NEAREST):
-        open_ = np.flatnonzero(log_nfa > certain)
-        seeds = [_choose_seeds(correspondences, objects[k], turn) for k in open_]
-        owner = np.repeat(open_, [len(pairs) for pairs in seeds])
+        uncertain = np.flatnonzero(log_nfa > certain)
+        seeds = [_choose_seed(correspondences, objects[k], turn) for k in uncertain]
+        owner = np.repeat(uncertain, [len(pairs) for pairs in seeds])
         if len(owner):
             pairs = np.concatenate(seeds)
             grown = grow_objects(
@@ -251,7 +260,7 @@ def measure_significance(
 
 
 def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences:
-    """The correspondences after image 0 is mapped by the median of the maps of an object (n,).
+    """Map image 0 by the median of the maps of an object (n,).
 
     Then a plane seen from the side moves by nearly a similarity.
     """
@@ -260,8 +269,8 @@ def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences
     return Correspondences(correspondences.xy0 @ a.T, correspondences.xy1, maps)
 
 
-def _choose_seeds(correspondences: Correspondences, members: Ints, turn: int) -> Ints:
-    """(0 or 1, 2) a match of the object, another one for each turn, and the match nearest to it."""
+def _choose_seed(correspondences: Correspondences, members: Ints, turn: int) -> Ints:
+    """Choose a match of the object, another one in each turn, and the match nearest to it -> (0 or 1, 2)."""
     xy0, xy1 = correspondences.xy0[members], correspondences.xy1[members]
     chosen = np.unique((np.arange(N_NEAREST) * len(members)) // N_NEAREST)
     if turn >= len(chosen):

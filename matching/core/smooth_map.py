@@ -77,64 +77,58 @@ def refine_parts(
     free: Ints,
     config: SmoothMapConfig,
     graph: GraphConfig,
+) -> list[Part]:
+    """Remove matches that the smooth map of their part does not explain, and add those that it does.
+
+    free (n,): the rows that are in no object.
+
+    Repeats until no match joins, or a part returns to an earlier state. A match joins only if it has the
+    handedness of more than half of the part.
+    """
+    is_available = np.zeros(len(correspondences), bool)
+    is_available[free] = True
+    for part in parts:
+        is_available[part.rows] = False
+    refined, mirrored = [], correspondences.mirrored
+    for part in parts:
+        members = part.rows
+        has_handedness = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
+        maps = _make_maps(correspondences, members, config, min(part.bend, config.largest_bend))
+        joining = _Joining(correspondences, tuple(map_.make_fresh() for map_ in maps), graph)
+        earlier_states: set[bytes] = set()
+        while members.tobytes() not in earlier_states:
+            earlier_states.add(members.tobytes())
+            is_available[members] = True
+            members = _drop_unexplained(maps, members)
+            is_available[members] = False
+            new = joining.find(members, np.flatnonzero(is_available & has_handedness))
+            if len(new) == 0:
+                break
+            is_available[new] = False
+            members = np.sort(np.concatenate([members, new]))
+        refined.append(Part(members, part.bend))
+    return refined
+
+
+def keep_objects(
+    correspondences: Correspondences,
+    parts: Sequence[Part],
+    refined: Sequence[Part],
     conditions: ObjectsConfig,
     ledger: Ledger,
 ) -> list[Part]:
-    """Refine parts by their smooth maps, and keep those that are objects, the largest first.
-
-    free (n,): the rows that are in no object.
-    """
-    members, bends = [part.rows for part in parts], [part.bend for part in parts]
+    """Keep the refined parts that are objects, the largest first; the parts before enter the ledger."""
     kept = []
-    for before, rows, bend in zip(
-        members, refine_objects(correspondences, members, bends, free, config, graph), bends, strict=True
-    ):
-        ledger.reach("smooth map", np.concatenate([before, rows]))
-        if is_object(correspondences, rows, conditions):
-            kept.append(Part(rows, bend))
-        elif len(rows) < conditions.min_matches:
-            ledger.drop("smooth map", before, len(rows), conditions.min_matches)
+    for before, part in zip(parts, refined, strict=True):
+        ledger.reach("smooth map", np.concatenate([before.rows, part.rows]))
+        if is_object(correspondences, part.rows, conditions):
+            kept.append(part)
+        elif len(part.rows) < conditions.min_matches:
+            ledger.drop("smooth map", before.rows, len(part.rows), conditions.min_matches)
         else:
-            width = measure_width_of_matches(correspondences, rows)
-            ledger.drop("width", before, width, conditions.min_width)
+            width = measure_width_of_matches(correspondences, part.rows)
+            ledger.drop("width", before.rows, width, conditions.min_width)
     return sort_by_size(kept)
-
-
-def refine_objects(
-    correspondences: Correspondences,
-    objects: Sequence[Array],
-    bends: Sequence[float],
-    free: Array,
-    config: SmoothMapConfig,
-    graph: GraphConfig,
-) -> list[Array]:
-    """Remove matches that the smooth map of their object does not explain, and add those that it does.
-
-    Repeats until no match joins, or an object returns to an earlier state. A match that joins has the
-    handedness of most of the object.
-    """
-    available = np.zeros(len(correspondences), bool)
-    available[free] = True
-    for members in objects:
-        available[members] = False
-    refined, mirrored = [], correspondences.mirrored
-    for members, bend in zip(objects, bends, strict=True):
-        alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
-        maps = _make_maps(correspondences, members, config, min(bend, config.largest_bend))
-        joining = _Joining(correspondences, tuple(way.make_fresh() for way in maps), graph)
-        before: set[bytes] = set()
-        while members.tobytes() not in before:
-            before.add(members.tobytes())
-            available[members] = True
-            members = _drop_unexplained(maps, members)
-            available[members] = False
-            new = joining.find(members, np.flatnonzero(available & alike))
-            if len(new) == 0:
-                break
-            available[new] = False
-            members = np.sort(np.concatenate([members, new]))
-        refined.append(members)
-    return refined
 
 
 class _Map:
@@ -156,13 +150,16 @@ class _Map:
         return _Map(self.x, self.y, self.config, self.bend)
 
     def set_members(self, members: Ints, rows: Ints) -> Bools:
-        """Find the members that predict each row, without the row itself; (q,) bool: whether they changed."""
+        """Find the members that predict each row, other than the row itself: members (n,), rows (q,).
+
+        Returns (q,) bool: whether the members that predict a row have changed.
+        """
         renewed = self.near.renew(members, rows)
         self.is_predicted[rows[renewed]] = False
         return renewed
 
     def predict(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Residual and deviation (q,), in pixels, of the prediction from the members nearest to each row."""
+        """Residual and deviation (q,), in pixels, of the prediction from the members nearest to rows (q,)."""
         new = rows[~self.is_predicted[rows]]
         near = self.near.index[new]
         k = int(np.count_nonzero(near[:1] >= 0))  # fewer if the object has few members
@@ -183,26 +180,27 @@ def _make_maps(
 
 
 def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
-    """Keep the members that are where the others predict them; of the rest, the worse half leaves at a time.
+    """Keep the members (n,) that are where the others predict them.
 
-    Without the worst outliers, the map may explain members that these led astray.
+    Of the members that are not, only the worse half leaves at a time: without the worst outliers, the map may
+    explain the rest.
     """
     tolerance = maps[0].config.tolerance
     while len(members) > MIN_MEMBERS:
         residual, deviation = np.zeros((2, len(members)))  # the larger of both directions counts
-        for way in maps:
-            way.set_members(members, members)
-            own_residual, own_deviation = way.predict(members)
-            residual, deviation = np.maximum(residual, own_residual), np.maximum(deviation, own_deviation)
+        for map_ in maps:
+            map_.set_members(members, members)
+            predicted = map_.predict(members)
+            residual, deviation = np.maximum(residual, predicted[0]), np.maximum(deviation, predicted[1])
         error = residual / deviation
-        wrong = ~(error < tolerance)  # NaN is wrong, too
-        if not wrong.any():
+        is_wrong = ~(error < tolerance)  # NaN is wrong, too
+        if not is_wrong.any():
             break
-        members = members[error < max(tolerance, _median_above(error[wrong]))]
+        members = members[error < max(tolerance, _upper_median(error[is_wrong]))]
     return members
 
 
-def _median_above(values: Floats) -> float:
+def _upper_median(values: Floats) -> float:
     """The median of n values; if n is even, the larger of the two in the middle."""
     middle = len(values) // 2
     return float(np.partition(values, middle)[middle])
@@ -213,29 +211,34 @@ class _Joining:
 
     def __init__(self, correspondences: Correspondences, maps: tuple[_Map, ...], graph: GraphConfig) -> None:
         self.correspondences, self.maps, self.config = correspondences, maps, maps[0].config
-        self.accuracy = graph.scale * graph.coarseness, graph.slope * graph.coarseness
+        self.accuracy = graph.coarse_accuracy
         self.agreeing = np.empty(len(correspondences))  # share of the nearby members that agree
         self.is_tested = np.zeros(len(correspondences), bool)
 
     def find(self, members: Ints, others: Ints) -> Ints:
-        """Those of `others` that are within reach and agree with both smooth maps and their neighbours."""
+        """Find those of `others` (q,) that join the members (n,).
+
+        They are within reach, and agree with the neighbours and both smooth maps.
+        """
         if len(members) <= MIN_MEMBERS:
             return others[:0]
-        for way in self.maps:
-            others = others[is_in_box(way.x[others], way.x[members], self.config.reach)]
-        for way in self.maps:
-            renewed = way.set_members(members, others)
+        for map_ in self.maps:
+            others = others[is_in_box(map_.x[others], map_.x[members], self.config.reach)]
+        for map_ in self.maps:
+            renewed = map_.set_members(members, others)
             self.is_tested[others[renewed]] = False
-            others = others[way.near.square[others, 0] < self.config.reach**2]
-        others = others[self._share(others) >= self.config.agreeing]  # first: cheap, and few pass
-        for way in self.maps:
-            residual, deviation = way.predict(others)
+            others = others[map_.near.square[others, 0] < self.config.reach**2]
+        # The neighbours are compared before the maps, because that is cheap and few matches agree.
+        others = others[self._measure_agreement(others) >= self.config.agreeing]
+        for map_ in self.maps:
+            residual, deviation = map_.predict(others)
             others = others[residual < self.config.tolerance * deviation]
         return others
 
-    def _share(self, rows: Ints) -> Floats:
+    def _measure_agreement(self, rows: Ints) -> Floats:
+        """The share of the nearby members with which each of the rows (q,) agrees -> (q,)."""
         new = rows[~self.is_tested[rows]]
-        near = np.hstack([way.near.index[new] for way in self.maps])
+        near = np.hstack([map_.near.index[new] for map_ in self.maps])
         self.agreeing[new] = measure_agreeing_shares(self.correspondences, new, near, *self.accuracy)
         self.is_tested[new] = True
         return self.agreeing[rows]
@@ -246,23 +249,24 @@ def spline_residuals(
     y: Array,
     near: Array,
     smoothing: float,
-    at: tuple[Array, Array] | None = None,
+    points: tuple[Array, Array] | None = None,
 ) -> tuple[Floats, Floats]:
     """Distances of matches from where the smooth map of their neighbours takes them.
 
-    at: the matches, a pair of (q, 2); near (q, k): their neighbours, rows of x, y (n, 2).
+    points: both ends of the matches, a pair of (q, 2), by default x and y; near (q, k): their neighbours,
+    rows of x, y (n, 2).
 
     The spline is f(p) = sum_j c_j phi(|p - x_j|) plus an affine map, phi(r) = r^2 log r, with f(x_j) +
     smoothing c_j = y_j. Returns residual (q,), deviation (q,).
     """
-    from_, to = (x, y) if at is None else at
+    from_, to = (x, y) if points is None else points
     near = np.ascontiguousarray(near)
     residual, deviation = np.empty(len(near)), np.empty(len(near))
 
     def measure(start: int, stop: int) -> None:
         rows = slice(start, stop)
-        own = near[rows], from_[rows], to[rows], float(smoothing), residual[rows], deviation[rows]
-        _kernels.spline_residuals(x, y, *own)
+        matches = near[rows], from_[rows], to[rows]
+        _kernels.spline_residuals(x, y, *matches, float(smoothing), residual[rows], deviation[rows])
 
     run_in_ranges(measure, len(near), 512)
     return residual, deviation

@@ -24,9 +24,10 @@ from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_fea
 # unrelated pairs of textures has an object; without the test, 8 have.
 MAX_SHIFT = 20.0  # times the sum of the radii of two features: about three windows of their descriptors
 MIN_SHIFT = 8.0  # pixels to a confusable place
-# Another descriptor is as near if its distance is at most this factor times that of the match, plus this.
+# Another descriptor is as near if its distance is at most NEAR_FACTOR times that of the match, plus
+# NEAR_OFFSET.
 NEAR_FACTOR, NEAR_OFFSET = 1.1, 0.05
-# Least share of matches, or of places, that one shift reaches. Textures have 0.28 and 0.032 or more; a
+# Smallest share of matches, or of places, that one shift reaches. Textures have 0.28 and 0.032 or more; a
 # magazine cover has 0.20 and 0.018 or less.
 MIN_SHARE_OF_MATCHES, MIN_SHARE_OF_PLACES = 0.25, 0.025
 SHIFT_TOLERANCE = 0.1  # of its length: shifts that differ by less are the same
@@ -63,20 +64,18 @@ def drop_textures(
 
 def measure_periodicity(features0: Features, features1: Features, candidates: Candidates) -> Periodicity:
     """Measure whether the matches of an object are confusable in both images."""
-    own = candidates[:: math.ceil(len(candidates) / MAX_EXAMINED)]
-    if np.median(np.linalg.det(own.maps)) < 0:
+    sample = candidates[:: math.ceil(len(candidates) / MAX_EXAMINED)]
+    if np.median(np.linalg.det(sample.maps)) < 0:
         features1 = mirrored_features(features1)
-    least = (1 + 1 / math.sqrt(len(own))) / 2  # one half plus the standard deviation of such a share
-    there = _find_confusable(
-        features0[own.row0], features1[own.row1], features1[candidates.row1], features1, own
-    )
-    if there.share < least:
-        return Periodicity(there.share, least, is_lattice=False)
-    back = _find_confusable(
-        features1[own.row1], features0[own.row0], features0[candidates.row0], features0, own
-    )
-    share = min(there.share, back.share)
-    return Periodicity(share, least, share >= least and (_is_lattice(there) or _is_lattice(back)))
+    bound = (1 + 1 / math.sqrt(len(sample))) / 2  # one half plus the standard deviation of such a share
+    ends0, ends1 = features0[sample.row0], features1[sample.row1]
+    in_image1 = _find_confusable(ends0, ends1, features1[candidates.row1], features1, sample)
+    if in_image1.share < bound:
+        return Periodicity(in_image1.share, bound, is_lattice=False)
+    in_image0 = _find_confusable(ends1, ends0, features0[candidates.row0], features0, sample)
+    share = min(in_image1.share, in_image0.share)
+    is_lattice = share >= bound and (_is_lattice(in_image1) or _is_lattice(in_image0))
+    return Periodicity(share, bound, is_lattice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,19 +93,22 @@ class _Confusable:
 
 
 def _find_confusable(
-    source: Features, matched: Features, place: Features, features: Features, candidates: Candidates
+    source: Features, matched: Features, members: Features, features: Features, candidates: Candidates
 ) -> _Confusable:
-    """Find matches source -> matched for which another feature inside the object is as near."""
-    inside = features[is_inside(features.xy, place.xy)]
+    """Find matches source -> matched for which another feature inside the object is as near.
+
+    members: the features of all matches of the object in the image of `matched`; features: all of that image.
+    """
+    inside = features[is_inside(features.xy, members.xy)]
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product
     distance = np.sqrt(np.maximum(square, 0)) / DESCRIPTOR_NORM
-    as_near = distance <= NEAR_FACTOR * candidates.score[:, None] + NEAR_OFFSET
-    row, other = np.nonzero(as_near & (inside.kind == source.kind[:, None]))
+    is_as_near = distance <= NEAR_FACTOR * candidates.score[:, None] + NEAR_OFFSET
+    row, other = np.nonzero(is_as_near & (inside.kind == source.kind[:, None]))
     shift = inside.xy[other] - matched.xy[row]
     gap = np.linalg.norm(shift, axis=1)
-    close = (gap > MIN_SHIFT) & (gap < MAX_SHIFT * (_window(matched)[row] + _window(inside)[other]))
-    return _Confusable(len(candidates), row[close], shift[close])
+    is_in_range = (gap > MIN_SHIFT) & (gap < MAX_SHIFT * (matched.radius[row] + inside.radius[other]))
+    return _Confusable(len(candidates), row[is_in_range], shift[is_in_range])
 
 
 def _is_lattice(found: _Confusable) -> bool:
@@ -114,12 +116,7 @@ def _is_lattice(found: _Confusable) -> bool:
     if len(found.row) == 0:
         return False
     row, (x, y) = np.tile(found.row, 2), np.vstack([found.shift, -found.shift]).T
-    tried = found.shift[:: math.ceil(len(found.shift) / MAX_EXAMINED)].tolist()
-    alike = ((x - u) ** 2 + (y - v) ** 2 <= SHIFT_TOLERANCE**2 * (u**2 + v**2) for u, v in tried)
-    most = max(len(np.unique(row[rows])) for rows in alike)
-    return bool(most >= min(MIN_SHARE_OF_MATCHES * found.n, MIN_SHARE_OF_PLACES * len(found.row)))
-
-
-def _window(features: Features) -> Floats:
-    """(n,) pixels: the radius of a region."""
-    return np.asarray(np.sqrt(np.abs(np.linalg.det(features.frames))))
+    shifts = found.shift[:: math.ceil(len(found.shift) / MAX_EXAMINED)].tolist()
+    is_same = ((x - u) ** 2 + (y - v) ** 2 <= SHIFT_TOLERANCE**2 * (u**2 + v**2) for u, v in shifts)
+    n_matches = max(len(np.unique(row[rows])) for rows in is_same)
+    return bool(n_matches >= min(MIN_SHARE_OF_MATCHES * found.n, MIN_SHARE_OF_PLACES * len(found.row)))

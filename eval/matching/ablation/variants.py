@@ -37,9 +37,9 @@ def variants() -> dict[str, Variant]:
     }
 
 
-def _merge_touching(correspondences, parts, landmarks, config, smooth_map, reach):
-    """Merge parts only if they touch: `matching.core.merging.merge_parts` without reach."""
-    return merge_parts(correspondences, parts, landmarks, config, smooth_map, 0.0)
+def _merge_touching(correspondences, parts, landmarks, rules):
+    """Merge parts only if they touch: `matching.core.merging.merge_parts` without a gap."""
+    return merge_parts(correspondences, parts, landmarks, replace(rules, max_gap=0.0))
 
 
 def settings() -> dict[str, MatchConfig]:

@@ -28,7 +28,7 @@ from matching.core.ledger import Ledger
 # Nearest matches that propose a homography, and guide a match's choice. On 40 rooms, 208 of 222 planes are
 # right; with 14, 201.
 N_PROPOSERS = 12
-OUTLIER_COST = 8.0  # of a match on no plane: half of its squared deviations. Measured on the same rooms
+OUTLIER_COST = 8.0  # of a match on no plane, in half squared deviations; measured on the same rooms
 MIN_PLANE_MATCHES = 8
 MAX_PROPOSALS = 300  # homographies: limits the work
 MAX_FITTED = 3000  # matches that planes are fitted to: limits the work
@@ -139,47 +139,49 @@ def _measure_costs(planes: list[Floats], xy0: Floats, xy1: Floats, variance: flo
 
 
 def _price(n: int) -> float:
+    """The cost of the 8 numbers of a plane among n matches: half a logarithm each, as in BIC."""
     return 8 / 2 * math.log(n)
 
 
 def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
-    """Choose planes greedily, and estimate the variance.
+    """Choose planes greedily, and estimate the variance of the points.
 
-    Each plane is the proposal that saves most, fitted to the matches that it explains.
-
-    The variance of the points is the first quartile over proposals, because some neighbours are on two
-    planes.
+    Each plane is the proposal that lowers the cost by the largest amount, fitted to the matches that it
+    explains. The variance is the first quartile over proposals, because some neighbours are on two planes.
     """
     near, proposals, variances = _find_near(xy0, xy1), [], []
     for rows in near[np.sort(np.random.default_rng(0).permutation(len(near))[:MAX_PROPOSALS])]:
         plane = fit_plane(xy0[rows], xy1[rows])
-        if plane is not None and np.isfinite(own := squared_error(plane, xy0[rows], xy1[rows])).all():
+        if plane is None:
+            continue
+        error = squared_error(plane, xy0[rows], xy1[rows])
+        if np.isfinite(error).all():
             proposals.append(plane)
-            variances.append(own.sum() / (2 * len(rows) - 8))
+            variances.append(error.sum() / (2 * len(rows) - 8))
     if not proposals:
         return [], 0.0
     extent = max(np.ptp(xy0, axis=0).max(), np.ptp(xy1, axis=0).max())
     variance = max(float(np.quantile(variances, 0.25)), (1e-6 * extent) ** 2)
     costs = _measure_costs(proposals, xy0, xy1, variance)[:-1]
-    left, planes = np.full(len(xy0), OUTLIER_COST), list[Floats]()
+    remaining, planes = np.full(len(xy0), OUTLIER_COST), list[Floats]()
     while len(planes) < len(proposals):
-        saved = np.maximum(left - costs, 0).sum(axis=1)
+        saved = np.maximum(remaining - costs, 0).sum(axis=1)
         best = int(np.argmax(saved))
         if saved[best] <= _price(len(xy0)):
             break
         plane, cost = proposals[best], costs[best]
-        while (again := fit_plane(xy0[cost < left], xy1[cost < left])) is not None:
-            refitted = _measure_costs([again], xy0, xy1, variance)[0]
-            if np.maximum(left - refitted, 0).sum() <= np.maximum(left - cost, 0).sum():
+        while (refitted := fit_plane(xy0[cost < remaining], xy1[cost < remaining])) is not None:
+            new_cost = _measure_costs([refitted], xy0, xy1, variance)[0]
+            if np.maximum(remaining - new_cost, 0).sum() <= np.maximum(remaining - cost, 0).sum():
                 break
-            plane, cost = again, refitted
+            plane, cost = refitted, new_cost
         planes.append(plane)
-        left = np.minimum(left, cost)
+        remaining = np.minimum(remaining, cost)
     return planes, variance
 
 
 def _assign(cost: Floats, near: Ints, labels: Ints) -> Ints:
-    """Assign each match to a plane or -1; a plane is the likelier, the more neighbours (n, k) chose it."""
+    """Assign each match to a plane or -1. The more neighbours (n, k) chose a plane, the likelier it is."""
     none = len(cost) - 1
     before = np.where(labels < 0, none, labels) if (labels >= 0).any() else cost.argmin(axis=0)
     count = np.array([(before[near] == p).sum(axis=1) for p in range(len(cost))])
@@ -192,11 +194,11 @@ def _refit(xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints) -> tupl
     fitted: list[Floats] = []
     renumbered = np.full(len(labels), -1, np.int64)
     for p, plane in enumerate(planes):
-        own = labels == p
-        if own.sum() >= MIN_PLANE_MATCHES:
-            renumbered[own] = len(fitted)
-            again = fit_plane(xy0[own], xy1[own])
-            fitted.append(plane if again is None else again)
+        is_on_plane = labels == p
+        if is_on_plane.sum() >= MIN_PLANE_MATCHES:
+            renumbered[is_on_plane] = len(fitted)
+            refitted = fit_plane(xy0[is_on_plane], xy1[is_on_plane])
+            fitted.append(plane if refitted is None else refitted)
     return fitted, renumbered
 
 
@@ -208,7 +210,7 @@ def _merge(
     labels: Ints,
     variance: float,
 ) -> tuple[list[Floats], Ints]:
-    """Merge pairs of planes that cost less as one plane, the pair that saves most first.
+    """Merge pairs of planes that cost less as one plane, the pair with the largest saving first.
 
     A merged plane saves the encoding of which match is on which plane: little if neighbours (n, k) are on the
     same plane, but much if the matches of two planes are intermixed.
@@ -222,9 +224,9 @@ def _merge(
                 rows = np.flatnonzero((labels == p) | (labels == q))
                 one = fit_plane(xy0[rows], xy1[rows])
                 if one is not None:
-                    told = np.log(count[[p, q]][:, rows].sum(axis=0) / count[labels[rows], rows])
+                    encoding = np.log(count[[p, q]][:, rows].sum(axis=0) / count[labels[rows], rows])
                     merged = _measure_costs([one], xy0[rows], xy1[rows], variance).min(axis=0)
-                    saved = _price(len(xy0)) + float((told + cost[labels[rows], rows] - merged).sum())
+                    saved = _price(len(xy0)) + float((encoding + cost[labels[rows], rows] - merged).sum())
                     found.append((saved, p, q, one))
         saved, p, q, one = max(found, key=lambda pair: pair[0], default=(0.0, 0, 0, planes[0]))
         if saved <= 0:

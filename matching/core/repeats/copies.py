@@ -30,15 +30,15 @@ from matching.core.repeats.motions import (
     follow,
     is_same,
     list_neighbors,
-    survey,
+    make_scene,
 )
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_inside
 from matching.features.extraction import Features
 
 MIN_VISIBLE_SHARE = 1 / 3  # of a place whose rest something hides; no record of a choice
-# The next two were chosen on made pages with seeds 0 to 2.
-MAX_SHARED_PRINTS = 0.1  # of a part's features: more that another part also shows make it another copy
+# MAX_SHARED_PRINTS and MAX_SCALE_OF_SMALLER were chosen on made pages with seeds 0 to 2.
+MAX_SHARED_PRINTS = 0.1  # share of a part's prints: if another part shows more of them, it is another copy
 MAX_SCALE_OF_SMALLER = 0.9  # a copy below this scale is smaller, and lacks the finest features
 
 
@@ -72,150 +72,182 @@ def find_copies(features: Features, seeds: Sequence[Seed], config: ObjectsConfig
         The conditions for a place.
     """
     things: list[list[Ints]] = []
-    must_join, taken = np.zeros(len(seeds), bool), np.zeros(len(features), bool)
+    must_join, is_taken = np.zeros(len(seeds), bool), np.zeros(len(features), bool)
     bounds = [seed.bound for seed in seeds if len(seed.first)]
     if not bounds:
         return Copies(things, must_join)
-    scene = survey(features, max(bounds), config.reach)
+    scene = make_scene(features, max(bounds), config.reach)
     known: dict[float, list[Ints]] = {}
     for k, seed in enumerate(seeds):
-        if 2 * np.count_nonzero(taken[seed.first]) >= len(seed.first):
+        if 2 * np.count_nonzero(is_taken[seed.first]) >= len(seed.first):
             continue
         rows = np.unique(seed.first)
-        motions = find_motions(scene, rows, seed.bound, known.setdefault(seed.bound, []), config)
-        start = fit_affine(features.xy[seed.first], features.xy[seed.second])
-        own_motion = follow(scene, *start, seed.bound, config)
-        if own_motion is not None:
-            gap = np.linalg.norm(features.xy[own_motion[seed.first]] - features.xy[seed.second], axis=1)
-            met = gap <= SAME_POINT_RADIUS
-            must_join[k] = 2 * np.count_nonzero(met & (own_motion[seed.first] >= 0)) > len(seed.first)
-            if not any(is_same(own_motion, other) for other in motions):
-                motions.insert(0, own_motion)
-        if not must_join[k]:
+        motions, has_motion = _find_motions_of_seed(scene, seed, known.setdefault(seed.bound, []), config)
+        if not has_motion:
             continue
         ends = np.stack(motions)
         found = _find_things(scene, ends, rows, config)
-        if found and all(len(places) == 2 for _, places in found):
-            must_join[k] = False  # the object itself joins both places, and is whole even where it bends
-            continue
-        if not found:  # parts of a sparse print are far apart but agree; copies arranged differently don't
+        if found:
+            # An object that joins both places of a thing is whole, even where the thing bends.
+            must_join[k] = any(len(places) > 2 for places in found)
+        else:
+            # Distant parts of one print share the same motions; separate copies in different arrangements
+            # do not.
             agrees = _find_profiles(scene, ends >= 0)[rows].any(axis=1)
             must_join[k] = 2 * np.count_nonzero(agrees) <= len(rows)
-        for own, places in found:
-            if 2 * np.count_nonzero(taken[own]) <= len(own):
-                taken[np.concatenate(places)] = True
+        for places in found if must_join[k] else []:
+            if 2 * np.count_nonzero(is_taken[places[0]]) <= len(places[0]):
+                is_taken[np.concatenate(places)] = True
                 things.append(places)
     return Copies(_drop_parts(features, things), must_join)
+
+
+def _find_motions_of_seed(
+    scene: Scene, seed: Seed, known: list[Ints], config: ObjectsConfig
+) -> tuple[list[Ints], bool]:
+    """Find the motions (n,) that take the place of a seed to copies, its own motion first.
+
+    Also returns whether the matches of the seed follow one motion. New motions are added to `known`.
+    """
+    xy = scene.features.xy
+    motions = find_motions(scene, np.unique(seed.first), seed.bound, known, config)
+    motion = follow(scene, *fit_affine(xy[seed.first], xy[seed.second]), seed.bound, config)
+    if motion is None:
+        return motions, False
+    if not any(is_same(motion, other) for other in motions):
+        motions.insert(0, motion)
+    gap = np.linalg.norm(xy[motion[seed.first]] - xy[seed.second], axis=1)
+    is_followed = (gap <= SAME_POINT_RADIUS) & (motion[seed.first] >= 0)
+    return motions, bool(2 * np.count_nonzero(is_followed) > len(seed.first))
 
 
 def _drop_parts(features: Features, things: list[list[Ints]]) -> list[list[Ints]]:
     """Drop the things that are parts of others: all of their places lie inside larger ones."""
     kept: list[list[Ints]] = []
-    for places in sorted(things, key=lambda own: -sum(map(len, own))):
-        known = [rows for other in kept for rows in other]
-        if not known or not all(_is_amid(features, rows, np.concatenate(known)) for rows in places):
+    for places in sorted(things, key=lambda places: -sum(map(len, places))):
+        larger = [rows for other in kept for rows in other]
+        if not larger or not all(_lies_inside(features, rows, np.concatenate(larger)) for rows in places):
             kept.append(places)
     return kept
 
 
-def _is_amid(features: Features, rows: Ints, others: Ints) -> bool:
+def _lies_inside(features: Features, rows: Ints, others: Ints) -> bool:
+    """Whether more than half of the features (k,) lie among others (m,)."""
     return bool(2 * np.count_nonzero(is_inside(features.xy[rows], features.xy[others])) > len(rows))
 
 
-def _find_things(
-    scene: Scene, ends: Ints, rows: Ints, config: ObjectsConfig
-) -> list[tuple[Ints, list[Ints]]]:
-    """Things of the rows (k,), those with most places first: the place at the rows, and all places."""
+def _find_things(scene: Scene, ends: Ints, rows: Ints, config: ObjectsConfig) -> list[list[Ints]]:
+    """Find the things of the rows (k,): all places of each, beginning with the one at the rows.
+
+    Things with more places come first.
+    """
     profile = _find_profiles(scene, ends >= 0)
-    number = _number_prints(ends)
-    label = _cut(scene, ends, profile, number, config)
-    asked = np.unique(label[rows[label[rows] >= 0]])
-    patches = [np.flatnonzero(label == k) for k in asked]
-    patches = [own for own in patches if len(own) >= config.min_matches]
-    patches = _join(scene, ends, profile, number, patches)
+    print_number = _number_prints(ends)
+    label = _cut(scene, ends, profile, print_number, config)
+    labels_at_rows = np.unique(label[rows[label[rows] >= 0]])
+    patches = [np.flatnonzero(label == k) for k in labels_at_rows]
+    patches = [patch for patch in patches if len(patch) >= config.min_matches]
+    patches = _join(scene, ends, profile, print_number, patches)
     things = []
-    for own in patches:
-        places = [own]
+    for patch in patches:
+        places = [patch]
         for p in range(len(ends)):
-            to = np.unique(ends[p, own[ends[p, own] >= 0]])
-            shown = profile[own, p].mean() > 0.5 and len(to) >= MIN_VISIBLE_SHARE * len(own)
-            if shown and _is_place(scene, to, config) and not any(_share(to, other) for other in places):
-                places.append(to)
-        if len(places) > 1 and _is_place(scene, own, config):
-            things.append((own, places))
-    return sorted(things, key=lambda found: (-len(found[1]), -sum(map(len, found[1]))))
+            copy = np.unique(ends[p, patch[ends[p, patch] >= 0]])
+            is_shown = profile[patch, p].mean() > 0.5 and len(copy) >= MIN_VISIBLE_SHARE * len(patch)
+            if (
+                is_shown
+                and _is_place(scene, copy, config)
+                and not any(_share(copy, place) for place in places)
+            ):
+                places.append(copy)
+        if len(places) > 1 and _is_place(scene, patch, config):
+            things.append(places)
+    return sorted(things, key=lambda places: (-len(places), -sum(map(len, places))))
 
 
 def _is_place(scene: Scene, rows: Ints, config: ObjectsConfig) -> bool:
+    """Whether features (k,) are enough for a place, and spread in every direction."""
     xy = scene.features.xy
     return len(rows) > 1 and is_object(Correspondences(xy, xy, np.empty((0, 2, 2))), rows, config)
 
 
-def _share(rows: Ints, other: Ints) -> bool:
-    return bool(4 * np.count_nonzero(np.isin(rows, other)) > len(rows))
+def _share(rows: Ints, others: Ints) -> bool:
+    """Whether more than a quarter of the rows (k,) are among others (m,)."""
+    return bool(4 * np.count_nonzero(np.isin(rows, others)) > len(rows))
 
 
-def _find_profiles(scene: Scene, has: Bools) -> Bools:
-    """Profiles (n, m): motions that each feature and neighbours with similar profiles have; has (m, n)."""
-    own = has.T
-    size, total, share = own.sum(axis=1), np.zeros(len(own)), np.zeros(own.shape)
+def _find_profiles(scene: Scene, is_moved: Bools) -> Bools:
+    """Find profiles (n, m), the motions of each feature, from those that move it: is_moved (m, n).
+
+    A motion belongs to a profile if it moves enough of the neighbours, weighted by how similar their motions
+    are to those of the feature.
+    """
+    moves = is_moved.T
+    size, total, share = moves.sum(axis=1), np.zeros(len(moves)), np.zeros(moves.shape)
     for k in range(scene.near.shape[1]):  # one neighbour at a time: there may be hundreds of motions
-        other = own[scene.near[:, k]]
-        common = (other & own).sum(axis=1)
+        neighbour = moves[scene.near[:, k]]
+        common = (neighbour & moves).sum(axis=1)
         weight = (common + 0.05) / (size + size[scene.near[:, k]] - common + 0.05)
-        np.add(share, weight[:, None], out=share, where=other)
+        np.add(share, weight[:, None], out=share, where=neighbour)
         total += weight
     share /= total[:, None]
-    rate = np.array([np.median(share[own[:, p], p]) if own[:, p].any() else 1.0 for p in range(len(has))])
-    profile: Bools = share >= np.maximum(rate / 2, 0.25)
+    usual_share = [
+        np.median(share[moves[:, p], p]) if moves[:, p].any() else 1.0 for p in range(len(is_moved))
+    ]
+    profile: Bools = share >= np.maximum(np.array(usual_share) / 2, 0.25)
     return profile
 
 
 def _number_prints(ends: Ints) -> Ints:
-    """(n,) a number for each feature: the same for features that one or more motions take to each other."""
+    """Number the prints: features that motions take to each other show the same print -> (n,)."""
     motion, feature = np.nonzero(ends >= 0)
     return find_components(ends.shape[1], np.column_stack([feature, ends[motion, feature]]))
 
 
-def _cut(scene: Scene, ends: Ints, profile: Bools, number: Ints, config: ObjectsConfig) -> Ints:
-    """(n,) the patch of each feature, -1: none; neighbours of the most similar profiles are joined first.
+def _cut(scene: Scene, ends: Ints, profile: Bools, print_number: Ints, config: ObjectsConfig) -> Ints:
+    """Cut the features into patches -> (n,) the patch of each, -1: none.
 
-    A smaller copy lacks the finest features. So those without a profile do not part the others there.
+    Neighbours a, b with the most similar profiles are joined first. Smaller copies lack the finest features,
+    so features without a profile must not split a patch.
     """
     xy, n = scene.features.xy, len(profile)
-    some = np.flatnonzero(profile.any(axis=1))
-    a, b = some[list_neighbors(xy[some])].T
+    rows = np.flatnonzero(profile.any(axis=1))
+    a, b = rows[list_neighbors(xy[rows])].T
     is_edge = np.isin(a * n + b, scene.edges @ [n, 1])
-    alike = (profile[a] & profile[b]).sum(axis=1) / (profile[a] | profile[b]).sum(axis=1)
+    similarity = (profile[a] & profile[b]).sum(axis=1) / (profile[a] | profile[b]).sum(axis=1)
     length = np.linalg.norm(xy[a] - xy[b], axis=1)
     strain, shared, growth = _measure_strain(xy, ends, a, b)
-    joined = (alike > 0.5) & (strain <= shared * SAME_POINT_RADIUS) & (length <= config.reach)
-    joined &= is_edge | ((shared > 0) & (growth < MAX_SCALE_OF_SMALLER))
-    order = np.lexsort((length, -alike))
-    pairs = zip(a[order[joined[order]]].tolist(), b[order[joined[order]]].tolist(), strict=True)
+    is_joined = (similarity > 0.5) & (strain <= shared * SAME_POINT_RADIUS) & (length <= config.reach)
+    is_joined &= is_edge | ((shared > 0) & (growth < MAX_SCALE_OF_SMALLER))
+    order = np.lexsort((length, -similarity))
+    order = order[is_joined[order]]
+    pairs = zip(a[order].tolist(), b[order].tolist(), strict=True)
     label = np.full(n, -1)
-    label[some] = _unite(n, pairs, [{int(own)} for own in number])[some]
+    label[rows] = _unite(n, pairs, [{number} for number in print_number.tolist()])[rows]
     return label
 
 
 def _measure_strain(xy: Floats, ends: Ints, a: Ints, b: Ints) -> tuple[Floats, Floats, Floats]:
-    """(k,) how far the motions of features a and b part from their maps, in sum; how many both have; and the
-    scale of the largest of these copies.
+    """Compare the motions of neighbours a and b (k,) with the affine maps of these motions -> (k,) each.
+
+    Returns the sum of the deviations in pixels, the number of motions that both have, and the scale of the
+    largest of these copies.
     """
     strain, shared, growth = np.zeros((3, len(a)))
-    for to in ends:
-        own = to >= 0
-        turn, _ = fit_affine(xy[own], xy[to[own]])
-        both = np.flatnonzero(own[a] & own[b])
+    for motion in ends:
+        is_moved = motion >= 0
+        linear, _ = fit_affine(xy[is_moved], xy[motion[is_moved]])
+        both = np.flatnonzero(is_moved[a] & is_moved[b])
         i, j = a[both], b[both]
-        strain[both] += np.linalg.norm(xy[to[j]] - xy[to[i]] - (xy[j] - xy[i]) @ turn.T, axis=1)
+        deviation = xy[motion[j]] - xy[motion[i]] - (xy[j] - xy[i]) @ linear.T
+        strain[both] += np.linalg.norm(deviation, axis=1)
         shared[both] += 1
-        growth[both] = np.maximum(growth[both], np.sqrt(abs(np.linalg.det(turn))))
+        growth[both] = np.maximum(growth[both], np.sqrt(abs(np.linalg.det(linear))))
     return strain, shared, growth
 
 
 def _unite(n: int, pairs: Iterable[tuple[int, int]], prints: list[set[int]]) -> Ints:
-    """(n,) the union of each of n parts: pairs are joined in turn, unless a print would then occur twice."""
+    """Join pairs of n parts in turn, unless too many prints would then occur twice -> (n,) union of each."""
     parent = list(range(n))
 
     def root(k: int) -> int:
@@ -225,29 +257,32 @@ def _unite(n: int, pairs: Iterable[tuple[int, int]], prints: list[set[int]]) -> 
         return k
 
     for pair in pairs:
-        one, other = sorted((root(k) for k in pair), key=lambda k: -len(prints[k]))
-        if one != other and len(prints[one] & prints[other]) <= MAX_SHARED_PRINTS * len(prints[other]):
-            parent[other] = one
-            prints[one] |= prints[other]
+        larger, smaller = sorted((root(k) for k in pair), key=lambda k: -len(prints[k]))
+        n_shared = len(prints[larger] & prints[smaller])
+        if larger != smaller and n_shared <= MAX_SHARED_PRINTS * len(prints[smaller]):
+            parent[smaller] = larger
+            prints[larger] |= prints[smaller]
     return np.array([root(k) for k in range(n)], np.int64)
 
 
-def _join(scene: Scene, ends: Ints, profile: Bools, number: Ints, patches: list[Ints]) -> list[Ints]:
-    """The patches, the largest first, with those joined that have one profile and move as one thing."""
+def _join(scene: Scene, ends: Ints, profile: Bools, print_number: Ints, patches: list[Ints]) -> list[Ints]:
+    """Join the patches that have similar profiles and move as one thing; the largest comes first."""
     xy, joined = scene.features.xy, list[Ints]()
 
-    def measure_likeness(larger: Ints, patch: Ints) -> float:
+    def measure_similarity(larger: Ints, patch: Ints) -> float:
         shares = profile[larger].mean(axis=0), profile[patch].mean(axis=0)
         common, either = np.minimum(*shares), np.maximum(*shares)
-        prints = np.unique(number[patch])
-        shown = np.count_nonzero(np.isin(prints, number[larger])) > MAX_SHARED_PRINTS * len(prints)
-        alike = not shown and (common > 0.5).any() and _moves_alike(xy, ends[common > 0.5], patch, larger)
-        return float(common.sum() / either.sum()) if alike else 0.0
+        prints = np.unique(print_number[patch])
+        n_shared = np.count_nonzero(np.isin(prints, print_number[larger]))
+        if n_shared > MAX_SHARED_PRINTS * len(prints) or not (common > 0.5).any():
+            return 0.0
+        moves_alike = _moves_alike(xy, ends[common > 0.5], patch, larger)
+        return float(common.sum() / either.sum()) if moves_alike else 0.0
 
     for patch in sorted(patches, key=len, reverse=True):
-        likeness = [measure_likeness(larger, patch) for larger in joined]
-        if max(likeness, default=0.0) > 0.5:
-            k = int(np.argmax(likeness))
+        similarities = [measure_similarity(larger, patch) for larger in joined]
+        if max(similarities, default=0.0) > 0.5:
+            k = int(np.argmax(similarities))
             joined[k] = np.concatenate([joined[k], patch])
         else:
             joined.append(patch)
@@ -255,13 +290,13 @@ def _join(scene: Scene, ends: Ints, profile: Bools, number: Ints, patches: list[
 
 
 def _moves_alike(xy: Floats, ends: Ints, patch: Ints, larger: Ints) -> bool:
-    """Whether the motions (k, n) of a larger patch also predict those of a patch's nearest features."""
+    """Whether the motions (k, n) of a larger patch also predict where a patch's nearest features move."""
     distance = cKDTree(xy[larger]).query(xy[patch])[0]
     nearest = patch[np.argsort(distance, kind="stable")[:N_GUIDES]]
     errors = list[Floats]()
-    for to in ends:
-        own, near = (rows[to[rows] >= 0] for rows in (larger, nearest))
-        turn, shift = fit_affine(xy[own], xy[to[own]])
-        errors.append(np.linalg.norm(xy[near] @ turn.T + shift - xy[to[near]], axis=1))
-    every = np.concatenate(errors)
-    return bool(len(every) and every.mean() <= SAME_POINT_RADIUS)
+    for motion in ends:
+        moved, near = (rows[motion[rows] >= 0] for rows in (larger, nearest))
+        linear, shift = fit_affine(xy[moved], xy[motion[moved]])
+        errors.append(np.linalg.norm(xy[near] @ linear.T + shift - xy[motion[near]], axis=1))
+    error = np.concatenate(errors)
+    return bool(len(error) and error.mean() <= SAME_POINT_RADIUS)

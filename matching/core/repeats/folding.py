@@ -71,20 +71,24 @@ def find_repeats_in_groups(
 ) -> Repeats:
     """Find the objects among n matches: each joins two places, or shifts a texture onto itself.
 
-    Without may_mirror, no match is of mirrored features. A few features are symmetric, and match the mirrored
-    ones nevertheless. The ledger is that of the n matches.
+    `measure_score` scores a part of a group; without it, a part has the score of its group. With `may_mirror`
+    False, no mirrored features were matched, so mirrored objects are dropped: a few symmetric features match
+    their mirror images nevertheless. The ledger is that of the n matches.
     """
     n = len(correspondences) // 2
     folded = _fold(correspondences, groups, config)
     found = list(_separate(correspondences, folded, config, is_texture))
     if not may_mirror:
-        found = [item for item in found if item.periodic or not _is_mirrored(correspondences, item.members)]
+        found = [
+            item for item in found if item.is_periodic or not _is_mirrored(correspondences, item.members)
+        ]
     objects, is_reversed = list[Repeat](), np.zeros(n, bool)
     for item in found:
-        is_part = measure_score is not None and len(item.members) < item.n_of_group
-        score = measure_score(item.members) if measure_score is not None and is_part else item.score
+        score = item.score
+        if measure_score is not None and len(item.members) < item.n_of_group:
+            score = measure_score(item.members)
         is_reversed[item.members % n] = item.members >= n
-        objects.append(Repeat(np.sort(item.members % n), score, item.log_nfa, item.periodic))
+        objects.append(Repeat(np.sort(item.members % n), score, item.log_nfa, item.is_periodic))
     for group in groups:
         ledger.drop("places", np.unique(group.rows % n))
     return Repeats(sorted(objects, key=lambda one: -one.score), is_reversed)
@@ -98,30 +102,31 @@ class _Joined:
     score: float
     log_nfa: float | None
     n_of_group: int
-    parts: Ints  # (k,), the smaller group with the reverse of each match, or -1: one thing per value
-    periodic: bool = False
+    # (k,), the smaller group that contains the reverse of each match, or -1; each value is a thing of its own
+    parts: Ints
+    is_periodic: bool = False
 
 
 def _fold(correspondences: Correspondences, groups: list[Group], config: ObjectsConfig) -> Iterator[_Joined]:
-    """_Joined of each pair of groups: matches of one direction, none twice."""
+    """Fold each group and its reverse into one list of matches, each in one direction only."""
     n = len(correspondences) // 2
     labels = label_groups(2 * n, groups)
     size = np.array([len(group.rows) for group in groups], np.int64)
     is_free = np.ones(n, bool)
-    gone: set[int] = set()
+    folded: set[int] = set()
     for k, group in enumerate(groups):
-        if k in gone:
+        if k in folded:
             continue
         members = group.rows
-        back = labels[(members + n) % (2 * n)]
-        count = np.bincount(back[back >= 0], minlength=len(size))
-        twins = np.flatnonzero(2 * count > size)
+        reverse = labels[(members + n) % (2 * n)]
+        count = np.bincount(reverse[reverse >= 0], minlength=len(size))
+        twins = np.flatnonzero(2 * count > size)  # groups of which more than half are the reverse
         if 2 * count[k] > size[k]:
             members = _keep_one_way(correspondences, members)
         else:
-            gone.update(twins.tolist())
+            folded.update(twins.tolist())
             members = np.union1d(members, (np.flatnonzero(np.isin(labels, twins)) + n) % (2 * n))
-        # of two directions of a match, the first one; no matches of earlier objects
+        # Of both directions of a match, the first one is kept, unless an earlier object has the match.
         members = members[np.unique(members % n, return_index=True)[1]]
         members = members[is_free[members % n]]
         if is_object(correspondences, members, config):
@@ -133,7 +138,7 @@ def _fold(correspondences: Correspondences, groups: list[Group], config: Objects
 
 
 def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:
-    """Those members that lead along the main direction of a group that is its own reverse."""
+    """Keep the members that lead along the main direction of a group that equals its reverse."""
     first, second = _get_places(correspondences, members)
     axis = np.linalg.eigh((second - first).T @ (second - first))[1][:, 1]
     axis *= -1 if (axis[0], axis[1]) < (0, 0) else 1
@@ -142,7 +147,7 @@ def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:
 
 
 def _put_left_first(correspondences: Correspondences, members: Ints) -> Ints:
-    """The members, or all their reverses, so that the left place comes first, or else the upper one."""
+    """Reverse all members or none, so that the left place comes first, or the upper one if they are level."""
     first, second = (place.mean(axis=0) for place in _get_places(correspondences, members))
     n = len(correspondences) // 2
     return members if tuple(first) <= tuple(second) else (members + n) % (2 * n)
@@ -154,31 +159,32 @@ def _separate(
     config: ObjectsConfig,
     is_texture: Callable[[Ints], bool],
 ) -> Iterator[_Joined]:
-    """The objects, each of which joins two places or shifts a periodic texture onto itself."""
+    """Separate what is folded into objects that join two places, or shift a periodic texture onto itself."""
     textures: list[Floats] = []
     for item in folded:
-        is_even = is_texture(item.members)
-        is_row = is_of_copies(item.score) and not is_even
+        looks_periodic = is_texture(item.members)
+        is_row = is_of_copies(item.score) and not looks_periodic
         things = _split_things(correspondences, item, config)
         for part in things if is_row else [item.members]:
             places = _get_places(correspondences, part)
-            if textures and all(_is_mostly_amid(place, np.concatenate(textures)) for place in places):
+            if textures and all(_lies_inside(place, np.concatenate(textures)) for place in places):
                 continue  # this is another shift of the same texture
-            if not is_even and not _overlap(correspondences, part, config):
+            if not looks_periodic and not _overlap(correspondences, part, config):
                 yield replace(item, members=part)
             elif is_row and (copies := _cut_row(correspondences, part, config)):
                 yield from (replace(item, members=copy) for copy in copies)
             else:
-                yield replace(item, members=part, periodic=True)
+                yield replace(item, members=part, is_periodic=True)
                 textures += places
 
 
-def _is_mostly_amid(place: Array, others: Array) -> bool:
-    """Whether half of the points of a place, or more, lie amid others."""
+def _lies_inside(place: Array, others: Array) -> bool:
+    """Whether half of the points of a place (k, 2), or more, lie among others (m, 2)."""
     return bool(2 * np.count_nonzero(is_inside(place, others)) >= len(place))
 
 
 def _get_places(correspondences: Correspondences, members: Ints) -> tuple[Array, Array]:
+    """The points (k, 2) of the members in their first and second place."""
     return correspondences.xy0[members], correspondences.xy1[members]
 
 
@@ -189,10 +195,10 @@ def _is_mirrored(correspondences: Correspondences, members: Ints) -> bool:
 
 
 def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
-    """Whether the matches in the overlap of an object's two places are enough for an object."""
+    """Whether the two places of an object overlap so much that the matches there would make an object."""
     first, second = _get_places(correspondences, members)
     shared = is_inside(first, second), is_inside(second, first)
-    return all(is_object(correspondences, members[own], config) for own in shared)
+    return all(is_object(correspondences, members[is_shared], config) for is_shared in shared)
 
 
 def _split_things(correspondences: Correspondences, item: _Joined, config: ObjectsConfig) -> list[Ints]:
@@ -211,7 +217,7 @@ def _split_things(correspondences: Correspondences, item: _Joined, config: Objec
 
 
 def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """Those halves of an object's first place that are objects; none if they hold less than half of it."""
+    """Halve an object by its first place: the halves that are objects, if they hold half of it or more."""
     cells = np.rint(correspondences.xy0[members] / config.reach)
     cells, cell = np.unique(cells, axis=0, return_inverse=True)
     if len(cells) < 2:
@@ -227,7 +233,7 @@ def _keep_most(members: Ints, parts: list[Ints]) -> list[Ints]:
 
 
 def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """Cut each row of copies into copies; none if the copies hold less than half of its members."""
+    """Cut a row of copies into copies; return none if the copies hold less than half of its members."""
     if steps := _cut_steps(correspondences, members, config):
         return steps
     copies: list[Ints] = []
@@ -238,7 +244,7 @@ def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsCon
 
 
 def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The members of a row of copies, cut into steps; none if the steps hold less than half of them."""
+    """Cut a row of copies into its steps; return none if the steps hold less than half of its members."""
     first, second = _get_places(correspondences, members)
     shift = np.median(second - first, axis=0)
     length = np.linalg.norm(shift)

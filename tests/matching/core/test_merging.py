@@ -6,9 +6,11 @@ from planting import bent, geometry, moving, similarity, together
 from scipy.stats import multivariate_normal
 
 from matching.core._kernels import fit_random_field
+from matching.core.config import MatchConfig
 from matching.core.merging import (
     MIN_LANDMARKS,
     MergingConfig,
+    MergingRules,
     _find_evidence,
     _spread,
     _spread_out,
@@ -108,8 +110,8 @@ def test_points_are_spread_out_from_the_farthest():
 
 
 def merged(c, *parts, reach=300.0, config=MergingConfig()):
-    own = [landmarks(c, part) for part in parts]
-    return merge_parts(geometry(c), parts, own, config, SmoothMapConfig(), reach)
+    chosen = [landmarks(c, part) for part in parts]
+    return merge_parts(geometry(c), parts, chosen, MergingRules(config, SmoothMapConfig(), reach))
 
 
 @pytest.mark.parametrize(("turn", "n"), [(0.0, 1), (0.2, 2), (0.4, 2)])
@@ -208,7 +210,7 @@ def test_landmarks_on_a_line_fix_no_map_and_are_merged_with_nothing(line):
     c.xy0[40:] = c.xy1[40:] = 100.0 + np.arange(20.0)[:, None] * line
     c = geometry(c)
     parts = [np.arange(40), np.arange(40, 60)]
-    labels, _ = merge_parts(c, parts, parts, MergingConfig(), SmoothMapConfig(), 300.0)
+    labels, _ = merge_parts(c, parts, parts, MatchConfig().merging_rules)
     assert labels.tolist() == [0, 1]
 
 
@@ -218,7 +220,7 @@ def test_mirrored_parts_and_others_stay_apart():
     maps = np.where((c.xy0[:, 0] < 100)[:, None, None], np.eye(2), np.diag([-1.0, 1.0]))
     c = Correspondences(c.xy0, c.xy1, maps)
     parts = [np.flatnonzero(c.xy0[:, 0] < 100), np.flatnonzero(c.xy0[:, 0] >= 100)]
-    labels, _ = merge_parts(c, parts, parts, MergingConfig(), SmoothMapConfig(), 300.0)
+    labels, _ = merge_parts(c, parts, parts, MatchConfig().merging_rules)
     assert labels.tolist() == [0, 1]
 
 

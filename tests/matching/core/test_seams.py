@@ -38,8 +38,7 @@ def prepare(turns, affinities, **settings):
     whole = MatchGraph(np.arange(3 * N), knn, graph)
 
     def are_two(branch, other):
-        gap = config.objects.gap
-        return are_two_things(c, whole, (branch, other), config.merging, config.smooth_map, gap)
+        return are_two_things(c, whole, (branch, other), config.merging_rules)
 
     n_merges = tree.count_merges(1, min_affinity=config.clustering.min_affinity * 5**2)
     bounds = config.merging.seam * 5**2, config.objects.min_matches, are_two

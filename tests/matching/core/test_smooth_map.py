@@ -5,11 +5,12 @@ from scipy.interpolate import RBFInterpolator
 from scipy.spatial import cKDTree
 
 from matching.core.graph import GraphConfig
+from matching.core.groups import Part
 from matching.core.smooth_map import (
     SmoothMapConfig,
     _Joining,
     _Map,
-    refine_objects,
+    refine_parts,
     spline_residuals,
 )
 
@@ -20,7 +21,8 @@ BEND = 0.06  # of objects that bend
 
 
 def refined(c, objects, free, config=SmoothMapConfig(), bend=BEND):
-    return refine_objects(geometry(c), objects, [bend] * len(objects), free, config, GraphConfig())
+    parts = [Part(rows, bend) for rows in objects]
+    return [part.rows for part in refine_parts(geometry(c), parts, free, config, GraphConfig())]
 
 
 def neighbors(x, at, k):
