@@ -90,7 +90,7 @@ LAYERS = {  # a folder or module imports from those before it
         "main",
         "start",
     ),
-    "matching/video": ("reading", "search", "sheet", "files"),
+    "matching/video": ("reading", "search", "files"),
     "matching/labels": ("references frames", "places", "record tracks", "formats", "of_result run", "review"),
     "matching/collection": (
         "plan records",

@@ -13,7 +13,7 @@ from matching.collection.database.store import Store, open_store
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.retrieval._codes import check_indexed
-from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
+from matching.collection.retrieval._shards import choose_pairs, fingerprint
 from matching.collection.work import INTERNAL_PREFIX, Source, describe_file, match_files
 from matching.core.config import MatchConfig, check_config
 from matching.output.folders import compute_digest

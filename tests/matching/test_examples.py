@@ -28,7 +28,7 @@ from matching.output.words import (
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.names import check_name, make_relative
 from matching.settings import Setting
-from matching.video.sheet import format_time
+from matching.video.files import format_time
 
 ITEM = {"id": 0, "outline": [[1, 2], [3, 4]], "of": [{"a": None}]}
 ITEM_TEXT = """\

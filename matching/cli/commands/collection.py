@@ -25,8 +25,11 @@ from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
 from matching.collection.reports.export import check_tables_replaceable, export, require_parquet
 from matching.collection.reports.export_sfm import check_sfm_replaceable, export_for_sfm
 from matching.collection.reports.groups import Group, format_groups_csv, read_groups
-from matching.collection.reports.html_groups import format_groups, write_groups_report
-from matching.collection.reports.html_report import write_collection_report
+from matching.collection.reports.html_report import (
+    format_groups,
+    write_collection_report,
+    write_groups_report,
+)
 from matching.collection.run import Summary, match_collection
 from matching.errors import InputError
 from matching.output.exchange import check_name

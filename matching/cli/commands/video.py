@@ -15,9 +15,8 @@ from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import make_absolute
 from matching.settings import EVERY
-from matching.video.files import FILE_NAMES, write_video_results
+from matching.video.files import FILE_NAMES, format_time, write_video_results
 from matching.video.search import Appearance, Progress, VideoResult, find_in_video
-from matching.video.sheet import format_time
 
 HEADER = (
     *("from", "to", "frames", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),

@@ -1,4 +1,4 @@
-"""The report of a collection: its pairs with objects, the best first, each in a view with its details."""
+"""The pages of a collection: its pairs with objects, the best first, or its groups of pictures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,8 +9,9 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching.collection.database.store import Store, open_store, read_objects
+from matching.collection.reports.groups import Member
 from matching.objects.description import MatchedObject, add_things
-from matching.objects.frames import describe_motion, fit_frame
+from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import find_things_of_pair
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_file, objects_data, render
@@ -20,6 +21,8 @@ Row = tuple[Any, ...]  # a row of the database
 
 MAX_EMBEDDED_PIXELS = 40e6  # of all pictures together, about 10 MB of JPEG
 MAX_PICTURE_SIDE, MIN_PICTURE_SIDE = 1200, 360  # pixels of the longer side
+PICTURE_SIDE = 240  # pixels of the longer side of an embedded picture
+MAX_PICTURES = 2000  # on the page, about 20 MB
 
 
 def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) -> None:
@@ -114,3 +117,63 @@ def _describe(stored: MatchedObject, xy0: Floats, xy1: Floats, boxes: Sequence[F
     """Add the motion and the frame to an object, from its matches (n, 2) and the pictures' boxes (2, 2)."""
     motion = describe_motion(stored.transform, stored.outline0, stored.outline1, *boxes)
     return replace(stored, motion=motion, frame1=fit_frame(xy0, xy1, boxes[0], stored.transform))
+
+
+def write_groups_report(groups: Sequence[Sequence[Member]], db: Path, path: Path) -> None:
+    """Write a page about the groups of a database to a file, completely or not at all."""
+    with open_store(db) as store:
+        n_images = store.value("SELECT count(*) FROM images")
+    shown, room = [], MAX_PICTURES
+    for members in groups:
+        if len(members) <= room:
+            shown.append(members)
+            room -= len(members)
+    paths = [m.picture for members in groups for m in members]
+    names = dict(zip(paths, make_relative(paths), strict=True)) if paths else {}
+    page = render(
+        "groups.html",
+        {},
+        name=db.name,
+        groups=[[_shown(member, names) for member in members] for members in shown],
+        n_groups=len(groups),
+        n_grouped=len(paths),
+        n_images=n_images,
+    )
+    write_whole(path, page.encode("utf-8", "backslashreplace"))
+
+
+def describe_link(member: Member) -> str:
+    """Describe a picture's link in words."""
+    link = member.link
+    if link is None:
+        return ""
+    matches = f"{link.n_matches} matches"
+    if link.relation.kind == "same thing":
+        return matches
+    made = link.relation
+    motion = Motion(np.zeros(2), made.turn, made.scale, made.mirrored, made.share0)
+    return f"{made.share0:.0%} of it, {motion.words}, {matches}"
+
+
+def format_groups(groups: Sequence[Sequence[Member]]) -> str:
+    """Write the groups as text, with one picture per line."""
+    paths = [m.picture for members in groups for m in members]
+    if not paths:
+        return "no group"
+    names = dict(zip(paths, make_relative(paths), strict=True))
+    lines = []
+    for number, members in enumerate(groups):
+        lines.append(f"group {number}: {len(members)} pictures")
+        for m in members:
+            relation = f"  {m.role} {names[m.of]} ({describe_link(m)})" if m.of is not None else ""
+            lines.append(f"  {names[m.picture]}{relation}")
+    return "\n".join(lines)
+
+
+def _shown(member: Member, names: Mapping[str, str]) -> dict[str, str]:
+    return {
+        **embed_file(member.picture, names[member.picture], PICTURE_SIDE),
+        "role": member.role,
+        "of": "" if member.of is None else names.get(member.of, ""),
+        "facts": describe_link(member),
+    }

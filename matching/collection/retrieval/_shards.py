@@ -1,14 +1,20 @@
-"""Searching shards, which are parts of an index or of a gallery, on any worker.
+"""Searching shards, which are parts of an index or of a gallery, on any worker, and shortlists of galleries.
 
-The neighbours from all shards are merged before they vote, so results don't depend on the number of shards.
+A shortlist has the pictures that share the most descriptors with a query, which are worth matching. A small
+gallery is compared one by one; a large one is first written to files in the cache's folder. The neighbours
+from all shards are merged before they vote, so results don't depend on the number of shards.
 """
 
+import hashlib
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
+from uuid import uuid4
 
 import numpy as np
 
@@ -20,11 +26,15 @@ from matching.collection.retrieval._codes import ENTRY, EntryLists, encode, enco
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
 from matching.collection.work import Settings, Source, get_described
 from matching.errors import InputError
+from matching.output.folders import remove_abandoned
 
 Pictures = tuple[tuple[int, Source], ...]  # numbers and files of pictures
 Ranking = list[tuple[int, int]]  # pictures and their scores, the best first
 
 QUERIES_PER_TASK = 8  # queries per task
+MAX_EXACT_PICTURES = 2000  # of a gallery whose entries are all compared
+SHARD_PICTURES = 2048  # pictures per file, 52 kB each
+ABANDONED_SECONDS = 86400  # seconds after which the files of a killed run are deleted
 
 
 @dataclass(frozen=True)
@@ -103,3 +113,41 @@ def sort_pictures(pictures: Pictures, settings: Settings) -> EntryLists:
 def _encode(pictures: Pictures, settings: Settings) -> Array:
     described = ((number, get_described(source, settings)) for number, source in pictures)
     return np.concatenate([np.empty(0, ENTRY), *(encode(d.features, picture=k) for k, d in described)])
+
+
+def choose_pairs(
+    queries: Sequence[int], gallery: Sequence[int], sources: Mapping[int, Source], n: int, workers: Workers
+) -> list[tuple[int, int]]:
+    """Choose the pairs (query, picture) to match: for each query its n best, the best first."""
+    pictures = tuple((number, sources[number]) for number in sorted(set(gallery)))
+    with _make_shards(pictures, workers) as shards:
+        best = rank_pictures(queries, shards, sources, n, workers)
+    return [(number, k) for number in queries for k, _ in best[number]]
+
+
+def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs: str) -> str:
+    """Digest what a shortlist of length n depends on: contents of pictures, and versions."""
+    return hashlib.sha256(repr((n, queries, gallery, programs)).encode()).hexdigest()
+
+
+@contextmanager
+def _make_shards(pictures: Pictures, workers: Workers) -> Iterator[list[Shard]]:
+    """Make shards of pictures; their files are in a new folder, on a disk that the workers may share."""
+    if len(pictures) <= MAX_EXACT_PICTURES:
+        try:
+            yield [Shard(None, len(pictures), pictures)]
+        finally:
+            sort_pictures.cache_clear()
+        return
+    parent = workers.settings.cache.folder / "shards"
+    remove_abandoned(parent.glob("*"), ABANDONED_SECONDS)
+    folder = parent / uuid4().hex
+    parts = [(str(folder / f"{k}.seg"), p) for k, p in enumerate(split_in_batches(pictures, SHARD_PICTURES))]
+    tasks = ((k, *part, workers.settings) for k, part in enumerate(parts))
+    try:
+        folder.mkdir(parents=True)
+        for _ in workers.records(make_segment, tasks, report_lost, len(parts), "index"):
+            pass
+        yield [Shard(path, len(pictures)) for path, _ in parts]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -19,12 +19,12 @@ from matching.collection.retrieval._codes import (
     encode_query,
     pack_shapes,
 )
-from matching.collection.retrieval._geometry import count_alike
 from matching.collection.retrieval._votes import (
     FAR_DISTANCE,
     MISSING_DISTANCE,
     N_KEPT,
     Neighbours,
+    count_alike,
     merge_neighbours,
     rank,
 )

@@ -10,7 +10,7 @@ from matching.collection import (
     plan_gallery,
     run,
 )
-from matching.collection.retrieval import _shards, _shortlist
+from matching.collection.retrieval import _shards
 
 
 def test_only_the_shortlist_is_matched(folder, cache, tmp_path):
@@ -43,11 +43,11 @@ def test_pairs_of_a_folder_are_listed_once(folder, cache, tmp_path):
 @pytest.mark.parametrize("largest_exact", [0, 2000])
 def test_any_shards_give_the_same_shortlist(folder, cache, tmp_path, monkeypatch, largest_exact):
     """Of a large gallery they are files with inverted lists."""
-    monkeypatch.setattr(_shortlist, "MAX_EXACT_PICTURES", largest_exact)
+    monkeypatch.setattr(_shards, "MAX_EXACT_PICTURES", largest_exact)
     monkeypatch.setattr(run, "_match", lambda *_: 0)  # the pairs are enough
     plan = plan_gallery(folder, folder)
     match_collection(plan, tmp_path / "whole.db", cache=cache, jobs=1, shortlist=2)
-    monkeypatch.setattr(_shortlist, "SHARD_PICTURES", 1)
+    monkeypatch.setattr(_shards, "SHARD_PICTURES", 1)
     monkeypatch.setattr(_shards, "QUERIES_PER_TASK", 2)
     match_collection(plan, tmp_path / "cut.db", cache=cache, jobs=1, shortlist=2)
     assert content(tmp_path / "cut.db") == content(tmp_path / "whole.db")
@@ -58,7 +58,7 @@ def test_unwritable_shards_are_reported(folder, cache, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_shortlist, "MAX_EXACT_PICTURES", 0)
+    monkeypatch.setattr(_shards, "MAX_EXACT_PICTURES", 0)
     monkeypatch.setattr("os.fsync", full)
     plan = plan_gallery(folder, folder)
     with pytest.raises(InputError, match=r"can't be written .No space left on device"):

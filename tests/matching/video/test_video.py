@@ -15,8 +15,8 @@ from planting import crops
 from matching import InputError, MatchConfig, find_in_video
 from matching.cli.main import main
 from matching.video import search
+from matching.video.files import draw_contact_sheet, format_time
 from matching.video.reading import open_video
-from matching.video.sheet import draw_contact_sheet, format_time
 
 RATE, N_FRAMES = 10, 60
 SHOWN = range(10, 25)  # frames that show the thing
