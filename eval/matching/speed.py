@@ -1,4 +1,4 @@
-"""Time a match, stage by stage, and in the same run what OpenCV alone needs for the same pair.
+"""Time a match, step by step, and in the same run what OpenCV alone needs for the same pair.
 
 OpenCV's part is SIFT.detectAndCompute on both pictures and a brute-force 2-nearest-neighbour match: the least
 that a user could do. Without pictures, the pair is a composite, 960 px, of shipped photographs or of those in
@@ -82,7 +82,7 @@ def opencv_alone(greys):
 def print_stages(theirs, ours):
     """Print medians of the steps, of the match, and of OpenCV's part."""
     peer, total = np.median(theirs, axis=0), np.median([sum(t.values()) for t in ours], axis=0)
-    print("| stage | seconds | of CPU |\n|---|---|---|")
+    print("| step | seconds | of CPU |\n|---|---|---|")
     for stage in ours[0]:
         _print_row(stage, np.median([t[stage] for t in ours], axis=0))
     _print_row("match, in all", total)

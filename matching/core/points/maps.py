@@ -1,6 +1,6 @@
 """Given matches in a common unit, each listed once: the maps around them, and the accuracy of their points.
 
-Notation: places are in spreads of the points of each picture (`given_units`).
+Notation: places are in spreads of the points of each picture (`matching.core.points.units`).
 """
 
 from __future__ import annotations
