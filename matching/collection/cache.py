@@ -35,13 +35,8 @@ DAMAGE_ERRORS = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFil
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
     """Make the key of a file's features as this process computes them, on this kind of processor."""
-    described_by: tuple[object, ...] = (
-        content,
-        config.features,
-        config.first_pixels,
-        as_text(programs()),
-        machine(),
-    )
+    described_by: tuple[object, ...] = content, config.features, config.first_pixels
+    described_by += as_text(programs()), machine()
     known = list_detectors()
     for name in config.features.regions:  # numbers of registered detectors differ from process to process
         described_by += (known.index(name), get_detector(name, config.features).version)

@@ -9,7 +9,7 @@ from matching._version import __version__
 from matching.core.config import MatchConfig
 from matching.core.result import MatchResult
 from matching.interchange.records import PairMatches
-from matching.output.files import encode_manifest, write_results
+from matching.output.files import write_results
 from matching.output.folders import Content, write_files
 from matching.pictures.images import NamedImage, Picture
 
@@ -50,10 +50,6 @@ def write_pairs(
     inputs: Sequence[str] = (),
 ) -> None:
     """Write the files about all pairs: the groups in the format of the input, and matches.json."""
-
-    def manifest(digests: dict[str, str]) -> bytes:
-        summary: dict[str, Any] = {"version": __version__, "inputs": inputs, "parameters": asdict(config)}
-        summary |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
-        return encode_manifest(summary, digests)
-
-    write_files(folder, groups.items(), manifest)
+    summary: dict[str, Any] = {"version": __version__, "inputs": inputs, "parameters": asdict(config)}
+    summary |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
+    write_files(folder, groups.items(), summary)

@@ -21,7 +21,6 @@ from matching.output.export_formats import FORMATS, export_matches
 from matching.output.figures.drawing import draw_result
 from matching.output.figures.warping import crop_files, draw_picks, draw_warps
 from matching.output.folders import Content, check_folder, write_files
-from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 from matching.output.words import count_dropped
 from matching.pictures.images import NamedImage, Picture
@@ -100,29 +99,16 @@ def write_results(
 
             yield "matches.html", pair_report(read, result, warps).encode("utf-8", "backslashreplace")
 
-    def manifest(digests: dict[str, Any]) -> bytes:
-        summary = summarise(pictures, result, deformations) | {"coordinates": coordinates}
-        summary |= {} if inputs is None else {"inputs": list(inputs)}
-        return encode_manifest(summary, digests)
-
-    write_files(folder, files(), manifest)
-
-
-def encode_manifest(summary: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
-    """Make the content of matches.json: the results, then the files, and the parameters last."""
-    others = {name: entry for name, entry in summary.items() if name != "parameters"}
-    return json_text(others | {"files": digests, "parameters": summary["parameters"]}).encode()
+    summary = summarise(pictures, result, deformations) | {"coordinates": coordinates}
+    summary |= {} if inputs is None else {"inputs": list(inputs)}
+    write_files(folder, files(), summary)
 
 
 def encode_npz(result: MatchResult) -> bytes:
     """Make the content of matches.npz; equal results give equal bytes (no time stamps)."""
     files: dict[str, bytes] = {}
-    for name, kind in {
-        "xy0": np.float64,
-        "xy1": np.float64,
-        "cluster": np.int64,
-        "score": np.float64,
-    }.items():
+    for name in ("xy0", "xy1", "cluster", "score"):
+        kind = np.int64 if name == "cluster" else np.float64
         content, array = io.BytesIO(), np.ascontiguousarray(getattr(result, name), kind)
         np.lib.format.write_array(content, array, allow_pickle=False)
         files[f"{name}.npy"] = content.getvalue()

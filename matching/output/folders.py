@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from matching._common.interrupts import handle_interrupts
 from matching.errors import InputError
+from matching.output.json_text import json_text
 from matching.pictures.names import exists, is_file
 
 MANIFEST = "matches.json"
@@ -128,19 +129,20 @@ def write_whole(path: Path, data: bytes) -> None:
         raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
 
 
-def write_files(
-    folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, Any]], bytes]
-) -> None:
-    """Write all files (name: bytes or callable) into a folder, in place of an earlier run's.
+def write_files(folder: Path, files: Iterable[tuple[str, Content]], summary: Mapping[str, Any]) -> None:
+    """Write all files (name: bytes or callable) and matches.json into a folder, in place of an earlier run's.
 
     They are moved there when all are complete; if one can't be written, the folder stays as it is.
+    matches.json has the summary of the results, then the files, and the parameters last.
     """
     digests: dict[str, Any] = {}
     try:
         with make_temporary_folder(folder) as part:
             for name, content in files:
                 digests[name] = _write(part / name, content)
-            (part / MANIFEST).write_bytes(manifest(digests))
+            results = {name: value for name, value in summary.items() if name != "parameters"}
+            manifest = results | {"files": digests, "parameters": summary["parameters"]}
+            (part / MANIFEST).write_bytes(json_text(manifest).encode())
             names = [*digests, MANIFEST]
             check_replaceable(folder, names)
             place_files(part, folder, names, find_own_files(folder) - set(names))

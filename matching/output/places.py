@@ -34,17 +34,11 @@ def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
 def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, list[Any]]:
     """List the properties of objects, column by column: boxes (n, 4)."""
     names = (
-        "id",
-        "thing",
-        "n_matches",
-        "score",
-        "log_nfa",
-        "confidence",
-        "transform_kind",
-        "transform_error",
+        *("id", "thing", "n_matches", "score", "log_nfa", "confidence"),
+        *("transform_kind", "transform_error", "inlier_share"),
     )
     motion_names = ("turn", "scale", "mirrored", "share", "share1")
-    columns = {name: [getattr(o, name) for o in objects] for name in (*names, "inlier_share")}
+    columns = {name: [getattr(o, name) for o in objects] for name in names}
     columns |= {name: [getattr(o.motion, name, None) for o in objects] for name in motion_names}
     columns["completeness"] = [getattr(o.completeness, "value", None) for o in objects]
     columns["is_whole"] = [o.is_whole for o in objects]

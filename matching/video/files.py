@@ -17,7 +17,7 @@ from matching._version import __version__
 from matching.core.result import MatchResult
 from matching.output.figures.drawing import choose_frame, colour
 from matching.output.figures.lettering import add_caption
-from matching.output.files import COORDINATES, encode_manifest, summarise
+from matching.output.files import COORDINATES, summarise
 from matching.output.folders import MANIFEST, Content, write_files
 from matching.output.provenance import machine, programs
 from matching.pictures.encoding import encode_jpeg
@@ -40,11 +40,7 @@ def write_video_results(
         if sheet and result.appearances:
             yield SHEET_NAME, encode_jpeg(Image.fromarray(draw_contact_sheet(result)))
 
-    def manifest(digests: dict[str, Any]) -> bytes:
-        summary = summarise_video(result, names) | {"inputs": list(names)}
-        return encode_manifest(summary, digests)
-
-    write_files(folder, files(), manifest)
+    write_files(folder, files(), summarise_video(result, names) | {"inputs": list(names)})
 
 
 def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -> dict[str, Any]:
