@@ -26,27 +26,19 @@ if TYPE_CHECKING:
 Group = argparse._ActionsContainer
 MAX_COUNT = 10**9
 
-DESCRIPTION = (
-    "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
-)
-EPILOG = """\
-The table shows how sure an object is (sure, likely, look at it), the centre and size of its outline in the
-second picture, its turn (cw: clockwise) and scale from the first picture to the second, the share of the
-first that it covers, and how much of the first can be seen there. Whole copies of the first picture are
-counted separately from places that show only a part of it.
-Exit status: 0 objects found (in any picture), 1 no common object (the files are written all the same),
-2 bad input or usage, 3 an error of the program itself, 130 interrupted.
-Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
-outlines, parameters), matches.png (both pictures, each object in its own colour). For a video: matches.json
-and contact-sheet.jpg.
-"""
-
 
 class LineParser(argparse.ArgumentParser):
     """A parser whose errors are InputErrors of one line, with suggestions for misspelt options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+    @classmethod
+    def of_command(cls, name: str, more: str = "") -> LineParser:
+        """Make the parser of a command, whose description and epilog are in a file of the folder help."""
+        text = Path(__file__).with_name("help").joinpath(f"{name or 'match'}.txt").read_text("utf-8")
+        description, _, epilog = text.partition("\n\n---\n")
+        return cls(prog=f"gdl-match {name}".rstrip(), description=description, epilog=epilog + more)
 
     def error(self, message: str) -> NoReturn:
         """Raise InputError."""
@@ -68,7 +60,7 @@ def name_after_dashes(argv: Sequence[str]) -> list[str]:
 
 def make_parser(rivals: Collection[str] = ()) -> LineParser:
     """Make the parser of `gdl-match`."""
-    result = LineParser(prog="gdl-match", description=DESCRIPTION, epilog=f"{EPILOG}{subcommands()}")
+    result = LineParser.of_command("", subcommands())
     text = (
         "two pictures; or one, to find what repeats in it; or a picture of one thing and the pictures,"
         " folders of pictures, or video in which to find it"

@@ -26,11 +26,11 @@ def name_pair_folder(image0: Path, image1: Path) -> str:
     return f"{image0.stem}-{image1.stem}-match"
 
 
-def choose_destination(out: Path | None, name: str, inputs: tuple[str, ...]) -> Path:
-    """Choose the folder of ``--out``, or one with this name that has no results of other inputs."""
+def choose_destination(out: Path | None, name: str, inputs: tuple[str, ...] | None) -> Path:
+    """Choose the folder of ``--out``, or one with this name that has no results of other inputs, if any."""
     from matching.output.folders import choose_folder
 
-    return out if out is not None else choose_folder(Path(name), inputs)
+    return out or (Path(name) if inputs is None else choose_folder(Path(name), inputs))
 
 
 def check_output(

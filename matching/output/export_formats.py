@@ -39,12 +39,12 @@ FORMATS = {
 
 def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
     """Check that formats can be written, before the work begins."""
-    from matching.output import exchange
-
     for name in formats:
         if name not in FORMATS:
             raise InputError(f"export format must be one of {', '.join(FORMATS)}, got {name!r}")
         if (check := FORMATS[name].check) is not None:
+            from matching.output import exchange
+
             getattr(exchange, check)(pictures)
 
 

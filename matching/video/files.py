@@ -34,7 +34,7 @@ FONT_SIZE = 15.0  # pixels
 def write_video_results(
     folder: Path, result: VideoResult, names: tuple[str | None, str | None], *, sheet: bool = True
 ) -> None:
-    """Write matches.json and, if the thing is seen, contact-jpg: both, or, on an error, neither."""
+    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or, on an error, neither."""
 
     def files() -> Iterator[tuple[str, Content]]:
         if sheet and result.appearances:

@@ -46,20 +46,10 @@ WAIT_OPTION = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait f
 TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 
-DESCRIPTION = (
-    "Match many pairs of pictures, with the results in one SQLite database. If a run was stopped, the same"
-    " command continues it."
-)
-EPILOG = """\
-Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 the program failed on some pair
-(the database says where and how), 130 interrupted. Pictures that can't be used are recorded with the reason
-and don't stop the run. If no pairs are given, --csv, --parquet, --html and the like export an existing
-database."""
-
 
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
+    parser = options.LineParser.of_command("collection")
     inputs = parser.add_argument_group("which pairs")
     options.add_path(inputs, "pairs", "FILE", "a list with two paths on each line")
     options.add_path(inputs, "all", "DIR", "all pairs of the pictures in a folder")

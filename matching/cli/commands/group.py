@@ -29,31 +29,13 @@ from matching.pictures.images import Picture
 from matching.pictures.names import make_absolute
 
 COMMAND = "gdl-match group"
-DESCRIPTION = """\
-Group the matches that another program found between two pictures into the objects that both show.
-
-FILE  .npz                      arrays with the names of LightGlue, LoFTR or vismatch, or xy0, xy1
-      .npy                      an array of rows x0 y0 x1 y1 [score]; a smaller score is better
-      .csv, .txt, .tsv          the same, one row on each line
-      .yml, .yaml, .xml, .json  matrices with the names of .npz, as OpenCV's FileStorage writes them
-      .pt, .pth                 tensors with the names of .npz, as torch.save writes them; needs PyTorch
-      .h5, .hdf5                matches of hloc, with --features; all pairs of the file
-      .db, .sqlite, .sqlite3    database of COLMAP; all pairs of the file"""
-EPILOG = """\
-Exit status: 0 objects found (in some pair), 1 no objects, 2 bad input or usage, 3 an error of the program
-itself, 130 interrupted.
-Files in the output folder: matches.npz, matches.json, matches.png as gdl-match writes them; without pictures,
-matches.png shows the points. For a file with many pairs, a folder for each, and the groups in the format of
-the file: groups.h5 (hloc's matches without outliers, and groups0, the group of each match) and pairs.txt
-(pairs with objects), or groups.db (a copy of COLMAP's database without outliers: two_view_geometries has the
-static scene of each pair, two_view_geometries_0, _1, ... have single groups)."""
 MAX_NAME_LENGTH = 100  # characters of a folder's name
 Pictures = list[Picture] | None  # of a pair; None if they are not given
 
 
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser(prog="gdl-match group", description=DESCRIPTION, epilog=EPILOG)
+    parser = options.LineParser.of_command("group")
     parser.add_argument("file", type=options.parse_path, metavar="FILE", help="file of matches")
     group = parser.add_argument_group("input and output")
     options.add_path(group, "features", "FILE", "hloc's file with the keypoints of the matches")

@@ -30,16 +30,10 @@ from matching.output.folders import write_whole
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
 
-DESCRIPTION = "Keep an index of pictures on disk, and find those that share objects with a picture."
-EPILOG = """\
-Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed, 130
-interrupted. Each run of add adds new pictures, drops those whose files are gone, and updates those that
-changed."""
-
 
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser(prog="gdl-match index", description=DESCRIPTION, epilog=EPILOG)
+    parser = options.LineParser.of_command("index")
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups | watch")
     add = commands.add_parser("add", help="add pictures", description="Add pictures to an index.")
     add.add_argument(

@@ -19,18 +19,10 @@ from matching.output.words import align_columns, count
 from matching.pictures.names import is_video
 from matching.settings import EVERY
 
-DESCRIPTION = """\
-Label things once, find them everywhere: boxes and polygons in all pictures of a folder, or in frames of a
-video."""
-EPILOG = """\
-Exit status: 0 something found, 1 nothing found, 2 bad input or usage, 3 the program failed, 130
-interrupted. The folder for the labels also holds labels.jsonl, from which the same command continues if
-it was stopped."""
-
 
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser(prog="gdl-match label", description=DESCRIPTION, epilog=EPILOG)
+    parser = options.LineParser.of_command("label")
     text = (
         "a picture of a thing (its file name is the class); a folder of pictures of one class; or labels: a"
         " COCO or LabelMe .json, or a YOLO .txt"

@@ -129,8 +129,7 @@ def _match(
             with print_short_warnings(), report_compiling(make_teller(arguments), not arguments.quiet):
                 method = PAIR if rival is None else Method(group=rival)
                 result = match_pair(thing, ImageSource(picture, thing.config), method)
-        if options["exports"]:
-            check_formats(options["exports"], (thing.picture, picture))
+        check_formats(options["exports"], (thing.picture, picture))
         write_results(folder, (thing.picture, picture), result, inputs=inputs, **options)
     except InputError as error:
         return Outcome(path, error=str(error))

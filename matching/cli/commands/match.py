@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes, refuse
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, open_report, print_result, print_short_warnings, read_pictures
-from matching.cli.destination import check_output, name_pair_folder, output_options
+from matching.cli.destination import check_output, choose_destination, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.cli.hints import PAIR_HINTS
 from matching.errors import InputError
 from matching.output import words
+from matching.output.export_formats import check_formats
 from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
@@ -60,13 +61,11 @@ def _match(
 ) -> tuple[GivenPictures, MatchResult]:
     """Read and match the pictures; write no files."""
     inputs = _read_inputs(arguments)
-    folder = _choose_folder(arguments, inputs)
+    name = _name_folder(arguments)
+    folder = choose_destination(arguments.out, name, inputs.paths)
     check_output(folder, arguments, arguments.images, inputs.others)
-    if arguments.out is None and inputs.paths and folder != _name_folder(arguments):
-        print(
-            f"gdl-match: {_name_folder(arguments)} holds results of other pictures: writing to {folder}",
-            file=sys.stderr,
-        )
+    if folder not in (arguments.out, Path(name)):
+        print(f"gdl-match: {name} holds results of other pictures: writing to {folder}", file=sys.stderr)
     tell = make_teller(arguments)
     for picture in inputs.pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
@@ -93,7 +92,8 @@ def _match(
 def _write(arguments: argparse.Namespace, inputs: GivenPictures, result: MatchResult) -> int:
     from matching.output.files import write_results
 
-    folder = _choose_folder(arguments, inputs)  # again: another run may have taken the first one
+    # again: another run may have taken the first one
+    folder = choose_destination(arguments.out, _name_folder(arguments), inputs.paths)
     pair = inputs.pictures * (2 if result.is_single_picture else 1)
     options = output_options(arguments)
     write_results(folder, pair, result, inputs=inputs.paths, others=inputs.others, **options)
@@ -151,41 +151,25 @@ def _is_single(arguments: argparse.Namespace) -> bool:
 
 
 def _read_inputs(arguments: argparse.Namespace) -> GivenPictures:
-    if paths := arguments.images:
-        return GivenPictures(_read_pictures(arguments, paths), tuple(map(make_absolute, paths)))
-    from matching._common import opencv
-    from matching.cli.demo import make_demo_pair
-    from matching.pictures.images import make_picture
-
-    arrays = {f"picture{k}.png": rgb for k, rgb in enumerate(make_demo_pair())}
-    folder = _name_folder(arguments)
-    made = [replace(make_picture(rgb), path=folder / name) for name, rgb in arrays.items()]
-    others = {name: opencv.encode_png(rgb) for name, rgb in arrays.items()}
-    return GivenPictures(_read_pictures(arguments, made), None, others)
-
-
-def _name_folder(arguments: argparse.Namespace) -> Path:
-    """Name the folder for the results, which may hold results of other pictures."""
-    if arguments.out is not None:
-        return Path(arguments.out)
-    if _is_single(arguments):
-        return Path(f"{arguments.images[0].stem}-repeats")
-    return Path(name_pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
-
-
-def _choose_folder(arguments: argparse.Namespace, inputs: GivenPictures) -> Path:
-    from matching.output.folders import choose_folder
-
-    if arguments.out is not None or inputs.paths is None:
-        return _name_folder(arguments)
-    return choose_folder(_name_folder(arguments), inputs.paths)
-
-
-def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:
     """Read the pictures with their masks, and check that they can be exported in the chosen formats."""
-    pictures = read_pictures(images, (arguments.mask0, arguments.mask1))
-    if arguments.export:
-        from matching.output.export_formats import check_formats
+    images: Sequence[Path | Picture] = arguments.images
+    others: dict[str, bytes] = {}
+    if not images:
+        from matching._common import opencv
+        from matching.cli.demo import make_demo_pair
+        from matching.pictures.images import make_picture
 
-        check_formats(arguments.export, pictures)
-    return pictures
+        arrays = {f"picture{k}.png": rgb for k, rgb in enumerate(make_demo_pair())}
+        folder = arguments.out or Path(_name_folder(arguments))
+        images = [replace(make_picture(rgb), path=folder / name) for name, rgb in arrays.items()]
+        others = {name: opencv.encode_png(rgb) for name, rgb in arrays.items()}
+    pictures = read_pictures(images, (arguments.mask0, arguments.mask1))
+    check_formats(arguments.export, pictures)
+    return GivenPictures(pictures, tuple(map(make_absolute, arguments.images)) or None, others)
+
+
+def _name_folder(arguments: argparse.Namespace) -> str:
+    """Name the folder for the results, which may hold results of other pictures."""
+    if _is_single(arguments):
+        return f"{arguments.images[0].stem}-repeats"
+    return name_pair_folder(*arguments.images) if arguments.images else "demo-match"

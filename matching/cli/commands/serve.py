@@ -10,17 +10,13 @@ from matching.cli.arguments import LineParser, add_setting, count_setting
 from matching.errors import InputError
 from matching.settings import MAX_PIXELS, Setting
 
-DESCRIPTION = """\
-Serve a web page for one person on this machine: drop two pictures, see the objects that both show. Uploads
-are deleted as soon as they are read, results when the server stops. There is no log-in: to serve others, put
-a proxy in front that has one."""
 MEGA = 10**6
 GRACE_SECONDS = 3  # for open connections when the server stops
 
 
 def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = LineParser(prog="gdl-match serve", description=DESCRIPTION)
+    parser = LineParser.of_command("serve")
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="HOST", help="address to listen on (default: 127.0.0.1)"
     )
