@@ -55,11 +55,11 @@ class Workers(NamedTuple):
     progress: Progress
 
     def records(
-        self, function: Function, tasks: Iterable[Task], lost: Callable[[Lost], Any], total: int, desc: str
+        self, function: Function, tasks: Iterable[Task], lost: Callable[..., Any], total: int, desc: str
     ) -> Iterator[Any]:
-        """Run tasks, and yield their records; `lost` makes the record of a lost task."""
+        """Run tasks, and yield their records; `lost(number, error=reason)` makes that of a lost task."""
         for record in self.progress(self.run(function, tasks), total=total, desc=desc):
-            yield lost(record) if isinstance(record, Lost) else record
+            yield lost(record.id, error=record.error) if isinstance(record, Lost) else record
 
 
 @contextmanager

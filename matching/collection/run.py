@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matching.collection.backends import Lost, Progress, Workers, start_workers
+from matching.collection.backends import Progress, Workers, start_workers
 from matching.collection.cache import FeatureCache
 from matching.collection.database.settings import describe_other_programs
 from matching.collection.database.store import Store, open_store
@@ -129,9 +129,9 @@ def _describe(store: Store, workers: Workers) -> int:
     rows = store.rows("SELECT id, path FROM images WHERE status = 'pending' ORDER BY id")
     path_of = dict(rows)
 
-    def lost(task: Lost) -> ImageRecord:
-        path = path_of[task.id]
-        return ImageRecord(task.id, compute_digest(path), error=f"{path}: {task.error}")
+    def lost(number: int, error: str) -> ImageRecord:
+        path = path_of[number]
+        return ImageRecord(number, compute_digest(path), error=f"{path}: {error}")
 
     tasks = ((number, path, workers.settings) for number, path in rows)
     for record in workers.records(describe_file, tasks, lost, len(rows), "pictures"):
@@ -144,12 +144,9 @@ def _match(store: Store, workers: Workers) -> int:
     # another run may describe further pictures meanwhile; it matches their pairs
     rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
 
-    def lost(task: Lost) -> PairRecord:
-        return PairRecord(task.id, error=task.error)
-
     tasks = ((number, sources[i], sources[j], workers.settings) for number, i, j in rows)
     n = 0
-    for record in workers.records(match_files, tasks, lost, store.n_pending_pairs(), "pairs"):
+    for record in workers.records(match_files, tasks, PairRecord, store.n_pending_pairs(), "pairs"):
         store.record_pair(record)
         n += 1
     return n

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -70,7 +71,7 @@ def write_yolo(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
             low, high = np.array(_box(place)).reshape(2, 2) / size
             sizes = " ".join(f"{value:.6f}" for value in (*(low + high) / 2, *(high - low)))
             lines.append(f"{classes.index(place.name)} {sizes}\n")
-        yield f"labels/{_stem(picture)}.txt", "".join(lines).encode()
+        yield f"labels/{_stem(picture.name)}.txt", "".join(lines).encode()
     settings = {"path": folder, "train": ".", "val": ".", "nc": len(classes), "names": list(classes)}
     yield "data.yaml", yaml.safe_dump(settings, allow_unicode=True, sort_keys=False).encode()
 
@@ -83,7 +84,7 @@ def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, fo
             | {"shape_type": "polygon", "flags": {}, "mask": None, "score": place.score}
             for place, track in zip(picture.places, numbers, strict=True)
         ]
-        name = f"{_stem(picture)}.json"
+        name = f"{_stem(picture.name)}.json"
         start = os.path.dirname(os.path.join(os.sep, out, name))  # noqa: PTH118, PTH120
         path = os.path.relpath(os.path.join(os.sep, folder, picture.name), start)  # noqa: PTH118
         document: dict[str, object] = {
@@ -99,26 +100,13 @@ def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, fo
 def write_voc(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
     """Write boxes as Pascal VOC does: a file for each picture in the folder Annotations."""
     for picture in pictures:
-        root = ElementTree.Element("annotation")
-        _add(root, "folder", Path(folder).name)
-        _add(root, "filename", picture.name)
-        size = ElementTree.SubElement(root, "size")
-        for name, value in (("width", picture.width), ("height", picture.height), ("depth", 3)):
-            _add(size, name, value)
-        _add(root, "segmented", 0)
-        for place in picture.places:
-            thing = ElementTree.SubElement(root, "object")
-            _add(thing, "name", place.name)
-            _add(thing, "pose", "Unspecified")
-            _add(thing, "truncated", int(_touches_edge(place, picture)))
-            _add(thing, "difficult", 0)
-            box = ElementTree.SubElement(thing, "bndbox")
-            bounds = (picture.width, picture.height) * 2
-            for name, side, last in zip(("xmin", "ymin", "xmax", "ymax"), place.box, bounds, strict=True):
-                _add(box, name, min(max(round(side) + 1, 1), last))  # the first pixel has number 1
+        size = {"width": picture.width, "height": picture.height, "depth": 3}
+        content = {"folder": Path(folder).name, "filename": picture.name, "size": size, "segmented": 0}
+        root = _make_element("annotation", content)
+        root.extend(_make_element("object", _describe_voc(place, picture)) for place in picture.places)
         ElementTree.indent(root)
         text = ElementTree.tostring(root, "unicode") + "\n"
-        yield f"Annotations/{_stem(picture)}.xml", text.encode("utf-8", "backslashreplace")
+        yield f"Annotations/{_stem(picture.name)}.xml", text.encode("utf-8", "backslashreplace")
 
 
 def write_csv(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
@@ -162,15 +150,13 @@ def find_twins(names: Iterable[str]) -> tuple[str, str] | None:
     """Find two pictures whose label files would have the same name."""
     seen: dict[str, str] = {}
     for name in names:
-        stem = str(PurePosixPath(name).with_suffix(""))
-        if stem in seen:
-            return seen[stem], name
-        seen[stem] = name
+        if (other := seen.setdefault(_stem(name), name)) != name:
+            return other, name
     return None
 
 
-def _stem(picture: LabelledPicture) -> str:
-    return str(PurePosixPath(picture.name).with_suffix(""))
+def _stem(name: str) -> str:
+    return str(PurePosixPath(name).with_suffix(""))
 
 
 def _corners(place: Place) -> Floats:
@@ -187,8 +173,22 @@ def _touches_edge(place: Place, picture: LabelledPicture) -> bool:
     return left <= 0 or top <= 0 or right >= picture.width - 1 or bottom >= picture.height - 1
 
 
-def _add(parent: ElementTree.Element, name: str, value: object) -> None:
-    ElementTree.SubElement(parent, name).text = str(value)
+def _describe_voc(place: Place, picture: LabelledPicture) -> dict[str, Any]:
+    """Describe a place as Pascal VOC does; the first pixel has number 1."""
+    sides = zip(("xmin", "ymin", "xmax", "ymax"), place.box, (picture.width, picture.height) * 2, strict=True)
+    box = {name: min(max(round(side) + 1, 1), last) for name, side, last in sides}
+    is_cut = int(_touches_edge(place, picture))
+    return {"name": place.name, "pose": "Unspecified", "truncated": is_cut, "difficult": 0, "bndbox": box}
+
+
+def _make_element(name: str, content: object) -> ElementTree.Element:
+    """Make an element of XML with a text, or with other elements by name."""
+    element = ElementTree.Element(name)
+    if isinstance(content, dict):
+        element.extend(_make_element(*item) for item in content.items())
+    else:
+        element.text = str(content)
+    return element
 
 
 def _dump(document: object) -> bytes:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from matching._common.threads import limit_threads
-from matching.collection.backends import Lost, Progress, start_workers
+from matching.collection.backends import Progress, start_workers
 from matching.collection.cache import FeatureCache
 from matching.collection.work import Settings, Source, explain_failure, open_source
 from matching.core.config import MatchConfig
@@ -153,8 +153,8 @@ def label_pictures(
         if name not in record.pictures or record.pictures[name].content != compute_digest(path)
     ]
 
-    def lost(task: Lost) -> LabelledPicture:
-        return LabelledPicture(task.id, names[task.id], None, error=task.error)
+    def lost(number: int, error: str) -> LabelledPicture:
+        return LabelledPicture(number, names[number], None, error=error)
 
     with start_workers(config, cache, jobs, progress=progress) as workers:
         for found in workers.records(_label_file, todo, lost, len(todo), "pictures"):

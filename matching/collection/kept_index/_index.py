@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matching._common.threads import limit_threads
-from matching.collection.backends import Lost, start_workers
+from matching.collection.backends import start_workers
 from matching.collection.kept_index._store import Counts, open_index
 from matching.collection.records import IndexedRecord
 from matching.collection.retrieval._codes import encode_indexed
@@ -63,7 +63,7 @@ def add_pictures(
         tasks = ((number, path, workers.settings) for number, path in index.pending())
         indexed: list[int] = []
         errors: list[str] = []
-        done = workers.records(index_file, tasks, _lost, index.counts().pending, "pictures")
+        done = workers.records(index_file, tasks, IndexedRecord, index.counts().pending, "pictures")
         for records in split_in_batches(done, PICTURES_PER_SEGMENT):
             index.add(records)
             index.merge_small_segments()
@@ -83,12 +83,11 @@ def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
         content = compute_digest(path)
         with limit_threads(1):
             entries = encode_indexed(get_described(Source(path, content), settings), number)
+        return IndexedRecord(number, content, size, modified, entries)
     except OSError:
         reason = explain_unreadable(path)
     except Exception as error:
         reason = explain_failure(error)
-    else:
-        return IndexedRecord(number, content, size, modified, entries)
     return IndexedRecord(number, content, size, modified, error=reason)
 
 
@@ -114,7 +113,3 @@ def find_candidates(
             existing = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]
             result += [Candidate(query, path, score) for path, score in existing[:n]]
         return result
-
-
-def _lost(task: Lost) -> IndexedRecord:
-    return IndexedRecord(task.id, error=task.error)

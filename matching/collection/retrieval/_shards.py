@@ -20,7 +20,7 @@ import numpy as np
 
 from matching._common.threads import limit_threads
 from matching._common.types import Array
-from matching.collection.backends import Lost, Workers
+from matching.collection.backends import Workers
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, EntryLists, encode, encode_query
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
@@ -59,9 +59,9 @@ def rank_pictures(
     return best
 
 
-def report_lost(task: Lost) -> NoReturn:
+def report_lost(_: int, error: str) -> NoReturn:
     """Raise InputError: without the result of the task, others can't be used."""
-    raise InputError(f"the search for shared descriptors failed: {task.error}")
+    raise InputError(f"the search for shared descriptors failed: {error}")
 
 
 def search_shards(
