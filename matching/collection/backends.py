@@ -55,11 +55,16 @@ class Workers(NamedTuple):
     progress: Progress
 
     def records(
-        self, function: Function, tasks: Iterable[Task], lost: Callable[..., Any], total: int, desc: str
+        self,
+        function: Function,
+        tasks: Iterable[Task],
+        record_lost: Callable[..., Any],
+        total: int,
+        desc: str,
     ) -> Iterator[Any]:
-        """Run tasks, and yield their records; `lost(number, error=reason)` makes that of a lost task."""
+        """Run tasks, and yield their records; that of a lost task is `record_lost(number, error=reason)`."""
         for record in self.progress(self.run(function, tasks), total=total, desc=desc):
-            yield lost(record.id, error=record.error) if isinstance(record, Lost) else record
+            yield record_lost(record.id, error=record.error) if isinstance(record, Lost) else record
 
 
 @contextmanager
@@ -106,22 +111,22 @@ def local_backend(jobs: int) -> Iterator[Run]:
 
 def _run_ahead(
     submit: Callable[[Function, Task], Future[Any]], recover: Callable[[Function, Task, Exception], Any],
-    deaths: Any, ahead: int, function: Function, tasks: Iterable[Task],
+    death_errors: Any, n_ahead: int, function: Function, tasks: Iterable[Task],
 ) -> Iterator[Any]:  # fmt: skip
-    """Submit tasks, `ahead` at a time, and yield their records as soon as these are done.
+    """Submit tasks, `n_ahead` at a time, and yield their records as soon as these are done.
 
-    If the worker of a task died, which raises one of the errors `deaths`, `recover` makes its record.
+    If the worker of a task dies, which raises one of `death_errors`, `recover` makes its record.
     """
     tasks, running = iter(tasks), dict[Future[Any], Task]()
     while True:
-        running |= {submit(function, task): task for task in islice(tasks, ahead - len(running))}
+        running |= {submit(function, task): task for task in islice(tasks, n_ahead - len(running))}
         if not running:
             return
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             task = running.pop(future)
             try:
                 record = future.result()
-            except deaths as error:
+            except death_errors as error:
                 record = recover(function, task, error)
             yield record
 
@@ -138,7 +143,7 @@ def dask_backend(address: str) -> Iterator[Run]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
         _check_workers(client, address)
-        ahead = TASKS_PER_THREAD * max(sum(client.nthreads().values()), 1)
+        n_ahead = TASKS_PER_THREAD * max(sum(client.nthreads().values()), 1)
         executor = client.get_executor(pure=False)
 
         def submit(function: Function, task: Task) -> Future[Any]:
@@ -149,11 +154,12 @@ def dask_backend(address: str) -> Iterator[Run]:
                 raise InputError("the Dask scheduler was lost; run the same command again to continue")
             return Lost(task[0], "every worker that worked on it died, perhaps for lack of memory")
 
-        deaths = distributed.scheduler.KilledWorker, CancelledError
-        yield partial(_run_ahead, submit, recover, deaths, ahead)
+        death_errors = distributed.scheduler.KilledWorker, CancelledError
+        yield partial(_run_ahead, submit, recover, death_errors, n_ahead)
 
 
 def _check_workers(client: Any, address: str) -> None:
+    """Raise InputError unless the cluster has workers, which run the same versions as this process."""
     try:
         client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         found = client.run(programs)
@@ -163,9 +169,9 @@ def _check_workers(client: Any, address: str) -> None:
         raise InputError(
             f"--scheduler {address}: this program is not installed on a worker ({error})"
         ) from None
-    for worker, there in found.items():
-        if there != programs():
+    for worker, programs_there in found.items():
+        if programs_there != programs():
             raise InputError(
                 f"--scheduler {address}: worker {worker} runs other versions than this process:"
-                f" {differences(there, programs())}"
+                f" {differences(programs_there, programs())}"
             )

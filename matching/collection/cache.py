@@ -29,20 +29,20 @@ from matching.output.provenance import as_text, machine, programs
 SUFFIX = ".npz"
 SHARE_AFTER_CLEANING = 0.9  # of the limit: old entries are removed until this much is used
 SHARE_BETWEEN_COUNTS = 0.02  # of the limit: a process counts the files again after adding this much
-_bytes_left: "dict[FeatureCache, float]" = {}  # that this process may add before it counts again
+_bytes_left: "dict[FeatureCache, float]" = {}  # bytes that this process may add before it counts again
 DAMAGE_ERRORS = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
     """Make the key of a file's features as this process computes them, on this kind of processor."""
-    described_by: tuple[object, ...] = content, config.features, config.first_pixels
-    described_by += as_text(programs()), machine()
-    known = list_detectors()
+    parts: tuple[object, ...] = content, config.features, config.first_pixels
+    parts += as_text(programs()), machine()
+    detectors = list_detectors()
     for name in config.features.regions:  # numbers of registered detectors differ from process to process
-        described_by += (known.index(name), get_detector(name, config.features).version)
+        parts += (detectors.index(name), get_detector(name, config.features).version)
     if has_details:
-        described_by += ("details", config.max_pixels)
-    return hashlib.sha256(repr(described_by).encode()).hexdigest()
+        parts += ("details", config.max_pixels)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class FeatureCache:
         path = self._path(key)
         with suppress(OSError):  # the picture is described again when needed
             path.parent.mkdir(exist_ok=True)
-            with replace_file(path) as file:  # has the suffix of an entry even if a crash leaves it
+            with replace_file(path) as file:  # a file that a crash leaves has the suffix of an entry, too
                 arrays: dict[str, Any] = _arrays(entry)
                 np.savez(file, **arrays)
                 if (size := file.tell()) > self.limit:
@@ -99,7 +99,7 @@ class FeatureCache:
         for _, size, path in entries if used > self.limit else ():
             if used <= SHARE_AFTER_CLEANING * self.limit:
                 break
-            with suppress(OSError):  # another user's
+            with suppress(OSError):  # it may be another user's
                 path.unlink(missing_ok=True)
                 used -= size
         _bytes_left[self] = min(self.limit - used, SHARE_BETWEEN_COUNTS * self.limit)
@@ -113,6 +113,7 @@ class FeatureCache:
 
 
 def _arrays(entry: DescribedPicture) -> dict[str, Array]:
+    """The arrays of an entry, as its file holds them."""
     features = {f.name: getattr(entry.features, f.name) for f in fields(Features)}
     # whole numbers up to DESCRIPTOR_NORM: the same values in half the size of float32
     features["descriptors"] = features["descriptors"].astype(np.uint16)
@@ -126,6 +127,7 @@ def _arrays(entry: DescribedPicture) -> dict[str, Array]:
 
 
 def _read(path: Path) -> DescribedPicture:
+    """Read the file of an entry; raise OSError or one of DAMAGE_ERRORS."""
     # opened here, because np.load leaves a damaged file open
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         arrays = {name: data[name] for name in data.files}

@@ -78,8 +78,8 @@ def plan_list(path: str | Path) -> Plan:
             names = _split_names(line)
             if len(names) != 2:
                 raise InputError(f"{path}: line {number} must name two pictures, got {len(names)}")
-            both = [_locate(name, path.parent) for name in names]
-            pairs[rows.setdefault(both[0], len(rows)), rows.setdefault(both[1], len(rows))] = None
+            first, second = (_locate(name, path.parent) for name in names)
+            pairs[rows.setdefault(first, len(rows)), rows.setdefault(second, len(rows))] = None
     if not pairs:
         raise InputError(f"{path}: the list has no pairs")
     return Plan(tuple(rows), tuple(pairs))
@@ -139,6 +139,7 @@ def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
 
 
 def _split_names(line: str) -> list[str]:
+    """Split a line at tabs, else at commas, else at blanks outside quotes."""
     if "\t" in line:
         return [name.strip(BLANKS) for name in line.split("\t") if name.strip(BLANKS)]
     if "," in line:
@@ -158,6 +159,7 @@ def _split_names(line: str) -> list[str]:
 
 
 def _locate(name: str, folder: Path) -> str:
+    """The absolute path of a picture in the folder of the list, else in the current folder."""
     in_folder = folder / name
     return _absolute(in_folder if exists(in_folder) or not exists(name) else name)
 

@@ -44,8 +44,8 @@ class IndexedRecord:
 
     id: int  # in the index
     content: str | None = None  # SHA-256 of the file; None if it can't be read
-    bytes: int | None = None  # size and time of the file; None if it can't be read
-    modified: int | None = None
+    bytes: int | None = None  # size of the file; None if it can't be read
+    modified: int | None = None  # time of the file, nanoseconds; None if it can't be read
     entries: Array | None = None  # (n,) ENTRY, the descriptors as an index stores them; None if it failed
     error: str | None = None  # why it failed
 

@@ -105,7 +105,7 @@ def match_collection(
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
-        store.forget_changed(_digest_known(store, workers.progress))
+        store.forget_changed(_digest_processed(store, workers.progress))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
         n_described = _describe(store, workers)
@@ -116,32 +116,34 @@ def match_collection(
         return _summarise(store, n_described, n_matched)
 
 
-def _digest_known(store: Store, progress: Progress) -> dict[int, str | None]:
+def _digest_processed(store: Store, progress: Progress) -> dict[int, str | None]:
     """Map the number of each picture that an earlier run processed to the present digest of its file."""
     rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
     with ThreadPoolExecutor(4) as pool:
         contents = pool.map(compute_digest, (path for _, path in rows))
-        shown = progress(contents, total=len(rows), desc="known pictures") if rows else ()
-        return {number: content for (number, _), content in zip(rows, shown, strict=True)}
+        digests = progress(contents, total=len(rows), desc="known pictures") if rows else ()
+        return {number: digest for (number, _), digest in zip(rows, digests, strict=True)}
 
 
 def _describe(store: Store, workers: Workers) -> int:
+    """Describe the pending pictures, and count them."""
     rows = store.rows("SELECT id, path FROM images WHERE status = 'pending' ORDER BY id")
     path_of = dict(rows)
 
-    def lost(number: int, error: str) -> ImageRecord:
+    def record_lost(number: int, error: str) -> ImageRecord:
         path = path_of[number]
         return ImageRecord(number, compute_digest(path), error=f"{path}: {error}")
 
     tasks = ((number, path, workers.settings) for number, path in rows)
-    for record in workers.records(describe_file, tasks, lost, len(rows), "pictures"):
+    for record in workers.records(describe_file, tasks, record_lost, len(rows), "pictures"):
         store.record_image(record)
     return len(rows)
 
 
 def _match(store: Store, workers: Workers) -> int:
-    sources = _list_sources(store)  # all pairs share the sources: there may be millions of pairs
-    # another run may describe further pictures meanwhile; it matches their pairs
+    """Match the pending pairs, and count them."""
+    sources = _list_sources(store)  # all pairs share the sources, because there may be millions of pairs
+    # Pairs of pictures that another run describes meanwhile are left to that run.
     rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
 
     tasks = ((number, sources[i], sources[j], workers.settings) for number, i, j in rows)
@@ -153,11 +155,13 @@ def _match(store: Store, workers: Workers) -> int:
 
 
 def _list_sources(store: Store) -> dict[int, Source]:
+    """List the files of the described pictures by the pictures' numbers."""
     rows = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
     return {number: Source(path, content) for number, path, content in rows}
 
 
 def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, workers: Workers) -> None:
+    """Add the pairs of each query with the n most similar pictures, unless an earlier run has done so."""
     sources = _list_sources(store)
     sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
@@ -170,6 +174,7 @@ def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, wor
 
 
 def _summarise(store: Store, described: int, matched: int) -> Summary:
+    """Count what the database holds; described, matched: what this run worked on."""
     counts = store.rows(
         "SELECT count(*), total(status = 'failed') FROM images UNION ALL"
         " SELECT count(*), total(status = 'failed') FROM pairs UNION ALL"

@@ -1,4 +1,4 @@
-"""Watching a folder: pictures that arrive are added to a kept index, and matched with a wanted thing."""
+"""Watching a folder: pictures that arrive are added to a kept index, and matched with a given thing."""
 
 import os
 from collections.abc import Iterator
@@ -63,19 +63,21 @@ def watch_folder(
         paths = sorted(path for _, path in batch)
         if has_begun and not paths:
             continue
-        is_whole = not has_begun or any(not is_file(path) for path in paths)  # some path is a folder, or gone
+        # the whole folder is listed at first, and when a folder changes or a path disappears
+        is_listed = not has_begun or any(not is_file(path) for path in paths)
         has_begun = True
-        if is_whole:
+        if is_listed:
             paths = list_pictures(folder, recursive, may_be_empty=True)
-        added = add_pictures(index, paths, config, inside=[root] if is_whole else (), cache=cache, **running)
-        seen: dict[str, PairRecord] = {}
+        added = add_pictures(index, paths, config, inside=[root] if is_listed else (), cache=cache, **running)
+        matches: dict[str, PairRecord] = {}
         for path in added.paths:
             if source is not None and path != source.path:
-                seen[path] = match_files(0, source, Source(path, compute_digest(path)), settings)
-        yield added, seen
+                matches[path] = match_files(0, source, Source(path, compute_digest(path)), settings)
+        yield added, matches
 
 
 def _read_thing(thing: Path, settings: Settings) -> Source:
+    """Read the picture of a thing; raise InputError if it has no features."""
     source = Source(make_absolute(thing), compute_digest(thing))
     if source.content is None:
         raise InputError(explain_unreadable(str(thing)))

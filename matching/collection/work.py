@@ -30,8 +30,8 @@ from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import is_file
 
 INTERNAL_PREFIX = "internal error: "  # of the reason if the program itself failed
-# Pictures per process. Each takes up to 20 MB, and where they are needed, 40 MB more for the details of 6
-# megapixels and 60 MB for simulated views.
+# Pictures per process. Each takes up to 20 MB; details of 6 megapixels take 40 MB more, and simulated views
+# 60 MB more, where they are needed.
 MAX_SOURCES_IN_MEMORY = 4
 
 
@@ -66,10 +66,10 @@ class FileSource(ImageSource):
     @property
     def picture(self) -> Picture:  # type: ignore[override]
         """The picture, which is read each time; raise InputError if the file has changed."""
-        made = read_picture(self.file.path)
+        picture = read_picture(self.file.path)
         if compute_digest(self.file.path) != self.file.content:
             raise InputError(f"{self.file.path}: the file changed during the run")
-        return made
+        return picture
 
     @cached_property
     def described(self) -> DescribedPicture:
@@ -86,6 +86,7 @@ class FileSource(ImageSource):
         return self._get(key, lambda: describe_details(self.picture, self.described, self.config))
 
     def _get(self, key: str, describe: Callable[[], DescribedPicture]) -> DescribedPicture:
+        """Take an entry from the cache, or make it and keep it there."""
         entry = self._cache.get(key)
         if entry is None:
             entry = describe()

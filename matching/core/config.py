@@ -145,37 +145,42 @@ class MatchConfig:
         >>> changed.candidates.max_matches, changed.clustering.n_neighbors, changed.graph.rounds
         (5000, 20, 3)
         """
-        own: dict[str, Any] = {}
+        of_no_step: dict[str, Any] = {}
         of_steps: dict[str, dict[str, Any]] = {}
         for name, value in settings.items():
-            step, setting = self._place(name)
-            (own if step is None else of_steps.setdefault(step, {}))[setting] = value
+            step, setting = self._find_setting(name)
+            (of_no_step if step is None else of_steps.setdefault(step, {}))[setting] = value
         steps = {step: replace(getattr(self, step), **changed) for step, changed in of_steps.items()}
-        return replace(self, **own, **steps)
+        return replace(self, **of_no_step, **steps)
 
-    def _place(self, name: str) -> tuple[str | None, str]:
-        """The step (None for a setting of no step) and the setting that a keyword refers to."""
-        names = {
-            field.name: [f.name for f in fields(value)] if is_dataclass(value) else None
-            for field in fields(self)
-            for value in [getattr(self, field.name)]
+    def _find_setting(self, name: str) -> tuple[str | None, str]:
+        """Find the step (None for a setting of no step) and the setting that a keyword refers to."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        settings_of = {
+            key: [field.name for field in fields(value)] if is_dataclass(value) else []
+            for key, value in values.items()
         }
         step, _, setting = name.partition("__")
-        if setting and setting in (names.get(step) or ()):
+        if setting in settings_of.get(step, []):
             return step, setting
-        if name in names:
+        if name in settings_of:
             return None, name
-        having = [step for step, own in names.items() if name in (own or ())]
-        if len(having) == 1 or "clustering" in having:
-            return ("clustering" if "clustering" in having else having[0]), name
-        if having:
-            meant = [f"{step}__{name}" for step in having]
-            raise TypeError(f"{name!r} is a setting of several steps: write {' or '.join(meant)}")
-        of_step = names.get(step) if setting else None  # the step exists, but not its setting
-        known = of_step or {*names, *(setting for own in names.values() for setting in own or ())}
-        close = get_close_matches(setting if of_step else name, sorted(known), 1)
-        meant = [f"{step}__{close[0]}" if of_step else close[0]] if close else []
-        raise TypeError(f"there is no setting {name!r}" + (f" (did you mean {meant[0]!r}?)" if meant else ""))
+        steps = [key for key, settings in settings_of.items() if name in settings]
+        if "clustering" in steps:
+            return "clustering", name
+        if len(steps) == 1:
+            return steps[0], name
+        if steps:
+            choices = " or ".join(f"{key}__{name}" for key in steps)
+            raise TypeError(f"{name!r} is a setting of several steps: write {choices}")
+        settings_of_step = settings_of.get(step, []) if setting else []
+        if settings_of_step:
+            close = [f"{step}__{other}" for other in get_close_matches(setting, sorted(settings_of_step), 1)]
+        else:
+            known = {*settings_of, *(other for settings in settings_of.values() for other in settings)}
+            close = get_close_matches(name, sorted(known), 1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise TypeError(f"there is no setting {name!r}{hint}")
 
     @classmethod
     def paper(cls) -> MatchConfig:
@@ -197,12 +202,12 @@ class MatchConfig:
 
 
 def _describe_changes(config: Any, default: Any) -> str:
-    """The call that makes settings from the defaults, for all settings or for one step."""
+    """Write the call that makes settings from the defaults, for all settings or for one step."""
     changed = []
     for field in fields(config):
-        value, usual = getattr(config, field.name), getattr(default, field.name)
-        if value != usual:
-            text = _describe_changes(value, usual) if is_dataclass(value) else repr(value)
+        value, usual_value = getattr(config, field.name), getattr(default, field.name)
+        if value != usual_value:
+            text = _describe_changes(value, usual_value) if is_dataclass(value) else repr(value)
             changed.append(f"{field.name}={text}")
     return f"{type(config).__name__}({', '.join(changed)})"
 

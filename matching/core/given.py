@@ -91,8 +91,8 @@ def group_matches(
     config : MatchConfig
         The settings, of which only `graph`, `clustering`, `merging`, `smooth_map`, `suppression`, `objects`,
         `max_matches` and `duplicate_radius` are used. By default, an object needs 8 matches instead of 12.
-        `max_matches` is the number of matches that are clustered at a time; all others may join objects. The
-        map around each match is found from a random sample of the same number of matches. Lengths are in
+        `max_matches` caps how many matches are clustered at once; the others can still join an object. The
+        map around each match is found from a random sample of as many matches. Lengths are in
         working pixels; see `matching.core.given`.
 
     Returns
@@ -191,10 +191,11 @@ def group_given(
         ledger.reach("significance", is_near)
         return [], 1.0
     pixel, spacing = measured
-    if np.mean(local.agreeing) > 0.5:
+    if np.mean(local.agreeing) > 0.5:  # few outliers: see above
         pixel = max(pixel, spacing * config.graph.slope / (config.graph.coarseness * config.graph.scale))
     correspondences = Correspondences(matches.xy0 / pixel, matches.xy1 / pixel, local.maps)
     order = put_agreeing_first(local, len(sample))
+    # the places in this order of the given matches, whose rows these are
     rows, position = np.flatnonzero(is_near), np.argsort(order)[matches.row]
     adapted = adapt(config, len(sample), spacing / pixel)
     groups = group(correspondences[order], len(sample), adapted, method, ledger.renumber(rows, position))
@@ -221,16 +222,17 @@ def describe_given(
     labels = number_rows(len(xy0), [_sample(xy0, xy1, found.rows) for found in groups])
     tolerances = np.full(len(groups), scale * (pixel * units[1].spread) / units[1].size)
     described = []
-    for found, one in zip(groups, describe_objects(xy0, xy1, labels, groups, tolerances, boxes), strict=True):
+    objects = describe_objects(xy0, xy1, labels, groups, tolerances, boxes)
+    for found, local in zip(groups, objects, strict=True):
         points = given.xy0[found.rows], given.xy1[found.rows]
-        one = take_back(replace(one, n_matches=len(found.rows)), units, points)
-        described.append(hide_shares(one) if sizes[0] is None else one)
+        converted = take_back(replace(local, n_matches=len(found.rows)), units, points)
+        described.append(hide_shares(converted) if sizes[0] is None else converted)
     things = find_things_of_pair([o.outline0 for o in described], [o.outline1 for o in described])
     return add_things(described, things), things
 
 
 def _sample(xy0: Floats, xy1: Floats, rows: Ints) -> Ints:
-    """At most MAX_DESCRIBED of the rows (n,) of an object, for speed; independent of their order."""
+    """Choose at most MAX_DESCRIBED of the rows (n,) of an object, whatever their order."""
     if len(rows) <= MAX_DESCRIBED:
         return rows
     rows = rows[np.lexsort(np.hstack([xy0[rows], xy1[rows]]).T)]
@@ -238,8 +240,9 @@ def _sample(xy0: Floats, xy1: Floats, rows: Ints) -> Ints:
 
 
 def _lie_within(xy: Floats, size: Array) -> bool:
-    least, greatest = _corners(size)
-    return bool(((xy >= least) & (xy <= greatest)).all(axis=1).mean() > 0.5)
+    """Whether more than half of the points (n, 2) lie within a picture (h, w)."""
+    first, last = _corners(size)
+    return bool(((xy >= first) & (xy <= last)).all(axis=1).mean() > 0.5)
 
 
 def _corners(size: Array) -> Floats:
@@ -249,11 +252,11 @@ def _corners(size: Array) -> Floats:
 
 
 def _box(xy: Floats, unit: Unit, size: Array | None) -> Floats:
-    """(2, 2) least and greatest x and y of a picture (h, w), or of all points if its size is unknown."""
+    """(2, 2) smallest and largest x and y of a picture (h, w), or of its points if the size is unknown."""
     if size is not None:
         return unit.to_local(_corners(size))
-    shown = unit.to_given(xy)
-    xy = xy[unit.near(shown)] if unit.near(shown).any() else xy
+    is_near = unit.near(unit.to_given(xy))
+    xy = xy[is_near] if is_near.any() else xy
     return np.array([xy.min(axis=0), xy.max(axis=0)])
 
 
@@ -264,14 +267,14 @@ def adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
     small and merge at larger affinities, by the law given in `ClusteringConfig`; chance agreements of a given
     size are also rarer.
     """
-    rise, reach = (USUAL_N_MATCHES / n) ** 1.5, spacing / USUAL_SPACING
+    affinity_factor, length_factor = (USUAL_N_MATCHES / n) ** 1.5, spacing / USUAL_SPACING
     smooth_map, objects = config.smooth_map, config.objects
     return replace(
         config,
         graph=replace(
             config.graph, n_candidates=config.graph.n_candidates or 2 * config.clustering.n_neighbors
         ),
-        clustering=cut(config.clustering, min_affinity=config.clustering.min_affinity * rise),
-        smooth_map=cut(smooth_map, reach=smooth_map.reach * reach),
-        objects=cut(need_fewer(objects), gap=objects.gap * reach),
+        clustering=cut(config.clustering, min_affinity=config.clustering.min_affinity * affinity_factor),
+        smooth_map=cut(smooth_map, reach=smooth_map.reach * length_factor),
+        objects=cut(need_fewer(objects), gap=objects.gap * length_factor),
     )

@@ -61,7 +61,7 @@ class ObjectsConfig:
 
 
 def need_fewer(config: ObjectsConfig) -> ObjectsConfig:
-    """The conditions where FEW_MATCHES matches make an object, unless another number is asked for."""
+    """The conditions with FEW_MATCHES as the smallest number of matches, unless the user set another one."""
     is_default = config.min_matches == ObjectsConfig.min_matches
     return replace(config, min_matches=FEW_MATCHES) if is_default else config
 
@@ -71,7 +71,7 @@ class Part:
     """Correspondences that one smooth map explains."""
 
     rows: Ints  # (n,), ascending
-    bend: float  # how strongly it bends, see `merging.Roughness`
+    bend: float  # the standard deviation of its bends, see `merging.Roughness`
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Group:
     log_nfa: float | None = None  # log10 of its number of false alarms; None until it is measured
 
     def at(self, rows: Ints) -> Group:
-        """The group after a change of numbers: correspondence i becomes number rows[i], rows (m,)."""
+        """The group after correspondence i has been renumbered to rows[i], rows (m,)."""
         return replace(self, rows=np.sort(rows[self.rows]), landmarks=rows[self.landmarks])
 
 

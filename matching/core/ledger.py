@@ -1,4 +1,4 @@
-"""What becomes of matches that are in no object: which step dropped each, and which groups were dropped.
+"""The record of matches that are in no object: which step dropped each, and which groups were dropped.
 
 A step that keeps some of its input enters the rest into a `Ledger`, with what it measured beside the bound.
 """
@@ -91,7 +91,7 @@ class _Entry:
 
 
 class Ledger:
-    """The record of what becomes of n matches.
+    """The record of where n matches were dropped.
 
     Steps call `reach` for the matches that come to them, and `drop` for each group that they drop.
     """
@@ -110,19 +110,20 @@ class Ledger:
         self._entries.append(_Entry(step, rows, measure, bound))
 
     def renumber(self, here: Ints, there: Ints) -> Ledger:
-        """Return a ledger of other numbers: match there[i] (p,) of it is match here[i] (p,) of this one."""
+        """Return a ledger with other numbers: its match there[i] is match here[i] of this one; both (p,)."""
         return _Renumbered(self, here, there)
 
     def close(self, labels: Ints, xy0: Floats, xy1: Floats) -> tuple[Int8s, tuple[RejectedGroup, ...]]:
-        """Close the account: labels (n,), -1 for outliers; xy0, xy1 (n, 2) in pixels of the pictures.
+        """Close the ledger: labels (n,), -1 for outliers; xy0, xy1 (n, 2) in pixels of the pictures.
 
         Returns the number in STEPS of the step that dropped each match (n,), and the rejected groups to list,
-        the largest first: those with most of their matches outside objects and larger listed groups.
+        the largest first: those with more than half of their matches outside objects and larger listed
+        groups.
         """
-        taken, listed = labels >= 0, list[_Entry]()
+        is_taken, listed = labels >= 0, list[_Entry]()
         for entry in sorted(self._entries, key=lambda entry: (-len(entry.rows), *entry.rows[:1])):
-            if 2 * np.count_nonzero(taken[entry.rows]) < len(entry.rows):
-                taken[entry.rows] = True
+            if 2 * np.count_nonzero(is_taken[entry.rows]) < len(entry.rows):
+                is_taken[entry.rows] = True
                 listed.append(entry)
         steps = self._steps.copy()
         for entry in reversed(listed):  # a match gets the step of the largest listed group that contains it
@@ -156,7 +157,9 @@ class _Renumbered(Ledger):
 def choose_apart(
     rejected: Sequence[RejectedGroup], xy0: Floats, xy1: Floats, reaches: Floats
 ) -> tuple[RejectedGroup, ...]:
-    """Choose the largest groups that are mostly out of reach of objects xy0, xy1 (n, 2) and larger groups.
+    """Choose the largest groups that lie out of reach of objects, xy0, xy1 (n, 2), and of larger groups.
+
+    A group lies out of reach if more than half of its matches do.
 
     reaches (2,): the reach in each picture, pixels.
     """

@@ -27,25 +27,29 @@ class LocalMaps:
 
     @property
     def agreeing(self) -> Bools:
-        """(m,) bool: whether each map explains most of the neighbours."""
+        """(m,) bool: whether each map explains more than half of the neighbours."""
         return np.greater(self.support, 0.5)
 
 
-def vote_for_maps(xy0: Array, xy1: Array, near: Ints, slope: float, own: Array | None = None) -> LocalMaps:
-    """Find similarities that neighbours agree on: xy0, xy1 (m, 2); near (m, k); own (m, 2, 2) or None."""
+def vote_for_maps(xy0: Array, xy1: Array, near: Ints, slope: float, given: Array | None = None) -> LocalMaps:
+    """Find similarities that neighbours agree on: xy0, xy1 (m, 2); near (m, k).
+
+    A given map (m, 2, 2) is kept unless the similarity explains more.
+    """
     xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))
     _vote_kernels.voted_similarities(xy0, xy1, near, float(slope), maps)
     voted = _measure_support(xy0, xy1, near, slope, maps)
-    if own is None:
+    if given is None:
         return voted
-    by_own = _measure_support(xy0, xy1, near, slope, own)
-    better = voted.agreeing & (voted.support > by_own.support)
-    maps = np.where(better[:, None, None], maps, own)
-    return LocalMaps(maps, np.where(better, voted.support, by_own.support), near)
+    kept = _measure_support(xy0, xy1, near, slope, given)
+    is_better = voted.agreeing & (voted.support > kept.support)
+    maps = np.where(is_better[:, None, None], maps, given)
+    return LocalMaps(maps, np.where(is_better, voted.support, kept.support), near)
 
 
 def _measure_support(xy0: Array, xy1: Array, near: Ints, slope: float, maps: Array) -> LocalMaps:
+    """Measure how much of the neighbours, near (m, k), the maps (m, 2, 2) explain."""
     u, v = xy0[near] - xy0[:, None], xy1[near] - xy1[:, None]  # (m, k, 2)
     residual = np.linalg.norm(v - np.einsum("mab,mkb->mka", maps, u), axis=2)
     gap = np.maximum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2))

@@ -1,4 +1,4 @@
-"""What differs between kinds of matches, and the place where a rival takes part.
+"""The steps that differ between kinds of matches, and where a rival can replace them.
 
 `matching.core.group` reads these; a variant is `replace(PAIR, cluster=...)`.
 """
@@ -37,7 +37,7 @@ class Method:
     merge: MergeParts = merge_parts
     find_above_gap: Callable[[Floats], Bools] = find_above_largest_gap
     measure_significance: Callable[[Correspondences, list[Ints], float], list[float]] = measure_by_maps
-    # Takes the place of all steps; its groups are not tested further. For the paper's text, and for rivals.
+    # Replaces all steps; its groups are not tested further. For the paper's text, and for rivals.
     group: GroupMatches | None = None
     # Whether any two pictures may both be matched at their full size, which takes ten times as long. Of very
     # many pairs, only two small pictures are, and only if a group was nearly an object.
@@ -58,5 +58,5 @@ PAPER = Method(group=group_by_paper)
 
 
 def choose_method(config: MatchConfig, method: Method) -> Method:
-    """The method, or the paper's if the settings choose it."""
+    """Return the method, or that of the paper if the settings choose it."""
     return PAPER if config.is_paper else method

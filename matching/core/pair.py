@@ -150,7 +150,7 @@ class Found:
 
 
 def search_pair(first: ImageSource, second: ImageSource, method: Method, clock: Clock) -> Found:
-    """Search two pictures for objects, in ways that cost more as long as nothing is found."""
+    """Search two pictures for objects, by more expensive searches only where cheap ones are not enough."""
     config, seen = first.config, (first.described, second.described)
     candidates = find_pair_candidates(seen[0].features, seen[1].features, config)
     clock.lap("candidates")
@@ -162,9 +162,9 @@ def search_pair(first: ImageSource, second: ImageSource, method: Method, clock: 
     if config.view_synthesis:
         found = add_views(found, plain, first, second)
         clock.lap("views")
-    found = look_closer(found, first, second, method)
+    found = add_details(found, first, second, method)
     clock.lap("details")
-    found = look_reversed(found, first, second, method)
+    found = add_reversed(found, first, second, method)
     clock.lap("reversals")
     return found
 
@@ -183,7 +183,7 @@ def add_views(found: Found, plain: Search, first: ImageSource, second: ImageSour
     return replace(found, matches=known.add_rejected(other.rejected, config.objects.reach))
 
 
-def look_closer(found: Found, first: ImageSource, second: ImageSource, method: Method) -> Found:
+def add_details(found: Found, first: ImageSource, second: ImageSource, method: Method) -> Found:
     """Add the details of pictures that are matched at their full size.
 
     These are the only picture that was reduced, or both pictures if no object is sure or likely.
@@ -218,7 +218,7 @@ def was_close(matches: PixelMatches, config: MatchConfig) -> bool:
     )
 
 
-def look_reversed(found: Found, first: ImageSource, second: ImageSource, method: Method) -> Found:
+def add_reversed(found: Found, first: ImageSource, second: ImageSource, method: Method) -> Found:
     """Add mirrored objects that are sure or likely, or the only ones; without objects, look for negatives."""
     config, pair = first.config, (first.described, second.described)
     reach, max_rows = config.objects.reach, config.candidates.max_matches

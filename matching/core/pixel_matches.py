@@ -17,7 +17,7 @@ from matching.pictures.images import to_picture
 
 @dataclass(frozen=True, eq=False)
 class PixelObject:
-    """What is known of an object besides its matches."""
+    """The properties of an object besides its matches."""
 
     score: float
     log_nfa: float | None  # log10 of its number of false alarms; None if it was not measured
@@ -90,7 +90,7 @@ def locate(
     step1: Floats,
     max_rows: int | None = None,
 ) -> PixelMatches:
-    """Locate candidates and their groups in the pictures; step0, step1 (2,).
+    """Locate candidates and their groups in the pictures; step0, step1 (2,): pixels per working pixel.
 
     At most `max_rows` candidates are kept: first the matches of objects (the best of them if there are too
     many), then outliers.
@@ -109,9 +109,10 @@ def locate(
 
 
 def choose_rows(labels: Ints, score: Floats, is_pool: Bools, max_rows: int) -> Ints:
-    """Choose the matches of objects, then the best outliers; labels, score, is_pool (m,) -> (k,).
+    """Choose the matches of objects, then the best outliers: labels, score, is_pool (m,) -> (k,).
 
-    May return more than `max_rows`, because every object keeps at least FEW_MATCHES matches.
+    Candidates of the pool come after the others. May return more than `max_rows`, because every object keeps
+    at least FEW_MATCHES matches.
     """
     order = np.lexsort((score, is_pool))
     ordered = labels[order]
@@ -122,9 +123,9 @@ def choose_rows(labels: Ints, score: Floats, is_pool: Bools, max_rows: int) -> I
     return np.sort(np.concatenate([*members, order[ordered < 0]])[:n_rows])
 
 
-def _fair_share(sizes: Ints, places: int) -> int:
-    """The largest limit on the size of groups with which all of them fit into the places."""
+def _fair_share(sizes: Ints, max_rows: int) -> int:
+    """The largest size to which groups can be cut so that all of them fit into a number of rows."""
     share = int(sizes.max(initial=0))
-    while np.minimum(sizes, share).sum() > places:
+    while np.minimum(sizes, share).sum() > max_rows:
         share -= 1
     return share

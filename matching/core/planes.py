@@ -91,25 +91,25 @@ def _find_explained(correspondences: Correspondences, members: Array, tolerance:
     The plane is fitted first to the members, with errors measured in the image where the object is smaller;
     then to all matches near it, with errors measured in the other image.
     """
-    none = members[:0]
+    no_rows = members[:0]
     x, y = correspondences.xy0, correspondences.xy1
     if measure_magnification(correspondences, members)[1] > 1:
         x, y = y, x
     matrix = opencv.fit_homography(x[members], y[members], tolerance / 2)
     if matrix is None:
-        return none
+        return no_rows
     near = transfer_errors(matrix, x, y) < 2 * tolerance
     back = opencv.fit_homography(y[near], x[near], tolerance / 2)
-    return none if back is None else np.flatnonzero(transfer_errors(back, y, x) < tolerance)
+    return no_rows if back is None else np.flatnonzero(transfer_errors(back, y, x) < tolerance)
 
 
 def _overlap(correspondences: Correspondences, rows: Array, others: Array) -> float:
-    """The share of the hull of some matches that the hull of others covers, the larger of both images'."""
+    """Measure the share of the hull of matches (k,) that the hull of others covers, the larger of two."""
     shares = [0.0]
     for xy in (correspondences.xy0, correspondences.xy1):
-        own, other = (shapely.MultiPoint(xy[chosen]).convex_hull for chosen in (rows, others))
-        if own.area > 0:
-            shares.append(own.intersection(other).area / own.area)
+        hull, other_hull = (shapely.MultiPoint(xy[chosen]).convex_hull for chosen in (rows, others))
+        if hull.area > 0:
+            shares.append(hull.intersection(other_hull).area / hull.area)
     return max(shares)
 
 

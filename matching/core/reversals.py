@@ -34,14 +34,14 @@ from matching.objects.frames import MIN_PICTURE_SHARE, hull_area
 N_SEARCHES = 3  # plain, mirrored, negative: each is one test
 # Of the area of a larger object: a copy of the same thing covers more. No record of a choice.
 MAX_AREA_OF_PART = 0.25
-# Share of K that counts as support, if the settings ask for none: half of 4 of 35 neighbours. With a share of
+# Share of K that counts as support, if the settings demand none: half of 4 of 35 neighbours. With a share of
 # 0, every match would be supported.
 MIN_DEGREE = 0.5 * 4 / 35
 
 
 @dataclass(frozen=True)
 class Reversal:
-    """One way in which a picture may show what another one shows."""
+    """A change of a picture after which it may show what another one shows."""
 
     step: str  # that drops what is too small, a key of `matching.core.reasons.REASONS`
     reverse: Callable[[Features], Features]
@@ -126,7 +126,7 @@ def find_promising(first: ImageSource, second: ImageSource) -> list[Reversal]:
 
 
 def count_supported(few: Features, features: Features, config: MatchConfig) -> list[int]:
-    """Count the matches of few features, reversed in each way, that others support."""
+    """Count, for each reversal of few features, the matches that others support."""
     turned = join_features([reversal.reverse(few) for reversal in REVERSALS])
     nearest = find_nearest(turned, features)
     min_degree = config.objects.evidence * config.clustering.min_degree or MIN_DEGREE

@@ -81,6 +81,7 @@ def suppress_contained_in_one(
 def _find_uncontained(
     correspondences: Correspondences, parts: Sequence[Array], share: float, radius: float, by_one: bool
 ) -> Ints:
+    """Find the parts, rows (n,) each, that no stronger one contains, or with by_one False, all together."""
     xy0, xy1, kept = correspondences.xy0, correspondences.xy1, list[int]()
     for k, part in enumerate(parts):
         stronger = [parts[n] for n in kept]

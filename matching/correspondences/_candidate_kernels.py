@@ -100,10 +100,10 @@ def ratios_to_other_places(nearest: Array, squared: Array, xy1: Array, radius: S
     """Divide the distance of each nearest descriptor by that of the first one at another place.
 
     nearest and squared (n, width) are the nearest descriptors and their squared distances. Another place is
-    farther away than `radius`; if there is none, the distance of the last descriptor is taken.
+    farther away than `radius`; if there is none, the distance of the last descriptor is used.
     """
     n, width = nearest.shape
-    r2 = radius * radius
+    square_radius = radius * radius
     for i in range(n):
         last = width - 1
         while last > 0 and nearest[i, last] < 0:
@@ -115,7 +115,7 @@ def ratios_to_other_places(nearest: Array, squared: Array, xy1: Array, radius: S
                 continue
             for p in range(last + 1):
                 k = nearest[i, p]
-                if (xy1[j, 0] - xy1[k, 0]) ** 2 + (xy1[j, 1] - xy1[k, 1]) ** 2 > r2:
+                if (xy1[j, 0] - xy1[k, 0]) ** 2 + (xy1[j, 1] - xy1[k, 1]) ** 2 > square_radius:
                     other = p
                     break
             ratios[i, q] = math.sqrt(squared[i, q] / max(squared[i, other], np.float32(1.0)))

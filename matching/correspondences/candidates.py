@@ -139,9 +139,9 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
 def _share_out_found(
     find: Callable[[int, int], Candidates], kinds: Sequence[int], config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
-    """Share out the candidates that `find(kind, limit)` finds, no more than can be used."""
+    """Share out the candidates that `find(kind, limit)` finds; the limit is what can still be used."""
     parts: list[Candidates] = []
-    share = config.max_matches // len(kinds)  # of each kind that has so many candidates
+    share = config.max_matches // len(kinds)  # that each kind gets if it has enough candidates
     for kind in kinds:
         n_used = sum(min(len(part), share) for part in parts)
         parts.append(find(kind, int((config.max_matches - n_used) * (1 + config.reserve))))
@@ -195,7 +195,7 @@ def _find_best_within(
 
     pairs = [find_pairs(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    # The left feature comes first, so that a pair equals its reverse, and near duplicates point the same way.
+    # The left feature comes first, so that a pair equals its reverse, and near duplicates lead the same way.
     rank = np.empty(len(features), np.int64)
     rank[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
     i, j = np.where(rank[i] < rank[j], i, j), np.where(rank[i] < rank[j], j, i)
@@ -232,10 +232,11 @@ def find_distinct(
     max_reach: float,
     max_pairs: int,
 ) -> Bools:
-    """Make a mask of at most `max_pairs` pairs (n,), in order of preference, that don't repeat a kept pair.
+    """Choose at most `max_pairs` pairs, in order of preference, that don't repeat a chosen pair -> mask (n,).
 
-    A pair repeats another one if both of its ends are within `radius` of the other's ends. If their sizes are
-    similar, it also does within `reach` times the size of the other's regions, but at most `max_reach`.
+    A pair repeats another one if both of its ends are within `radius` of the other's ends. If the regions
+    have similar sizes, a pair also repeats another one within `reach` times the size of the other's regions,
+    but at most within `max_reach`.
     """
     cells = np.floor(xy0 / max(radius, max_reach)).astype(np.int64)
     head, next_pair, is_kept = np.full(65536, -1), np.empty(len(xy0), np.int64), np.zeros(len(xy0), bool)

@@ -42,7 +42,7 @@ class Correspondences:
 
     @cached_property
     def mirrored(self) -> Bools:
-        """(m,) bool: whether the maps turn the image over."""
+        """(m,) bool: whether the maps mirror the image."""
         return np.asarray(self._determinant < 0)
 
     @cached_property
@@ -56,7 +56,7 @@ class Correspondences:
 
 
 def measure_magnification(correspondences: Correspondences, members: Array) -> tuple[float, float]:
-    """Compute how much larger an object, rows (n,), is in each image than in the one where it is smaller."""
+    """Measure how much larger an object, rows (n,), is in each image than in the one where it is smaller."""
     if len(members) == 0:
         return 1.0, 1.0
     growth = float(np.median(correspondences.growth[members]))

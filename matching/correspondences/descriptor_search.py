@@ -42,9 +42,9 @@ def nearest_descriptors(
     """Find the nearest rows of one set of descriptors for each row of another.
 
     descriptors0 (n0, d), descriptors1 (n1, d) float32 -> indices (n0, width), squared (n0, width) float32.
-    `apart` leaves out pairs of points that are nearer than the larger of their clearances, and `bound` pairs
-    with a larger squared distance. Descriptors are whole numbers of norm about 2048, so that float32 holds
-    every product below 2^24 exactly and the result doesn't depend on the BLAS or its threads.
+    `apart` leaves out pairs of points that are nearer than the larger of their clearances; `bound` leaves out
+    pairs with a larger squared distance. Descriptors are whole numbers of norm about 2048, so that float32
+    holds every product below 2^24 exactly and the result doesn't depend on the BLAS or its threads.
     """
     n0, n1 = len(descriptors0), len(descriptors1)
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
@@ -84,7 +84,10 @@ def _search_within(
     nearest: Ints,
     score: Float32s,
 ) -> None:
-    """Enter descriptors within the bound, and the rounding of float32, into nearest and score (n0, width)."""
+    """Enter descriptors within the bound, or just beyond it, into the lists nearest and score (n0, width).
+
+    The margin is the rounding of float32.
+    """
     sample = np.concatenate([descriptors0[::SAMPLE_STEP], descriptors1[::SAMPLE_STEP]])
     _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
     basis = axes[:, -N_COMPONENTS:]  # the directions in which most of the descriptors' length lies

@@ -20,11 +20,11 @@ def acc_neighbors(
     correspondences: Correspondences,
     n_neighbors: int,
     nearness: float = 0.0,
-    among: Array | None = None,
+    candidates: Array | None = None,
 ) -> KnnGraph:
     """Find the nearest correspondences by ACC distance plus `nearness` times the mean gap in pixels.
 
-    Ties go to the smaller index. With `among` (m, c), each is compared only with the c in its row.
+    Ties go to the smaller index. With `candidates` (m, c), each is compared only with the c in its row.
     """
     m = len(correspondences)
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
@@ -32,16 +32,16 @@ def acc_neighbors(
     table = np.ascontiguousarray(table.T)  # (12, m)
     nearest = np.full((m, n_neighbors), -1, np.int64)
     distance = np.full((m, n_neighbors), np.inf, np.float32)
-    if among is not None:
-        among = np.column_stack([np.arange(m), np.sort(among, axis=1)])
+    if candidates is not None:
+        candidates = np.column_stack([np.arange(m), np.sort(candidates, axis=1)])
 
     def find(start: int, stop: int) -> None:
-        if among is None:
+        if candidates is None:
             row = np.empty(m, np.float32)
             _kernels.acc_nearest(table, np.arange(m), float(nearness), start, stop, row, nearest, distance)
         else:
-            buffer = np.empty((12, among.shape[1]), np.float32)
-            arguments = table, among, float(nearness), start, stop
+            buffer = np.empty((12, candidates.shape[1]), np.float32)
+            arguments = table, candidates, float(nearness), start, stop
             _kernels.acc_nearest_among(*arguments, buffer, buffer[0].copy(), nearest, distance)
 
     run_in_ranges(find, m, 256)
@@ -51,7 +51,7 @@ def acc_neighbors(
 def measure_agreeing_shares(
     correspondences: Correspondences, rows: Array, near: Array, scale: float, slope: float
 ) -> Floats:
-    """Find the share (q,) of the neighbours near (q, k) with which each of `rows` (q,) agrees.
+    """Measure the share (q,) of the neighbours, near (q, k), with which each of `rows` (q,) agrees.
 
     Two correspondences agree if d_ij < sigma_ij, with sigma_ij^2 = scale^2 + (slope gap_ij)^2, in pixels of
     the image in which the object is smaller. gap_ij is the larger of their separations in the two images.

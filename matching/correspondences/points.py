@@ -13,7 +13,8 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _point_kernels
 
-RADIUS_RANK = 8  # a point covers its surroundings up to its neighbour of this rank; not tuned
+# A point covers its surroundings up to its neighbour of this rank; no record of a choice.
+RADIUS_RANK = 8
 
 
 def nearest_points(points: Array, places: Array, k: int, reach: float = np.inf) -> tuple[Ints, Floats]:
@@ -27,14 +28,15 @@ def nearest_points(points: Array, places: Array, k: int, reach: float = np.inf) 
 
 
 def _enter(points: Array, numbers: Ints, places: Array, excluded: Array, index: Ints, square: Floats) -> None:
-    """Enter points (n, 2) into lists (q, k) of the nearest to places (q, 2), except the points excluded (q,).
+    """Enter points (n, 2), numbered (n,), into lists (q, k) of the nearest to places (q, 2).
 
-    The lists are in the order (squared distance, number). Initially they hold -1 and bounds, or other points.
+    The list of a place leaves out the point excluded (q,). Lists are in the order (squared distance, number).
+    Initially they hold -1 and bounds, or other points.
     """
     if not len(points) or not len(places):
         return
     low, size = points.min(axis=0), np.ptp(points, axis=0)
-    # two points per cell on average
+    # the side of a cell holds two points per cell on average
     side = max(math.sqrt(2 * size[0] * size[1] / len(points)), 2 * size.max() / len(points)) or 1.0
     columns, rows = (size / side).astype(int) + 1
     x, y = np.minimum(((points - low) / side).astype(int), (columns - 1, rows - 1)).T
@@ -78,7 +80,7 @@ class NearestMembers:
         has_left, has_joined, is_complete = np.zeros((3, len(self.points)), bool)
         has_left[self._members] = has_joined[members] = True
         has_left[members] = has_joined[self._members] = False
-        # a row whose members have all stayed can change only through members that have joined
+        # If all k members of a row have stayed, only members that have joined can change it.
         is_kept = self._is_complete[rows] & ~has_left[self.index[rows]].any(axis=1)
         new, others = rows[~is_kept], rows[is_kept]
         self.index[new], self.square[new] = -1, np.inf
@@ -103,11 +105,11 @@ def as_numbers(points: Array) -> Array:
 
 def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
     """Test which points have others nearby: points (n, 2); others (k, 2) -> (n,) bool."""
-    near = np.zeros(len(points), bool)
+    is_near = np.zeros(len(points), bool)
     if len(others):
         candidates = np.flatnonzero(is_in_box(points, others, reach))
-        near[candidates] = nearest_points(others, points[candidates], 1, reach)[0][:, 0] >= 0
-    return near
+        is_near[candidates] = nearest_points(others, points[candidates], 1, reach)[0][:, 0] >= 0
+    return is_near
 
 
 def is_in_box(points: Array, others: Array, reach: float) -> Bools:

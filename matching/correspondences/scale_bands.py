@@ -25,7 +25,8 @@ from matching.correspondences.candidates import (
 )
 from matching.features.extraction import Features, list_kinds
 
-# octaves, half the width of a band and the step to the next one; finds prints in mosaics of 108 megapixels
+# Octaves: half the width of a band, and the step to the next one. With it, prints in mosaics of 108
+# megapixels are found.
 HALF_BAND = 0.5
 
 

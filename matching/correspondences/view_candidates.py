@@ -26,8 +26,7 @@ from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, Feature
 from matching.settings import check_settings, setting
 
 MAX_CENTRE_ERROR = 12.0  # pixels, largest error of a centre, however large its region
-# pairs that are checked for duplicates, per candidate wanted; bounds the time
-MAX_CHECKED_FACTOR = 40
+MAX_CHECKED_FACTOR = 40  # pairs that are checked for duplicates, per candidate wanted: limits the work
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def match_views(
     config: CandidateConfig = CandidateConfig(),
     views: ViewCandidatesConfig = ViewCandidatesConfig(),
 ) -> tuple[Candidates, int]:
-    """Match the views of two pictures -> candidates, of which the first n are to be clustered, and n."""
+    """Match the views of two pictures -> candidates, and how many of the first ones are clustered."""
     limit = int(config.max_matches * (1 + views.pool))
     kinds = list_kinds(features0, features1)
     parts = [_find_best(features0, features1, k, limit, config, views) for k in kinds]
@@ -103,7 +102,10 @@ def _nearest_pairs(
     config: CandidateConfig,
     views: ViewCandidatesConfig,
 ) -> tuple[Ints, Ints, Float32s, Float32s]:
-    """Find pairs with descriptors nearer than those of other places -> rows (p,), (p,), squares, ratios."""
+    """Find pairs whose descriptors are nearer than those at other places.
+
+    Returns rows of both pictures, squared distances, and ratios to the distances at other places (p,).
+    """
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
     nearest, squared = search_by_cells(*descriptors, config.per_feature)
     ratios = np.empty(nearest.shape, np.float32)

@@ -39,58 +39,58 @@ class UniqueMatches:
 
 
 def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> UniqueMatches:
-    """The UniqueMatches at places x0, x1 (n, 2), in the same order if the pictures are swapped."""
+    """Sort matches at places x0, x1 (n, 2), each once, in the same order if the pictures are swapped."""
     if np.sort(x0, axis=0).tobytes() > np.sort(x1, axis=0).tobytes():
         x0, x1, maps = x1, x0, None if maps is None else invert_matrices(maps)
     places = np.hstack([x0, x1])
     ties = () if maps is None else maps.reshape(-1, 4).T
     order = np.lexsort((*ties, score, *places.T))
-    new = np.ones(len(order), bool)
-    new[1:] = (places[order[1:]] != places[order[:-1]]).any(axis=1)
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (places[order[1:]] != places[order[:-1]]).any(axis=1)
     row = np.empty(len(order), np.int64)
-    row[order] = np.cumsum(new) - 1
-    first = order[new]
+    row[order] = np.cumsum(is_new) - 1
+    first = order[is_new]
     return UniqueMatches(x0[first], x1[first], None if maps is None else maps[first], row)
 
 
 def choose_local_maps(
     matches: UniqueMatches, sample: Ints, slope: float, mirrored: bool | Literal["auto"]
 ) -> tuple[UniqueMatches, LocalMaps]:
-    """The map of each match, by a vote of the nearest matches in a sample of the usual size.
+    """Choose the map of each match by a vote of the nearest matches in a sample.
 
-    If `mirrored` is True, picture 1 is flipped. With "auto", it is flipped if more maps agree then, as when y
+    If `mirrored` is True, picture 1 is flipped. With "auto", it is flipped if more maps then agree, as when y
     points up in only one picture. Moreover, the map of a single match is flipped if only the flipped map
-    explains most of its neighbours, and if the same holds for most of these neighbours.
+    explains more than half of its neighbours, and if the same holds for more than half of these neighbours.
     """
     places = np.hstack([matches.xy0, matches.xy1])
     n_voters = min(N_VOTERS, len(sample) - 1)
     near = find_nearest_among(places, sample, n_voters)
-    over = np.array([-1.0, 1.0])
-    turned = replace(
+    flip = np.array([-1.0, 1.0])
+    flipped = replace(
         matches,
-        xy1=matches.xy1 * over + 0.0,  # no -0.0
-        maps=None if matches.maps is None else matches.maps * over[:, None],
+        xy1=matches.xy1 * flip + 0.0,  # no -0.0
+        maps=None if matches.maps is None else matches.maps * flip[:, None],
     )
     if mirrored != "auto":
-        matches = turned if mirrored else matches
+        matches = flipped if mirrored else matches
         return matches, vote_for_maps(matches.xy0, matches.xy1, near, slope, matches.maps)
-    kept, others = (vote_for_maps(m.xy0, m.xy1, near, slope, m.maps) for m in (matches, turned))
+    kept, others = (vote_for_maps(m.xy0, m.xy1, near, slope, m.maps) for m in (matches, flipped))
     if np.count_nonzero(others.agreeing) > np.count_nonzero(kept.agreeing) + MIN_GAIN:
-        matches, kept, others = turned, others, kept
-    better = others.agreeing & ~kept.agreeing
-    better &= 2 * better[near].sum(axis=1) > n_voters  # mirrored objects have many such matches together
+        matches, kept, others = flipped, others, kept
+    is_better = others.agreeing & ~kept.agreeing
+    is_better &= 2 * is_better[near].sum(axis=1) > n_voters  # a mirrored object has many of them together
     return matches, LocalMaps(
-        np.where(better[:, None, None], over[:, None] * others.maps, kept.maps),
-        np.where(better, others.support, kept.support),
+        np.where(is_better[:, None, None], flip[:, None] * others.maps, kept.maps),
+        np.where(is_better, others.support, kept.support),
         near,
     )
 
 
 def put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
-    """(n,) the order in which matches are clustered, n_listed at a time.
+    """Order matches for clustering, n_listed at a time -> (n,).
 
-    First come those whose map explains most of their neighbours, in random order, then the others by their
-    support. The order is unchanged if all are clustered at once.
+    First come those whose map explains more than half of their neighbours, in random order, then the others
+    by their support. The order is unchanged if all are clustered at once.
     """
     n = len(local.support)
     if n_listed == n:
@@ -102,9 +102,9 @@ def put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
 def measure_points(
     matches: UniqueMatches, local: LocalMaps, sample: Ints, max_log_nfa: float
 ) -> tuple[float, float] | None:
-    """The working pixel, by the accuracy of significant objects, and the spacing of the most significant.
+    """Measure the working pixel, by the accuracy of significant objects, and the spacing of the best of them.
 
-    Both are measured on the objects of a sample; None if it has no significant object.
+    Both are measured on the objects of a sample, in spreads; None if it has no significant object.
     """
     xy0, xy1 = matches.xy0[sample], matches.xy1[sample]
     local = LocalMaps(local.maps[sample], local.support[sample], np.searchsorted(sample, local.near[sample]))
@@ -114,17 +114,17 @@ def measure_points(
         return None
     mirrored = scaled.mirrored[seeds[:, 0]]
     grown = grow_objects(scaled, seeds, NOISES, mirrored, by_maps=False)
-    best, significant = int(np.argmin(grown.log_nfa)), grown.log_nfa <= max_log_nfa
-    if not significant.any():
+    best, is_significant = int(np.argmin(grown.log_nfa)), grown.log_nfa <= max_log_nfa
+    if not is_significant.any():
         return None
     members = grown.members[best][grown.members[best] >= 0]
     gap = _longer(*(xy[members, None] - xy[members] for xy in (xy0, xy1)))
     spacing = np.median(np.sort(gap, axis=1)[:, min(SPACING_RANK, len(members) - 1)])
-    return DEVIATIONS_PER_PIXEL * UNIT * float(np.median(grown.noise[significant])), float(spacing)
+    return DEVIATIONS_PER_PIXEL * UNIT * float(np.median(grown.noise[is_significant])), float(spacing)
 
 
 def _choose_seeds(scaled: Correspondences, local: LocalMaps) -> Ints:
-    """(s, 2) the matches whose neighbours agree best, each with that neighbour that its map explains best."""
+    """Pair the best supported matches with the neighbour that their map explains best -> (s, 2)."""
     best = np.argsort(-local.support, kind="stable")[:MAX_SEEDS]
     others = local.near[best]
     u, v = (xy[others] - xy[best, None] for xy in (scaled.xy0, scaled.xy1))

@@ -16,7 +16,7 @@ from matching.objects.description import MatchedObject
 
 UNIT = 0.002  # of the spread: less than a pixel if the points fill a picture
 # Spreads from the middle beyond which a point can't be in the picture: there, single precision is too coarse.
-MAX_SPREADS = 2896.309375740099
+MAX_SPREADS = 2.0**11.5
 
 
 @dataclass(frozen=True, eq=False)

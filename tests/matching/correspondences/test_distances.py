@@ -179,7 +179,7 @@ def test_neighbours_are_chosen_among_given_candidates():
     every = np.array([[j for j in range(80) if j != i] for i in range(80)])
     for chosen in (every, every[:, ::-2]):
         d = np.take_along_axis(acc_distances(c), chosen, axis=1)
-        knn = acc_neighbors(c, 5, among=chosen)
+        knn = acc_neighbors(c, 5, candidates=chosen)
         assert np.allclose(knn.distances, np.sort(d, axis=1)[:, :5], rtol=1e-4, atol=5e-3)
         assert (knn.indices[:, :, None] == chosen[:, None]).any(axis=2).all()
 
