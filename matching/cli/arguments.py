@@ -108,7 +108,7 @@ def _add_input_and_output(group: Group) -> None:
 
 def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     """Add the options from which `make_config` makes the settings."""
-    _add_options(group, settings.OPTIONS, rivals)
+    add_options(group, settings.OPTIONS, rivals)
     default = ",".join(settings.REGIONS)
     kinds = ", ".join(BUILT_IN)
     text = f"kinds of features, separated by commas: {kinds} (default: {default}; with --paper: mser)"
@@ -123,12 +123,8 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     add_flag(group, "paper", "run every step exactly as the paper describes it")
 
 
-def add_clustering(group: Group) -> None:
-    """Add the settings that also apply to matches of other programs."""
-    _add_options(group, settings.CLUSTERING_OPTIONS)
-
-
-def _add_options(group: Group, options: Mapping[str, settings.Setting], rivals: Collection[str] = ()) -> None:
+def add_options(group: Group, options: Mapping[str, settings.Setting], rivals: Collection[str] = ()) -> None:
+    """Add the options of some settings, of the method, and of the largest number of false alarms."""
     for name, setting in options.items():
         add_setting(group, name, setting)
     add_choice(group, "method", (*settings.METHODS, *rivals))

@@ -59,7 +59,7 @@ def write_coco(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
         ],
         "annotations": annotations,
     }
-    yield "annotations.json", _dump(document)
+    yield "annotations.json", json_text(document).encode()
 
 
 def write_yolo(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
@@ -94,7 +94,7 @@ def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, fo
             "imagePath": path.replace(os.path.sep, "/"),
         }
         document |= {"imageData": None, "imageHeight": picture.height, "imageWidth": picture.width}
-        yield name, _dump(document)
+        yield name, json_text(document).encode()
 
 
 def write_voc(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
@@ -189,7 +189,3 @@ def _make_element(name: str, content: object) -> ElementTree.Element:
     else:
         element.text = str(content)
     return element
-
-
-def _dump(document: object) -> bytes:
-    return json_text(document).encode()

@@ -5,8 +5,8 @@ line is cut off.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -129,12 +129,3 @@ def _check_head(path: Path, made: Any, wanted: Mapping[str, Any]) -> None:
         raise InputError(f"{path}: was not written by gdl-match label; choose another --out")
     for key in (key for key in wanted if made.get(key) != wanted[key]):
         raise InputError(f"{path}: belongs to a run with other {key}; {REMEDY}")
-
-
-def list_labels(record: Record, names: Sequence[str]) -> list[LabelledPicture]:
-    """List pictures with only their labels."""
-    usable = [picture for name in names if (picture := record.pictures[name]).error is None]
-    return [
-        replace(one, places=tuple(p for k, p in enumerate(one.places) if record.is_label(one, k)))
-        for one in usable
-    ]

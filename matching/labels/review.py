@@ -47,8 +47,7 @@ class Review(ThreadingHTTPServer):
     @cached_property
     def pictures(self) -> list[LabelledPicture]:
         """The pictures that can be used, with all of their places."""
-        found = (self.labels.record.pictures[name] for name in self.labels.names)
-        return [picture for picture in found if picture.error is None]
+        return self.labels.usable
 
     def list_proposals(self) -> list[dict[str, Any]]:
         """List all places: whole things, then parts, the least sure of each first."""

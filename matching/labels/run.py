@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from matching.errors import InputError
 from matching.labels import formats
 from matching.labels.frames import save_frames
 from matching.labels.places import Place, choose_places, find_places
-from matching.labels.record import LabelledPicture, Record, list_labels, open_record
+from matching.labels.record import LabelledPicture, Record, open_record
 from matching.labels.references import Reference
 from matching.labels.tracks import number_tracks, sort_frames
 from matching.output.files import make_folder
@@ -44,9 +44,17 @@ class Labels:
     has_tracks: bool = False  # whether the pictures are consecutive frames
 
     @property
+    def usable(self) -> list[LabelledPicture]:
+        """The pictures that can be used, with all of their places."""
+        return [one for name in self.names if (one := self.record.pictures[name]).error is None]
+
+    @property
     def pictures(self) -> list[LabelledPicture]:
         """The pictures that can be used, with their labels."""
-        return list_labels(self.record, self.names)
+        return [
+            replace(one, places=tuple(p for k, p in enumerate(one.places) if self.record.is_label(one, k)))
+            for one in self.usable
+        ]
 
     def write(self, form: str) -> list[str]:
         """Write the labels in a format."""

@@ -22,7 +22,7 @@ from matching.collection.cache import FeatureCache
 from matching.collection.database.connection import WAIT_SECONDS
 from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store
 from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
-from matching.collection.reports.export import check_tables_replaceable, export, require_parquet
+from matching.collection.reports.export import check_tables_replaceable, export
 from matching.collection.reports.export_sfm import check_sfm_replaceable, export_for_sfm
 from matching.collection.reports.groups import Group, format_groups_csv, read_groups
 from matching.collection.reports.html_report import (
@@ -133,8 +133,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Check that the results can be written: now, rather than after hours."""
-    if arguments.parquet is not None:
-        require_parquet()
     for kind, folder in _folders(arguments, TABLES):
         check_tables_replaceable(check_folder(folder), kind)
     for kind, folder in _folders(arguments, SFM_NAMES):

@@ -27,6 +27,7 @@ from matching.interchange.results import summarise_pair, write_pair, write_pairs
 from matching.output.words import format_table, hint_at_rejected
 from matching.pictures.images import Picture
 from matching.pictures.names import make_absolute
+from matching.settings import CLUSTERING_OPTIONS
 
 COMMAND = "gdl-match group"
 MAX_NAME_LENGTH = 100  # characters of a folder's name
@@ -57,7 +58,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(group, "explain", text)
     options.add_flag(group, "json", "print only matches.json, on standard output")
     options.add_quiet(group)
-    options.add_clustering(parser.add_argument_group("settings"))
+    options.add_options(parser.add_argument_group("settings"), CLUSTERING_OPTIONS)
     options.add_version(parser)
     return parser
 

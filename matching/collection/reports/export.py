@@ -27,13 +27,10 @@ PARQUET_TYPES = {  # of columns that may be empty, so that no value shows the ty
 }
 
 
-def require_parquet() -> None:
-    """Check that the library that writes Parquet is installed."""
-    import_optional("pyarrow", "--parquet needs pyarrow", "parquet")
-
-
 def check_tables_replaceable(folder: Path, kind: str) -> None:
-    """Check that an export replaces only files of an earlier one, which has all tables."""
+    """Check that an export is possible and replaces only files of an earlier one, which has all tables."""
+    if kind == "parquet":
+        import_optional("pyarrow", "--parquet needs pyarrow", "parquet")
     paths = [folder / f"{table}.{kind}" for table in TABLES]
     there = [path for path in paths if exists(path)]
     if 0 < len(there) < len(paths):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from matching.collection.database.store import PAIRS_WITH_IMAGES, Store, open_store, read_objects
+from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.plan import Plan
 from matching.collection.reports.groups import find_joined
@@ -100,7 +100,9 @@ def collect_results(
                 if error is not None:
                     entry = {"path": candidate.picture, "error": error.strip().splitlines()[-1]}
                     failed.setdefault(candidate.query, []).append(entry)
-                elif objects := _objects(store, pair, (width, height)):
+                elif found := read_objects(store, pair):
+                    framed = (replace(o, frame1=map_frame(o.transform, (width, height))) for o in found)
+                    objects = [summarise_object(one) for one in framed]
                     known = {"path": candidate.picture, "votes": candidate.votes}
                     pictures.append({**known, "rank": rank, "score": score, "objects": objects})
     return [
@@ -111,11 +113,6 @@ def collect_results(
         }
         for query, pictures in by_query.items()
     ]
-
-
-def _objects(store: Store, pair: int, size: tuple[int, int]) -> list[dict[str, Any]]:
-    found = read_objects(store, pair)
-    return [summarise_object(replace(o, frame1=map_frame(o.transform, size))) for o in found]
 
 
 def summarise_object(found: MatchedObject) -> dict[str, Any]:

@@ -1,22 +1,19 @@
 """The figure of matches without pictures: the points in both images, each group in a different colour."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from matching._common.types import Floats
+from matching.core.result import MatchResult
 from matching.output.figures.drawing import colour
 from matching.output.words import NOTHING, count
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from matching.core.result import MatchResult
-    from matching.pictures.images import NamedImage, Picture
+from matching.pictures.images import NamedImage, Picture
 
 Limits = tuple[float, float]
 
@@ -30,9 +27,6 @@ MARGIN = 0.04  # space around the points, as a share of their range, if the size
 
 def draw_points(result: MatchResult, images: Sequence[Picture | NamedImage]) -> bytes:
     """Draw the matched points of both images side by side, outliers in grey."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     points = result.xy0, result.xy1
     limits = [_limits(xy, im.width, im.height) for xy, im in zip(points, images, strict=True)]
     tallest = max(np.ptp(y_limits) / np.ptp(x_limits) for x_limits, y_limits in limits)
