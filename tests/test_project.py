@@ -91,7 +91,7 @@ LAYERS = {  # a folder or module imports from those before it
         "start",
     ),
     "matching/video": ("reading", "search", "files"),
-    "matching/labels": ("references frames", "places", "record tracks", "formats", "of_result run", "review"),
+    "matching/labels": ("references frames", "places", "record", "formats", "of_result run", "review"),
     "matching/collection": (
         "plan records",
         "cache database",

@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 from matching.errors import InputError
-from matching.pictures.folders import find_pictures
+from matching.pictures.formats import find_pictures
 from matching.pictures.names import exists, is_file, make_absolute
 
 BLANKS = " \t\r"  # between the names of a list

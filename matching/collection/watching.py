@@ -14,7 +14,7 @@ from matching.collection.work import Settings, Source, explain_unreadable, get_d
 from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.output.folders import compute_digest
-from matching.pictures.folders import find_picture_suffixes
+from matching.pictures.formats import find_picture_suffixes
 from matching.pictures.names import is_file, is_folder, make_absolute
 
 DEBOUNCE_MS = 1600  # changes within this time are handled together

@@ -1,12 +1,17 @@
-"""Places where a picture shows things, and the choice among those that overlap."""
+"""Places where a picture shows things, the choice among those that overlap, and their tracks in a video.
+
+Tracks are numbers for the things in the frames of a video: a thing near its previous place keeps its number.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 import shapely
 
 from matching._common.types import Floats
@@ -16,6 +21,8 @@ from matching.objects.description import MatchedObject
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.output.places import cut_at_edges
+
+MAX_MISSED_FRAMES = 5  # in a row, after which a thing that is seen again has a new number
 
 
 @dataclass(frozen=True)
@@ -78,3 +85,45 @@ def _is_same(place: Place, shape: Any, other: Place, other_shape: Any) -> bool:
     union = shapely.area(shape) + shapely.area(other_shape) - common
     is_part = other.whole and not place.whole and is_mostly_within(shape, other_shape)
     return bool(2 * common > union or is_part)
+
+
+def sort_frames(names: Sequence[str]) -> list[int]:
+    """Sort the names of frames by the numbers in them -> rows in this order."""
+
+    def key(row: int) -> list[tuple[int, str]]:
+        return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", names[row])]
+
+    return sorted(range(len(names)), key=key)
+
+
+def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
+    """Number things in consecutive frames by the assignment with the smallest sum of relative distances.
+
+    A thing moves by at most its size from one frame to the next.
+    """
+    last: dict[int, tuple[int, Place]] = {}  # for each track, the last frame and the place there
+    numbers, n = [], 0
+    for k, places in enumerate(frames):
+        tracks = [number for number, (seen, _) in last.items() if k - seen <= MAX_MISSED_FRAMES + 1]
+        distance = np.array([[_distance(last[t][1], place) for place in places] for t in tracks])
+        distance = distance.reshape(len(tracks), len(places))
+        row = [0] * len(places)
+        for i, j in zip(*scipy.optimize.linear_sum_assignment(np.minimum(distance, 2)), strict=True):
+            if distance[i, j] <= 1:
+                row[j] = tracks[i]
+        for j, place in enumerate(places):
+            if not row[j]:
+                n += 1
+                row[j] = n
+            last[row[j]] = k, place
+        numbers.append(row)
+    return numbers
+
+
+def _distance(a: Place, b: Place) -> float:
+    """The distance of two places, in sizes of the thing; infinite if they show different things."""
+    if a.name != b.name:
+        return np.inf
+    low, high = np.array([a.box, b.box]).reshape(2, 2, 2).swapaxes(0, 1)
+    size = np.linalg.norm(high - low, axis=1).mean()
+    return float(np.linalg.norm(np.diff((low + high) / 2, axis=0)) / max(size, 1e-9))

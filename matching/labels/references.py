@@ -16,7 +16,7 @@ import yaml
 from matching._common import opencv
 from matching._common.types import Floats
 from matching.errors import InputError, one_line
-from matching.pictures.folders import find_picture_suffixes, find_pictures
+from matching.pictures.formats import find_picture_suffixes, find_pictures
 from matching.pictures.images import Picture, add_mask, read_picture
 from matching.pictures.names import is_file, is_folder
 

@@ -18,14 +18,13 @@ from matching.core.source import ImageSource
 from matching.errors import InputError
 from matching.labels import formats
 from matching.labels.frames import save_frames
-from matching.labels.places import Place, choose_places, find_places
+from matching.labels.places import Place, choose_places, find_places, number_tracks, sort_frames
 from matching.labels.record import LabelledPicture, Record, open_record
 from matching.labels.references import Reference
-from matching.labels.tracks import number_tracks, sort_frames
 from matching.output.files import make_folder
 from matching.output.folders import compute_digest, write_whole
 from matching.output.provenance import RESULT_VERSIONS, as_text
-from matching.pictures.folders import find_pictures
+from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_video, make_absolute
 from matching.settings import EVERY
 

@@ -10,7 +10,7 @@ from matching.cli.arguments import name_after_dashes
 from matching.cli.subcommands import find_meant
 from matching.collection.reports.relations import Relation
 from matching.interchange.records import frames_from_angles
-from matching.labels.tracks import sort_frames
+from matching.labels.places import sort_frames
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion
 from matching.output.figures.drawing import canvas_factor

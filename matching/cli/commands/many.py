@@ -27,7 +27,7 @@ from matching.output.folders import MANIFEST, check_folder, choose_folder, is_ow
 from matching.output.html.overview import Shot, make_shot, overview_page
 from matching.output.json_text import json_text
 from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_place
-from matching.pictures.folders import find_pictures
+from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
 
 HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")

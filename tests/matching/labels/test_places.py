@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from matching.labels.places import Place, choose_places, find_places
+from matching.labels.places import Place, choose_places, find_places, number_tracks
 from matching.labels.references import Reference
-from matching.labels.tracks import number_tracks
 from matching.objects.completeness import Completeness
 from matching.objects.description import describe_object
 
