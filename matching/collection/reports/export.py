@@ -21,10 +21,6 @@ TABLES = {  # the tables and the order of their rows
 }
 ROWS_PER_WRITE = 50_000
 FOREIGN_FILE = "was not written by gdl-match collection; choose another folder, or remove it"
-PARQUET_TYPES = {  # of columns that may be empty, so that no value shows the type
-    "text": ("path", "path0", "path1", "status", "sha256", "error", "transform", "transform_kind"),
-    "real": ("score", "rank", "transform_error", "x0", "y0", "x1", "y1"),
-}
 
 
 def check_tables_replaceable(folder: Path, kind: str) -> None:
@@ -70,15 +66,14 @@ def _write_parquet(path: Path, cursor: sqlite3.Cursor) -> None:
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    names = [name for name, *_ in cursor.description]
-    schema = pa.schema([(name, _type(pa, name)) for name in names])
+    # the types that the database declares, because columns may be empty, so that no value shows the type
+    declared = "SELECT c.name, c.type FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c"
+    types: dict[Any, str] = dict(cursor.connection.execute(declared))
+    kinds = {"INTEGER": pa.int64(), "REAL": pa.float64()}
+    schema = pa.schema(
+        [(name, kinds.get(types.get(name, ""), pa.string())) for name, *_ in cursor.description]
+    )
     with ParquetWriter(path, schema) as writer:
         while rows := cursor.fetchmany(ROWS_PER_WRITE):
             arrays = map(pa.array, zip(*rows, strict=True), schema.types)
             writer.write_table(pa.table(list(arrays), schema=schema))
-
-
-def _type(pa: Any, name: str) -> Any:
-    if name in PARQUET_TYPES["text"] or name.startswith("outline"):
-        return pa.string()
-    return pa.float64() if name in PARQUET_TYPES["real"] else pa.int64()

@@ -80,6 +80,8 @@ def test_parquet_files_hold_the_tables(finished):
     pairs = parquet.read_table(place / "parquet" / "pairs.parquet")
     assert {"path0", "path1"} <= set(pairs.column_names)
     assert str(pairs.schema.field("score").type) == "double"
+    objects = parquet.read_schema(place / "parquet" / "objects.parquet")
+    assert str(objects.field("log10_nfa").type) == "double"
 
 
 def test_finished_database_can_be_exported_again(finished, tmp_path, capsys):
