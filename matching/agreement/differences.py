@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from matching._common import opencv
-from matching._common.types import Array, Bools, Floats
+from matching._common.types import Array, Bools
 from matching.agreement.grid import Grid
 from matching.agreement.light import Unlike, compare_in_light
 from matching.agreement.likelihood import MIN_EVIDENCE, Likelihood
 from matching.agreement.windows import PRINT_VARIANCE, WINDOW, WINDOW_AREA, Windows
+from matching.objects.differences import Difference
 
 # The numbers below were chosen on 191 made prints with one altered place and their true copies, and on what
 # differs nowhere: photographs of 74 film covers, 23 products on shelves, 43 bent prints.
@@ -34,32 +34,6 @@ MAX_CORRELATION = 0.73
 PART = 13  # pixels of the map, side: larger parts are bent themselves, and smaller ones fit anything
 PART_STEP = 4  # pixels between the parts of a place
 MAX_MOVE = 8  # pixels of the map: raised and strongly bent parts move by so much
-
-
-@dataclass(frozen=True, eq=False)
-class Difference:
-    """A place of an object where the pictures show different prints.
-
-    Parameters
-    ----------
-    polygon0, polygon1 : (k, 2) float64
-        Its outline in picture 0 and 1, pixels; corner k of one lies at corner k of the other.
-    share : float
-        Its share of the print in the hull of the matches.
-    evidence : float
-        Its log likelihood ratio of another print to the same one, in nats.
-    unexplained : float
-        The share of what is unlike there that white light added to one picture can't explain.
-    correlation : float
-        The median correlation of its parts, each moved to where it fits best.
-    """
-
-    polygon0: Floats
-    polygon1: Floats
-    share: float
-    evidence: float
-    unexplained: float
-    correlation: float
 
 
 def find_differences(grid: Grid, windows: Windows, likelihood: Likelihood) -> tuple[Difference, ...]:

@@ -20,11 +20,11 @@ import numpy as np
 from matching.agreement.grid import Grid
 from matching.agreement.windows import WINDOW_AREA, Windows
 
-# Correlation by which a window must win. Without a margin, flat noise wins as often as it loses.
-MIN_LEAD = 0.02
+# Fisher's z by which a window must win. Without a margin, flat noise wins as often as it loses.
+MIN_LEAD = 0.06
 # Share of the windows of false objects that are recognised, at most: they have 0.05 to 0.4, and those of true
 # ones 0.5 and more, but for a few under glare or in motion.
-CHANCE_SHARE = 0.35
+CHANCE_SHARE = 0.4
 # Log10: of an object that fills both pictures. Of 59 false objects on made pages, the highest has 0.3.
 MIN_SIGNIFICANCE = 0.5
 # The less of the pictures an object fills, the more places its matches had to choose from, and the more

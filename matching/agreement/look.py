@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from matching._common.types import Array, Bools, Floats
-from matching.agreement.differences import Difference, find_differences
+from matching.agreement.differences import find_differences
 from matching.agreement.existence import Existence, measure_existence
 from matching.agreement.extent import Extent, find_extent
 from matching.agreement.grid import Ends, choose_base, count_places, fit_map, lay_grid
 from matching.agreement.likelihood import weigh_windows
 from matching.agreement.resemblance import Resemblance, measure_resemblance
 from matching.agreement.windows import correlate_windows
+from matching.objects.differences import Difference
 
 # Share of the print: if only larger differences could be found, it can't be told whether the object is the
 # same.

@@ -23,6 +23,7 @@ STRICT_REACH = 1  # pixels, where prints are told apart: two would fit most prin
 BLOCKS = 2  # blocks of 2 REACH + 1 pixels to each side, so 24 places around
 NOISE_VARIANCE = 4.0  # of grey values: that of rounding, compression and a good sensor
 ROW_STEP = 2  # pixels between the rows of windows that are displaced, as those of neighbours are alike
+MAX_CORRELATION = 0.999  # beyond it, rounding decides
 PRINT_VARIANCE = 12.0  # of grey values: windows with less are flat, and correlate by chance
 # Ratio of variances: below it, one of two windows is washed out by light, or the print is missing.
 MIN_VARIANCE_RATIO = 0.1
@@ -38,8 +39,9 @@ class Windows:
     strict : (h, w) float32
         The best correlation in place, free by STRICT_REACH.
     lead : (h, w) float32
-        By how much the best correlation in place, free by REACH, exceeds the best one around; nan where that
-        was not measured: outside the hull, and in all but every ROW_STEP-th row.
+        By how much the best correlation in place, free by REACH, exceeds the best one around, both as
+        Fisher's z, whose deviation does not depend on the correlation; nan where that was not measured:
+        outside the hull, and in all but every ROW_STEP-th row.
     variance : (h, w) float32
         The smaller of both variances, of grey values.
     seen : (h, w) bool
@@ -98,7 +100,11 @@ def _find_leads(
         half, ROW_STEP, REACH, free, around,
     )  # fmt: skip
     rows = slice(part[0].start, part[0].stop, ROW_STEP)
-    lead[rows, part[1]] = (free - around) * unit0[rows, part[1]]
+    in_place, elsewhere = (
+        np.arctanh(np.clip(product * unit0[rows, part[1]], -MAX_CORRELATION, MAX_CORRELATION))
+        for product in (free, around)
+    )
+    lead[rows, part[1]] = in_place - elsewhere
     lead[~hull] = np.nan
     return lead
 

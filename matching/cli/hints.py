@@ -20,6 +20,7 @@ PAIR_HINTS = {
     "textures": "try masking the texture with --mask0 and --mask1",
     "mirrored": "try --mirrored",
     "negative": "crop both pictures to it",
+    "agreement": "nothing to do",
     "places": "mask one of them; for mirrored ones, try --mirrored",
     "method": "try the default method",
     "details": "nothing to do",

@@ -9,6 +9,7 @@ import numpy as np
 from matching._common import opencv
 from matching._common.threads import single_blas_thread
 from matching._common.types import Floats, Ints
+from matching.core.agreement import keep_agreeing, look_at_objects
 from matching.core.clock import Clock
 from matching.core.clusters import measure_scores
 from matching.core.config import MatchConfig, check_config
@@ -97,6 +98,7 @@ def find_repeats(
     return add_inputs(result, (image, image), (mask, mask), [picture] * 2)
 
 
+@single_blas_thread()
 def find_repeats_in_picture(
     picture: Picture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
 ) -> MatchResult:
@@ -105,15 +107,6 @@ def find_repeats_in_picture(
     clear = config.with_settings(sift_fill=0)  # faint texture, such as grass, looks alike everywhere
     described = describe_picture(picture, clear)
     clock.lap("features")
-    return find_repeats_in_described(described, config, clock=clock)
-
-
-@single_blas_thread()
-def find_repeats_in_described(
-    described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
-) -> MatchResult:
-    """Find repeats in a picture already described."""
-    clock = clock or Clock()
     user_config = config
     # Copies that lie far from each other may be shifted almost alike; then they count as parts of one object.
     config = config.with_settings(merging__crease=MAX_CREASE)
@@ -128,7 +121,7 @@ def find_repeats_in_described(
     objects = [make_group(one.rows, one.score, one.log_nfa) for one in placed.repeats.objects]
     directed = swap_ends(candidates, placed.repeats.is_reversed)
     matches = locate(directed, objects, ledger, described.step, described.step, n_listed)
-    matches, found, things = describe_repeats(described, matches, placed, config)
+    matches, found, things = describe_repeats(picture, described, matches, placed, config)
     clock.lap("objects")
     return MatchResult(
         matches.xy0,
@@ -225,17 +218,23 @@ def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
 
 
 def describe_repeats(
-    described: DescribedPicture, matches: PixelMatches, placed: Placed, config: MatchConfig
+    picture: Picture, described: DescribedPicture, matches: PixelMatches, placed: Placed, config: MatchConfig
 ) -> tuple[PixelMatches, tuple[MatchedObject, ...], tuple[Thing, ...]]:
     """Describe the objects, each with the frame of its first place, and list the things that they show.
 
-    The matches are returned without those objects that join places which another object joins already.
+    The matches are returned without those objects whose places do not look the same, and those that join
+    places which another object joins already.
     """
     repeats, xy = placed.repeats.objects, to_picture(described.features.xy, described.step)
     objects = [
         _add_frame(one, matches.xy0[matches.labels == one.id], matches.xy1[matches.labels == one.id])
         for one in describe_located(matches, config.graph.scale, (described.box, described.box))
     ]
+    if objects and not config.is_paper:
+        tolerances = config.graph.scale * np.array([one.steps.max() for one in matches.objects])
+        looks = look_at_objects(objects, picture, picture, tolerances)
+        repeats = [one for one, look in zip(repeats, looks, strict=True) if look.is_object is not False]
+        objects, matches = keep_agreeing(objects, looks, matches, config.objects.reach)
     hulls = [[opencv.convex_hull(xy[rows]) for rows in places] for places in placed.things]
     kept = np.arange(len(objects))
     while True:  # dropping an object may change the outlines of the places

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from matching._common.threads import map_in_threads, single_blas_thread
+from matching.core.agreement import keep_agreeing, look_at_objects
 from matching.core.clock import Clock
 from matching.core.config import MatchConfig, check_config
 from matching.core.description import describe_located
@@ -115,9 +116,8 @@ def match_pair(
     found = search_pair(*pair, choose_method(config, method), clock)
     if is_swapped:
         found = found.swapped
-    objects, things = describe_pair(first, second, found)
+    objects, things, matches = describe_pair(first, second, found)
     clock.lap("objects")
-    matches = found.matches
     return MatchResult(
         matches.xy0,
         matches.xy1,
@@ -240,19 +240,25 @@ def add_reversed(found: Found, first: ImageSource, second: ImageSource, method: 
 
 def describe_pair(
     first: ImageSource, second: ImageSource, found: Found
-) -> tuple[tuple[MatchedObject, ...], tuple[Thing, ...]]:
-    """Describe the objects in pixels of both pictures, and list the things that they show."""
-    boxes = found.seen[0].box, found.seen[1].box
-    described = describe_located(found.matches, first.config.graph.scale, boxes)
-    things = find_things_of_pair([o.outline0 for o in described], [o.outline1 for o in described])
-    objects = add_things(described, things)
-    if not objects:
-        return objects, things
-    picture0, picture1 = (
+) -> tuple[tuple[MatchedObject, ...], tuple[Thing, ...], PixelMatches]:
+    """Describe the objects in pixels of both pictures, and list the things that they show.
+
+    The matches are returned without those objects between whose matches nothing agrees.
+    """
+    config, matches, boxes = first.config, found.matches, (found.seen[0].box, found.seen[1].box)
+    described = describe_located(matches, config.graph.scale, boxes)
+    if not described:
+        return (), (), matches
+    pictures = [
         source.picture.negative if is_negative else source.picture
         for source, is_negative in zip((first, second), found.negative, strict=True)
-    )
-    return add_completeness(objects, picture0, picture1), things
+    ]
+    if not config.is_paper:
+        tolerances = config.graph.scale * np.array([one.steps.max() for one in matches.objects])
+        looks = look_at_objects(described, pictures[0], pictures[1], tolerances)
+        described, matches = keep_agreeing(described, looks, matches, config.objects.reach)
+    things = find_things_of_pair([o.outline0 for o in described], [o.outline1 for o in described])
+    return add_completeness(add_things(described, things), pictures[0], pictures[1]), things, matches
 
 
 def list_steps(config: MatchConfig) -> tuple[str, ...]:

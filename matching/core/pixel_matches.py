@@ -56,12 +56,25 @@ class PixelMatches:
         """List the groups that a step rejected."""
         return [group for group in self.rejected if group.step == step]
 
-    def drop(self, step: str, is_kept: Bools, reach: float) -> PixelMatches:
-        """Drop the objects that a step did not keep, (n_objects,)."""
+    def drop(
+        self,
+        step: str,
+        is_kept: Bools,
+        reach: float,
+        measures: Sequence[tuple[float | None, float | None]] | None = None,
+    ) -> PixelMatches:
+        """Drop the objects that a step did not keep, (n_objects,).
+
+        measures (n_objects,): what the step measured, and the bound.
+        """
         if is_kept.all():
             return self
         rows = [self.labels == k for k in np.flatnonzero(~is_kept)]
-        dropped = [RejectedGroup(step, None, None, self.xy0[its], self.xy1[its]) for its in rows]
+        values = [(None, None)] * len(rows) if measures is None else list(compress(measures, ~is_kept))
+        dropped = [
+            RejectedGroup(step, *value, self.xy0[members], self.xy1[members])
+            for value, members in zip(values, rows, strict=True)
+        ]
         number = np.append(np.where(is_kept, np.cumsum(is_kept) - 1, -1), -1)
         dropped_by = np.where(np.any(rows, axis=0), np.int8(STEPS.index(step)), self.dropped_by)
         kept = tuple(compress(self.objects, is_kept))

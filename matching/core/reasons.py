@@ -45,6 +45,9 @@ REASONS = {
         "it is bright in one picture and dark in the other, and as small as letters are",
         is_cause=True,
     ),
+    "agreement": Reason(
+        "no-agreement", "what lies between its matches does not agree in both pictures", is_cause=True
+    ),
     "places": Reason(
         "no-second-place", "its two places overlap or are mirrored, or another object joins them already"
     ),

@@ -10,7 +10,8 @@ from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.points import as_numbers
 from matching.objects.completeness import Completeness
-from matching.objects.confidence import confidence
+from matching.objects.confidence import DOUBTFUL, confidence
+from matching.objects.differences import Difference
 from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
 from matching.objects.transforms import fit_transform, transform_errors
@@ -61,6 +62,13 @@ class MatchedObject:
     inlier_share : float or None
         Share of its matches that the transform fits to within 6 pixels at the size at which the picture was
         matched. If an object is bent, the transform fits only a part of it. None if unknown.
+    is_same : bool or None
+        True if both pictures show the same print between the matches, False if it differs somewhere, and None
+        if it can't be told, because the object is too small, too blurred or too noisy, or without the pixels.
+    differences : tuple of Difference
+        The places where both pictures show print, and it is not the same.
+    is_doubtful : bool
+        Whether what lies between the matches can't confirm the object. Then it is not more than "look at it".
     """
 
     id: int
@@ -79,6 +87,9 @@ class MatchedObject:
     log_nfa: float | None = None
     completeness: Completeness | None = None
     inlier_share: float | None = None
+    is_same: bool | None = None
+    differences: tuple[Difference, ...] = ()
+    is_doubtful: bool = False
 
     @property
     def confidence(self) -> str | None:
@@ -86,7 +97,9 @@ class MatchedObject:
 
         See `matching.objects.confidence`.
         """
-        return None if self.log_nfa is None else confidence(self.log_nfa)
+        if self.log_nfa is None:
+            return None
+        return DOUBTFUL if self.is_doubtful else confidence(self.log_nfa)
 
     @property
     def is_whole(self) -> bool:

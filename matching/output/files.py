@@ -158,6 +158,15 @@ def summarise(
                 "motion": _summarise_motion(o.motion, digits),
                 "thing": o.thing,
                 **_summarise_completeness(o.completeness),
+                "same": o.is_same,
+                "differences": [
+                    {
+                        "polygon0": np.round(one.polygon0, digits).tolist(),
+                        "polygon1": np.round(one.polygon1, digits).tolist(),
+                        "share": round(one.share, 4),
+                    }
+                    for one in o.differences
+                ],
                 **_summarise_deformation((deformations or {}).get(o.id)),
             }
             for o in result.objects

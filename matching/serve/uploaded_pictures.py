@@ -31,7 +31,7 @@ LARGER = f"{FURTHER}, or a larger picture"
 HINTS = {
     **dict.fromkeys(("candidates", "graph", "degree", "size", "smooth map", "largest gap", "planes"), LARGER),
     "rounds": FURTHER,
-    **dict.fromkeys(("reach", "details"), "nothing to do"),
+    **dict.fromkeys(("reach", "details", "agreement"), "nothing to do"),
     "textures": "try cropping the texture out",
     **dict.fromkeys(("mirrored", "negative"), "crop both pictures to it"),
 }

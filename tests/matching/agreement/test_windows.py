@@ -64,7 +64,9 @@ def test_lead_is_that_of_the_best_place_over_the_best_around(grid, y, x):
         for dx in range(-far, far + 1):
             inside = max(abs(dy), abs(dx)) <= REACH
             (free if inside else around).append(correlate(grid, y, x, dy, dx))
-    assert correlate_windows(grid).lead[y, x] == pytest.approx(max(free) - max(around), abs=2e-3)
+    assert correlate_windows(grid).lead[y, x] == pytest.approx(
+        math.atanh(max(free)) - math.atanh(max(around)), abs=5e-3
+    )
 
 
 def test_strict_correlation_is_free_by_one_pixel(grid):

@@ -171,8 +171,9 @@ def test_two_places_are_joined_by_one_object():
     located = tuple(PixelObject(one.score, one.log_nfa, np.ones(2)) for one in objects)
     matches = PixelMatches(xy, moved, np.zeros(80), labels, dropped_by, located)
     placed = Placed(Repeats(objects, np.zeros(80, bool)), [])
-    described = describe_picture(make_picture(np.zeros((150, 350), np.uint8)))
-    matches, (one,), (thing,) = describe_repeats(described, matches, placed, MatchConfig())
+    picture = make_picture(np.zeros((150, 350), np.uint8))  # without print, agreement can't be told
+    described = describe_picture(picture)
+    matches, (one,), (thing,) = describe_repeats(picture, described, matches, placed, MatchConfig())
     assert (one.id, one.n_matches) == (0, 40)
     assert thing.joined == ((0, 1),)
     assert matches.labels.tolist() == [0] * 40 + [-1] * 40
