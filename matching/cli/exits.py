@@ -43,7 +43,7 @@ def exit_status(command: str, work: Callable[[], int], message: str = "interrupt
 
 
 @contextmanager
-def end_on_interrupt(command: str, message: str = "interrupted") -> Iterator[None]:
+def end_on_interrupt(command: str) -> Iterator[None]:
     """Let Ctrl-C end the process at once, with one line: libraries may ignore it or print tracebacks."""
     stream = 2
     with suppress(OSError):  # there is no standard error
@@ -51,7 +51,7 @@ def end_on_interrupt(command: str, message: str = "interrupted") -> Iterator[Non
 
     def end(*_: object) -> None:
         try:
-            os.write(stream, f"{command}: {message}\n".encode())
+            os.write(stream, f"{command}: interrupted\n".encode())
         finally:
             os._exit(INTERRUPTED)
 

@@ -1,13 +1,11 @@
 """The report of one pair, and a short form of it for notebooks."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from matching._common.types import Bytes
 from matching.core.result import MatchResult
 from matching.output import words
 from matching.output.figures.drawing import MAX_REJECTED, draw_repeats
-from matching.output.folders import write_whole
 from matching.output.html.page import (
     candidates_data,
     embed_picture,
@@ -23,13 +21,6 @@ Warps = Mapping[int, Sequence[str]]
 MAX_SIDE = 1600  # pixels of an embedded picture
 MAX_WARP_SIDE = 1800  # pixels of a drawing of three panels
 MAX_NOTEBOOK_SIDE = 1400  # pixels of the drawing: twice the width that a notebook shows
-
-
-def write_pair_report(
-    path: str | Path, pictures: Sequence[Picture], result: MatchResult, warps: Warps | None = None
-) -> None:
-    """Write `pair_report` to a file, completely or not at all."""
-    write_whole(Path(path), pair_report(pictures, result, warps).encode("utf-8", "backslashreplace"))
 
 
 def draw_all_warps(

@@ -18,7 +18,7 @@ from matching.collection.database.store import open_store
 from matching.collection.reports.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html.page import _json, candidates_data, objects_data
-from matching.output.html.pair import pair_report, write_pair_report
+from matching.output.html.pair import pair_report
 from matching.output.words import format_repeats
 from matching.pictures.images import make_picture_of_array
 
@@ -34,7 +34,8 @@ def page_of_pair(pair, tmp_path_factory):
     path = tmp_path_factory.mktemp("pair") / "matches.html"
     pictures, result = pair
     names = Path("first.png"), Path("<second> & 'more'.png")
-    write_pair_report(path, [replace(p, path=n) for p, n in zip(pictures, names, strict=True)], result)
+    named = [replace(p, path=n) for p, n in zip(pictures, names, strict=True)]
+    path.write_bytes(pair_report(named, result).encode())
     return path
 
 
