@@ -29,8 +29,8 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
 
 def _list_programs() -> dict[str, str]:
     """List the versions and the processor on which results depend."""
-    made_by = {**programs(), "processor": machine()}
-    return {name: version for name, version in made_by.items() if name != SOURCES_KEY}
+    versions = {**programs(), "processor": machine()}
+    return {name: version for name, version in versions.items() if name != SOURCES_KEY}
 
 
 def check_schema(made_with: Mapping[str, str], path: Path) -> None:

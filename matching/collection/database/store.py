@@ -126,9 +126,9 @@ class Store(Database):
     def forget_failed(self) -> None:
         """Make failed pictures and pairs pending again."""
         with self.transaction():
-            for table, also in (("images", ", sha256 = NULL"), ("pairs", "")):
+            for table, column in (("images", ", sha256 = NULL"), ("pairs", "")):
                 self._db.execute(
-                    f"UPDATE {table} SET status = 'pending', error = NULL{also} WHERE status = 'failed'"
+                    f"UPDATE {table} SET status = 'pending', error = NULL{column} WHERE status = 'failed'"
                 )
 
     def record_image(self, record: ImageRecord) -> None:
@@ -160,12 +160,13 @@ class Store(Database):
                 self._db.executemany("INSERT INTO timings VALUES (?,?,?)", timings)
 
     def _end_pair(self, record: PairRecord, *columns: Any) -> bool:
-        ended = self._db.execute(
+        """Write the columns of a pending pair; False if another process has written them."""
+        updated = self._db.execute(
             "UPDATE pairs SET status = ?, n_candidates = ?, n_matches = ?, n_objects = ?, score = ?,"
             " rank = ?, error = ? WHERE id = ? AND status = 'pending'",
             (*columns, record.id),
         )
-        return ended.rowcount == 1
+        return updated.rowcount == 1
 
     def fail_pairs_of_failed_images(self) -> None:
         """Mark pairs with a failed picture as failed, with the reason of that picture.
@@ -205,6 +206,7 @@ def read_objects(store: Store, pair: int) -> list[MatchedObject]:
 
 
 def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
+    """Make the rows of the table of objects."""
     for o in record.objects:
         shape = (json.dumps(a.tolist()) for a in (o.outline0, o.outline1))
         transform = json.dumps(o.transform.tolist()), o.transform_kind, o.transform_error
@@ -212,6 +214,7 @@ def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
 
 
 def _match_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
+    """Make the rows of the table of matches."""
     columns = record.candidate, record.cluster, *record.xy0.T, *record.xy1.T, record.score
     for row in zip(*(column.tolist() for column in columns), strict=True):
         yield record.id, *row

@@ -53,13 +53,13 @@ def add_pictures(
     """Add pictures to the index in a folder, which is created if it is missing.
 
     Pictures that the index already has are skipped; those whose file has changed are described again; those
-    in the folders `inside` whose file is gone are dropped. `running` holds cache, jobs, scheduler and
-    progress, as for `match_collection`.
+    in the folders `inside` whose file no longer exists are dropped. `running` holds cache, jobs, scheduler
+    and progress, as for `match_collection`.
     """
     with open_index(folder, config, create=True) as index, start_workers(config, **running) as workers:
         index.remove_unused()
-        gone = [path for parent in inside for path in index.missing(parent)]
-        index.update(paths, gone)
+        missing = [path for parent in inside for path in index.missing(parent)]
+        index.update(paths, missing)
         tasks = ((number, path, workers.settings) for number, path in index.pending())
         indexed: list[int] = []
         errors: list[str] = []
@@ -71,7 +71,7 @@ def add_pictures(
             errors += [record.error for record in records if record.error is not None]
         counts, names = index.counts(), index.paths(indexed)
         paths = tuple(sorted(names.values()))
-        return Added(len(indexed), len(errors), len(gone), tuple(errors), counts, paths)
+        return Added(len(indexed), len(errors), len(missing), tuple(errors), counts, paths)
 
 
 def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
@@ -96,7 +96,7 @@ def find_candidates(
 ) -> list[Candidate]:
     """Find the pictures of an index that share the most descriptors with each query.
 
-    Pictures whose file is gone are not found. `running` is as for `add_pictures`.
+    Pictures whose file no longer exists are not found. `running` is as for `add_pictures`.
     """
     with open_index(folder, config) as index, start_workers(config, **running) as workers:
         queries = list(dict.fromkeys(queries))

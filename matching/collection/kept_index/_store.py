@@ -2,7 +2,7 @@
 
 A segment is written under a new name, and one transaction of the database makes it a part of the index; files
 in the folder that the database does not name are ignored. So a crash leaves the index as it was before the
-segment. Entries are never changed: a picture that is gone is marked as dead, and its entries are dropped when
+segment. Entries are never changed: a missing picture is marked as dead, and its entries are dropped when
 its segment is merged with others of its size.
 """
 
@@ -35,7 +35,7 @@ from matching.pictures.names import is_file
 FORMAT_VERSION = "8"
 DATABASE = "index.db"
 STAGES_OF_FEATURES = "pictures", "features"  # the stages on whose results an index depends
-ABANDONED_SECONDS = 86400  # after which a file to which nothing refers is deleted
+ABANDONED_SECONDS = 86400  # age at which a file to which nothing refers is deleted
 SEGMENTS_PER_MERGE = 8  # as many segments of about one size (within a factor of 8) are merged into one
 MAX_SMALL_SEGMENT = 256  # pictures: all smaller segments count as one size
 N_MERGED_SIZES = 2  # larger segments are not merged
@@ -87,6 +87,7 @@ def _list_cells(config: MatchConfig) -> dict[str, str]:
 
 
 def _check_settings(made_with: Mapping[str, str], folder: Path, config: MatchConfig) -> None:
+    """Raise InputError unless an index was made with the same settings."""
     for name, value in _settings(config).items():
         if made_with.get(name) != value:
             difference = _describe_difference(name, made_with.get(name), value)
@@ -118,12 +119,12 @@ class KeptIndex(Database):
         indexed, failed, pending, size = map(int, counts)
         return Counts(indexed, failed, pending, size + (self.folder / DATABASE).stat().st_size)
 
-    def update(self, paths: Sequence[str], gone: Iterable[str] = ()) -> None:
-        """Make new and changed pictures pending, and forget those that are gone."""
+    def update(self, paths: Sequence[str], missing: Iterable[str] = ()) -> None:
+        """Make new and changed pictures pending, and forget missing ones."""
         query = "SELECT id, bytes, modified, sha256, status FROM pictures WHERE path = ?"
         known = [(path, *row) for path in paths for row in self.rows(query, (path,))]
-        changed = [number for path, number, *row in known if _is_another(path, *row)]
-        changed += [number for path in gone for number, *_ in self.rows(query, (path,))]
+        changed = [number for path, number, *row in known if _has_changed(path, *row)]
+        changed += [number for path in missing for number, *_ in self.rows(query, (path,))]
         if not changed and {path for path, *_ in known} >= set(paths):
             return
         with self.transaction():
@@ -137,7 +138,7 @@ class KeptIndex(Database):
             self._db.executemany("INSERT OR IGNORE INTO pictures (path) VALUES (?)", ((p,) for p in paths))
 
     def missing(self, folder: str) -> list[str]:
-        """List the pictures of a folder whose files are gone."""
+        """List the pictures of a folder whose files no longer exist."""
         inside = self._db.execute(
             "SELECT path FROM pictures WHERE path > ? AND path < ?",
             (folder + os.sep, folder + chr(ord(os.sep) + 1)),
@@ -153,22 +154,22 @@ class KeptIndex(Database):
 
         If the disk is full or can't be written, InputError is raised, and the index stays as it was.
         """
-        good = [record.entries for record in records if record.entries is not None]
+        described = [record.entries for record in records if record.entries is not None]
         cells = self._cells()
-        entries = np.concatenate([np.empty(0, ENTRY), *good])
+        entries = np.concatenate([np.empty(0, ENTRY), *described])
         name, size = self._new_segment(cells, entries, _inverted.assign(entries, cells))
         with self.transaction():
-            self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", (name, size, len(good)))
+            self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", (name, size, len(described)))
             for record in records:
-                known = record.bytes, record.modified, record.content, record.error, record.id
+                file = record.bytes, record.modified, record.content, record.error, record.id
                 n = None if record.entries is None else len(record.entries)
                 state = ("indexed", name, n) if record.error is None else ("failed", None, n)
-                ended = self._db.execute(
+                updated = self._db.execute(
                     "UPDATE pictures SET status = ?, segment = ?, n_entries = ?, bytes = ?, modified = ?,"
                     " sha256 = ?, error = ? WHERE id = ? AND status = 'pending'",
-                    (*state, *known),
+                    (*state, *file),
                 )
-                if record.error is None and not ended.rowcount:
+                if record.error is None and not updated.rowcount:
                     self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
 
     def merge_small_segments(self) -> None:
@@ -177,8 +178,8 @@ class KeptIndex(Database):
             sizes: dict[int, list[str]] = {}
             for name, n in self.rows("SELECT name, n_pictures FROM segments ORDER BY name"):
                 sizes.setdefault((max(n // MAX_SMALL_SEGMENT, 1).bit_length() - 1) // 3, []).append(name)
-            several = (sizes.get(level, []) for level in range(N_MERGED_SIZES))
-            names = next((names for names in several if len(names) >= SEGMENTS_PER_MERGE), None)
+            of_one_size = (sizes.get(level, []) for level in range(N_MERGED_SIZES))
+            names = next((names for names in of_one_size if len(names) >= SEGMENTS_PER_MERGE), None)
             if names is None:
                 return
             self._merge(names)
@@ -241,6 +242,7 @@ class KeptIndex(Database):
         remove_abandoned((p for p in self.folder.glob("*.seg") if p.name not in known), ABANDONED_SECONDS)
 
     def _cells(self) -> Array:
+        """The centres of the cells, bits (c, 32) uint8."""
         return np.frombuffer(bytes.fromhex(self.settings()["cells"]), np.uint8).reshape(-1, 32)
 
     def _new_segment(self, cells: Array, entries: Array, lists: Array) -> tuple[str, int]:
@@ -249,7 +251,7 @@ class KeptIndex(Database):
         return name, _inverted.write_segment(self.folder / name, cells, entries, lists)
 
 
-def _is_another(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:
+def _has_changed(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:
     """Test whether a file has changed since it was described, reading it only if size or time differ."""
     if status == "pending":
         return False

@@ -25,9 +25,9 @@ def measure_likeness(picture0: Picture, picture1: Picture, transform: Array) -> 
     side = math.ceil(min(COMPARED_SIDE, longest, longest * scale))  # no picture is enlarged
     xy0 = lay_grid(picture0.box, side)
     xy1 = apply_transform(transform, xy0.reshape(-1, 2)).reshape(xy0.shape)
-    inside = ((xy1 >= -0.5) & (xy1 <= np.array([picture1.width, picture1.height]) - 0.5)).all(axis=2)
+    is_inside = ((xy1 >= -0.5) & (xy1 <= np.array([picture1.width, picture1.height]) - 0.5)).all(axis=2)
     a = shrink(picture0.rgb, xy0, longest / side)
     b = shrink(picture1.rgb, xy1, longest * scale / side)
     correlation, has_print = correlate_in_place(to_grey(a), to_grey(b))
-    compared = inside & has_print
-    return float(np.median(correlation[compared])) if compared.any() else 0.0
+    is_compared = is_inside & has_print
+    return float(np.median(correlation[is_compared])) if is_compared.any() else 0.0

@@ -28,9 +28,9 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
     if kind == "parquet":
         import_optional("pyarrow", "--parquet needs pyarrow", "parquet")
     paths = [folder / f"{table}.{kind}" for table in TABLES]
-    there = [path for path in paths if exists(path)]
-    if 0 < len(there) < len(paths):
-        raise InputError(f"{there[0]}: {FOREIGN_FILE}")
+    present = [path for path in paths if exists(path)]
+    if 0 < len(present) < len(paths):
+        raise InputError(f"{present[0]}: {FOREIGN_FILE}")
 
 
 def export(db: Path, folder: Path, kind: str) -> list[Path]:

@@ -94,11 +94,11 @@ def make_group_rows(groups: Iterable[Group]) -> Iterator[tuple[Any, ...]]:
             if m.link is None:
                 yield (number, m.picture, *[None] * 9)
                 continue
-            made = m.link.relation
-            measured = made.share1, made.share0, made.turn, made.scale
-            known = (None if math.isnan(value) else value for value in measured)
-            rest = int(made.mirrored), m.link.score, m.link.n_matches
-            yield (number, m.picture, m.role, m.of, *known, *rest)
+            relation = m.link.relation
+            measures = relation.share1, relation.share0, relation.turn, relation.scale
+            values = (None if math.isnan(value) else value for value in measures)
+            counts = int(relation.mirrored), m.link.score, m.link.n_matches
+            yield (number, m.picture, m.role, m.of, *values, *counts)
 
 
 def format_groups_csv(groups: Iterable[Group]) -> bytes:
@@ -124,9 +124,11 @@ def find_links(store: Store) -> Iterator[Link]:
         motion = fit_motion(xy[:, :2], xy[:, 2:], read_transform(store, pair), size0, size1)
         relation = UNMEASURED if motion is None else find_relation(motion, size0, size1)
         if motion is not None and relation.kind != "same thing":
-            shown = [(read(path0), motion), (read(path1), np.linalg.inv(motion))]
-            (inner, there), (outer, _) = shown if relation.share0 >= relation.share1 else shown[::-1]
-            if not (inner and outer and is_alike(inner, outer, there)):
+            pictures = [(read(path0), motion), (read(path1), np.linalg.inv(motion))]
+            if relation.share0 < relation.share1:
+                pictures.reverse()
+            (inner, to_outer), (outer, _) = pictures
+            if not (inner and outer and is_alike(inner, outer, to_outer)):
                 relation = replace(relation, kind="same thing", derived=None)
         outlines = _read_outlines(store, pair)
         if relation.kind == "same thing":  # the motion of one thing says nothing of the rest of the pictures
@@ -181,6 +183,7 @@ def find_joined(store: Store, pairs: Container[tuple[str, str]]) -> dict[str, st
 
 
 def _read(path: str) -> Picture | None:
+    """Read a picture; None if it can't be read."""
     try:
         return read_picture(path)
     except InputError:
@@ -188,6 +191,7 @@ def _read(path: str) -> Picture | None:
 
 
 def _count_bytes(path: str) -> int:
+    """The size of a file in bytes; 0 if there is none."""
     return Path(path).stat().st_size if is_file(Path(path)) else 0
 
 
@@ -204,10 +208,10 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
     for first in (number for number in paths if number not in reached):
         reached.add(first)
         members = [Member(paths[first])]
-        open_ones = [(_rank(link), link) for link in links_of[first]]
-        heapify(open_ones)
-        while open_ones:
-            _, link = heappop(open_ones)
+        queue = [(_rank(link), link) for link in links_of[first]]
+        heapify(queue)
+        while queue:
+            _, link = heappop(queue)
             if link.image1 in reached:
                 link = link.reverse()
             if link.image1 in reached:
@@ -216,7 +220,7 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
             members.append(Member(paths[link.image1], paths[link.image0], link))
             for further in links_of[link.image1]:
                 if not {further.image0, further.image1} <= reached:
-                    heappush(open_ones, (_rank(further), further))
+                    heappush(queue, (_rank(further), further))
         yield tuple(members)
 
 

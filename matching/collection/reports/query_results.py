@@ -76,10 +76,10 @@ def _choose_next(
     pairs: Sequence[tuple[str, str]], matched: Container[tuple[str, str]], group: Mapping[str, str]
 ) -> list[tuple[str, str]]:
     """Choose the next pair of a picture to match; none if the others can't or need not join it to a group."""
-    apart = [pair for pair in pairs if group.get(pair[0], pair[0]) != group.get(pair[1], pair[1])]
-    if sum(pair in matched for pair in apart) >= MAX_STRANGERS:
+    unjoined = [pair for pair in pairs if group.get(pair[0], pair[0]) != group.get(pair[1], pair[1])]
+    if sum(pair in matched for pair in unjoined) >= MAX_STRANGERS:
         return []
-    return [pair for pair in apart if pair not in matched][:1]
+    return [pair for pair in unjoined if pair not in matched][:1]
 
 
 def collect_results(

@@ -87,15 +87,15 @@ def fit_motion(
     if frame is None:
         return None
     diagonal = min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
-    coarser = max(math.sqrt(polygon_area(frame) / (size0[0] * size0[1])), 1.0)
-    tolerance = max(TOLERANCE_SHARE * diagonal, TOLERANCE_PIXELS * coarser)
-    explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= 4 * tolerance
+    enlargement = max(math.sqrt(polygon_area(frame) / (size0[0] * size0[1])), 1.0)
+    tolerance = max(TOLERANCE_SHARE * diagonal, TOLERANCE_PIXELS * enlargement)
+    is_explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= 4 * tolerance
     for _ in range(N_FIT_ROUNDS):
-        if explained.sum() < 3:
+        if is_explained.sum() < 3:
             return None
-        transform = fit_similarity(xy0[explained], xy1[explained])
-        explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
-    largest_share = max(count_distinct(xy[explained]) / count_distinct(xy) for xy in (xy0, xy1))
+        transform = fit_similarity(xy0[is_explained], xy1[is_explained])
+        is_explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
+    largest_share = max(count_distinct(xy[is_explained]) / count_distinct(xy) for xy in (xy0, xy1))
     return transform if largest_share > 0.5 else None
 
 
@@ -104,12 +104,12 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
     frame = map_frame(transform, size0)
     if frame is None:
         return UNMEASURED
-    moved = describe_motion(transform, _corners(size0), frame, _box(size0))
-    turn, scale, mirrored = moved.turn, moved.scale, moved.mirrored
+    motion = describe_motion(transform, _corners(size0), frame, _box(size0))
+    turn, scale, mirrored = motion.turn, motion.scale, motion.mirrored
     common = shapely.Polygon(frame).intersection(shapely.box(*_box(size1).ravel())).area
     share0 = min(common / max(polygon_area(frame), 1e-9), 1.0)
     share1 = min(common / (size1[0] * size1[1]), 1.0)
-    kind, derived = _kind(share0, share1, turn, scale, mirrored)
+    kind, derived = _choose_kind(share0, share1, turn, scale, mirrored)
     if (
         kind == "same thing"
         and abs(turn) > STRAIGHT_DEGREES
@@ -133,7 +133,10 @@ def fit_similarity(xy0: Array, xy1: Array) -> Array:
     return np.vstack([np.column_stack([best[1], mean1 - best[1] @ mean0]), [0.0, 0.0, 1.0]])
 
 
-def _kind(share0: float, share1: float, turn: float, scale: float, mirrored: bool) -> tuple[str, int | None]:
+def _choose_kind(
+    share0: float, share1: float, turn: float, scale: float, mirrored: bool
+) -> tuple[str, int | None]:
+    """Choose the kind of a relation, and which picture is the derived one, as in `Relation`."""
     off_straight = abs((turn + 45) % 90 - 45)
     if min(share0, share1) >= MIN_WHOLE_SHARE:
         if mirrored:
@@ -153,10 +156,10 @@ def _kind(share0: float, share1: float, turn: float, scale: float, mirrored: boo
 
 def _is_within_canvas(frame: Floats, scale: float, size0: tuple[int, int], size1: tuple[int, int]) -> bool:
     """Test whether a picture was turned about its middle, and cut off at its former borders."""
-    off = np.linalg.norm(frame.mean(axis=0) - _corners(size1).mean(axis=0))
+    offset = np.linalg.norm(frame.mean(axis=0) - _corners(size1).mean(axis=0))
     sides = (size1[k] / (scale * size0[k]) for k in range(2))
     fits = all(1 / MAX_EQUAL_RATIO <= side <= MAX_EQUAL_RATIO for side in sides)
-    return fits and bool(off <= OFF_CENTRE_SHARE * math.hypot(*size1))
+    return fits and bool(offset <= OFF_CENTRE_SHARE * math.hypot(*size1))
 
 
 def _corners(size: tuple[int, int]) -> Floats:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matching._common.types import Array, Floats
+from matching._common.types import Array
 from matching.core.source import DescribedPicture
 from matching.errors import InputError
 from matching.features.extraction import FeatureConfig, Features, mirrored_features
@@ -24,7 +24,7 @@ ENTRIES_PER_MIRRORED_QUERY = 650  # a few are enough to find a mirrored copy
 THRESHOLD_RANKS = 63, 95  # all values of a descriptor are compared with those of these two ranks
 SHAPE_BITS = 36  # the lower bits of an id hold a shape; the higher ones, the number of the picture
 STEPS_PER_OCTAVE = 4  # of the size of a shape
-PLACE_STEP_PIXELS = 4  # places of shapes end at 4096 pixels
+PLACE_STEP_PIXELS = 4  # pixels per step of a place, which has 10 bits: places end at 4096 pixels
 INDEXED_KINDS = REGIONS  # kinds of features that a shape tells apart
 N_CLASSES = 2 * len(INDEXED_KINDS)  # only descriptors of one kind and polarity, a class, are compared
 
@@ -41,9 +41,9 @@ def check_indexed(config: FeatureConfig) -> None:
     """Check that an index can hold the kinds of features of these settings."""
     for kind in config.regions:
         if kind not in INDEXED_KINDS:
-            held = " and ".join(INDEXED_KINDS)
+            indexed = " and ".join(INDEXED_KINDS)
             raise InputError(
-                f"{kind} features can't be indexed, only {held} can: leave {kind} out of regions"
+                f"{kind} features can't be indexed, only {indexed} can: leave {kind} out of regions"
             )
 
 
@@ -66,16 +66,16 @@ def encode_indexed(described: DescribedPicture, picture: int) -> Array:
 
 def encode_query(features: Features) -> Array:
     """Encode a query -> (n,) ENTRY: the picture as number 0, and its mirror image as number 1."""
-    turned = mirrored_features(_choose_largest(features, ENTRIES_PER_MIRRORED_QUERY))
-    over = np.array([-1.0, 1.0])
-    xy = turned.xy * over + np.array([turned.xy[:, 0].max(initial=0), 0])
-    turned = replace(turned, xy=xy, frames=turned.frames * over[:, None])
-    return np.concatenate([encode(features, ENTRIES_PER_QUERY), encode(turned, picture=1)])
+    mirrored = mirrored_features(_choose_largest(features, ENTRIES_PER_MIRRORED_QUERY))
+    flip = np.array([-1.0, 1.0])
+    xy = mirrored.xy * flip + np.array([mirrored.xy[:, 0].max(initial=0), 0])
+    mirrored = replace(mirrored, xy=xy, frames=mirrored.frames * flip[:, None])
+    return np.concatenate([encode(features, ENTRIES_PER_QUERY), encode(mirrored, picture=1)])
 
 
 def pack_shapes(features: Features) -> Array:
     """Pack y and x in 10 bits each, direction in 8, log size in 6, kind and polarity in 1 -> (n,) int64."""
-    size = np.rint(STEPS_PER_OCTAVE * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
+    size = np.rint(STEPS_PER_OCTAVE * np.log2(np.maximum(features.radius, 1e-9))).clip(0, 63).astype(np.int64)
     turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
     direction = np.rint(256 * turn).astype(np.int64) % 256
     x, y = (features.xy / PLACE_STEP_PIXELS).clip(0, 1023).astype(np.int64).T
@@ -90,8 +90,5 @@ def classes(entries: Array) -> Array:
 
 
 def _choose_largest(features: Features, max_features: int) -> Features:
-    return features[choose_strongest(features.xy, _size(features), max_features)]
-
-
-def _size(features: Features) -> Floats:
-    return np.asarray(np.sqrt(np.abs(np.linalg.det(features.frames))))
+    """Choose the features of the largest regions in every part of a picture."""
+    return features[choose_strongest(features.xy, features.radius, max_features)]

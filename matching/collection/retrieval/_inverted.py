@@ -108,20 +108,24 @@ def open_segment(path: Path) -> Segment:
 def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> tuple[Array, Ints]:
     """Join the entries of segments, without the pictures that are dead in each; return also their lists."""
     lists, entries = [], []
-    for (_, (bits, ids, first)), gone in zip(segments, dead, strict=True):
-        alive = ~np.isin(ids >> SHAPE_BITS, gone)
-        some = np.empty(alive.sum(), ENTRY)
-        some["id"], some["bits"] = ids[alive], bits[alive].view(np.uint8)
-        lists.append(np.repeat(np.arange(len(first) - 1), np.diff(first))[alive])
-        entries.append(some)
+    for (_, (bits, ids, first)), dead_pictures in zip(segments, dead, strict=True):
+        is_alive = ~np.isin(ids >> SHAPE_BITS, dead_pictures)
+        kept = np.empty(is_alive.sum(), ENTRY)
+        kept["id"], kept["bits"] = ids[is_alive], bits[is_alive].view(np.uint8)
+        lists.append(np.repeat(np.arange(len(first) - 1), np.diff(first))[is_alive])
+        entries.append(kept)
     return np.concatenate(entries), np.concatenate(lists)
 
 
-def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = (), n: int = 10**6) -> Neighbours:
-    """Find the neighbours of a query in a segment of an index of n pictures, but not in pictures `but`."""
+def find_neighbours(
+    query: Array, segment: Segment, excluded: Sequence[int] = (), n: int = 10**6
+) -> Neighbours:
+    """Find the neighbours of a query in a segment of an index of n pictures, without excluded pictures."""
     max_lists = LISTS_PER_QUERY * max((len(segment.entries.first) - 1) // max(n, 1), 1)
     probes = min(max(max_lists // max(len(query), 1), 1), MAX_LISTS)
-    return _find_in_lists(query, _find_cells(query.tobytes(), segment.cells, probes), segment.entries, but)
+    return _find_in_lists(
+        query, _find_cells(query.tobytes(), segment.cells, probes), segment.entries, excluded
+    )
 
 
 def find_exact(query: Array, entries: EntryLists, picture: int) -> Neighbours:
@@ -129,13 +133,13 @@ def find_exact(query: Array, entries: EntryLists, picture: int) -> Neighbours:
     return _find_in_lists(query, classes(query)[:, None], entries, [picture])
 
 
-def _find_in_lists(query: Array, lists: Array, entries: EntryLists, but: Sequence[int]) -> Neighbours:
-    """Find the neighbours of a query in the lists (n, p) of its descriptors, but not in pictures `but`."""
+def _find_in_lists(query: Array, lists: Array, entries: EntryLists, excluded: Sequence[int]) -> Neighbours:
+    """Find the neighbours of a query in the lists (n, p) of its descriptors, without excluded pictures."""
     shape = len(query), N_KEPT
     distance, found = np.full(shape, MISSING_DISTANCE), np.full(shape, -1, np.int64)
     order = np.argsort(lists[:, 0], kind="stable")  # so that a list stays in the processor's cache
     _kernels.search(
-        _view_bits(query), order, lists, entries, np.sort(np.array(but, np.int64)), distance, found
+        _view_bits(query), order, lists, entries, np.sort(np.array(excluded, np.int64)), distance, found
     )
     return choose_neighbours(distance, found)
 
@@ -143,10 +147,10 @@ def _find_in_lists(query: Array, lists: Array, entries: EntryLists, but: Sequenc
 @lru_cache(maxsize=1)  # all segments of an index have the same cells
 def _find_cells(entries: bytes, cells: bytes, probes: int) -> Ints:
     """Find the cells nearest to (n,) ENTRY -> (n, probes), ties by number; -1 if there are fewer."""
-    looked, centres = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint64).reshape(-1, 4)
+    queries, centres = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint64).reshape(-1, 4)
     first = np.append(np.flatnonzero(~centres.any(axis=1)), len(centres))  # those of a class begin with zeros
-    near = np.full((len(looked), probes), -1)
-    _kernels.find_cells(_view_bits(looked), classes(looked), centres, first, near)
+    near = np.full((len(queries), probes), -1)
+    _kernels.find_cells(_view_bits(queries), classes(queries), centres, first, near)
     return near
 
 

@@ -10,6 +10,7 @@ from matching.collection.retrieval._votes import EQUAL_DISTANCE, FAR_DISTANCE, N
 
 @inner
 def _count_bits(x: Scalar) -> Scalar:
+    """Count the bits that are set in a 64-bit number."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -18,6 +19,7 @@ def _count_bits(x: Scalar) -> Scalar:
 
 @inner
 def _count_different(a: Array, b: Array) -> Scalar:
+    """Count the bits in which a and b (4,) uint64 differ."""
     halves = _count_bits(a[0] ^ b[0]) + _count_bits(a[1] ^ b[1])
     return halves + _count_bits(a[2] ^ b[2]) + _count_bits(a[3] ^ b[3])
 

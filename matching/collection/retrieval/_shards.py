@@ -51,7 +51,7 @@ def rank_pictures(
     queries: Sequence[int], shards: Sequence[Shard], sources: Mapping[int, Source], n: int, workers: Workers
 ) -> dict[int, Ranking]:
     """Find the n pictures that share the most descriptors with each query, with their scores."""
-    groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, QUERIES_PER_TASK)]
+    groups = [tuple((k, sources[k]) for k in batch) for batch in split_in_batches(queries, QUERIES_PER_TASK)]
     tasks = ((k, group, tuple(shards), n, workers.settings) for k, group in enumerate(groups))
     best: dict[int, Ranking] = {}
     for found in workers.records(search_shards, tasks, report_lost, len(groups), "shortlist"):
@@ -91,8 +91,8 @@ def make_segment(number: int, path: str, pictures: Pictures, settings: Settings)
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:
     """Divide items into tuples of one size; the last may be shorter."""
     items = iter(items)
-    while some := tuple(islice(items, size)):
-        yield some
+    while batch := tuple(islice(items, size)):
+        yield batch
 
 
 def _open(shard: Shard, settings: Settings) -> Callable[[Array, int], Neighbours]:
@@ -111,6 +111,7 @@ def sort_pictures(pictures: Pictures, settings: Settings) -> EntryLists:
 
 
 def _encode(pictures: Pictures, settings: Settings) -> Array:
+    """Encode some pictures -> (m,) ENTRY."""
     described = ((number, get_described(source, settings)) for number, source in pictures)
     return np.concatenate([np.empty(0, ENTRY), *(encode(d.features, picture=k) for k, d in described)])
 

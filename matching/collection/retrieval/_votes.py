@@ -33,7 +33,7 @@ EQUAL_DISTANCE = 12  # of the 256 bits: entries this near count as equal, and vo
 # A neighbour at this distance or farther can't change which entries may vote.
 FAR_DISTANCE = int(-(-MAX_VOTING_DISTANCE // MAX_RATIO))
 MISSING_DISTANCE = np.int32(2**31 - 1)  # stands for a neighbour that is missing, or at FAR_DISTANCE or more
-N_SECTORS = 8  # a bin of votes spans an octave, and one of these sectors of the circle;
+N_SECTORS = 8  # of the circle: a bin of votes spans an octave and a sector
 PARTS_PER_EXTENT = 4  # a bin of places spans a fourth of the query's extent
 
 
@@ -55,8 +55,8 @@ class Neighbours:
 def choose_neighbours(distance: Array, number: Array) -> Neighbours:
     """Choose the entries that may vote, given their ascending distances and their ids (n, k)."""
     smallest = distance[:, : N_VOTING_NEIGHBORS + 1].copy()
-    near = distance < _limit(smallest)[:, None]
-    return Neighbours(smallest, np.nonzero(near)[0], distance[near], number[near])
+    may_vote = distance < _limit(smallest)[:, None]
+    return Neighbours(smallest, np.nonzero(may_vote)[0], distance[may_vote], number[may_vote])
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
@@ -65,9 +65,9 @@ def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
     smallest = np.sort(np.concatenate([p.smallest for p in parts], axis=1), axis=1)[
         :, : N_VOTING_NEIGHBORS + 1
     ]
-    every = [np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id")]
-    near = every[1] < _limit(smallest)[every[0]]
-    row, distance, number = (column[near] for column in every)
+    columns = [np.concatenate([getattr(p, name) for p in parts]) for name in ("row", "distance", "id")]
+    may_vote = columns[1] < _limit(smallest)[columns[0]]
+    row, distance, number = (column[may_vote] for column in columns)
     order = np.lexsort((number, distance, row))
     order = order[np.arange(len(order)) - np.searchsorted(row[order], row[order]) < N_KEPT]  # per descriptor
     return Neighbours(smallest, row[order], distance[order], number[order])
@@ -103,10 +103,10 @@ def count_alike(picture: Ints, n: int, row: Ints, query: Ints, entry: Ints) -> I
         (octave + o) // STEPS_PER_OCTAVE * N_SECTORS + (sector + s) % 256 * N_SECTORS // 256
         for o, s in product((0, STEPS_PER_OCTAVE // 2), (0, 256 // N_SECTORS // 2))
     )
-    alike = _find_fullest(picture, n, row, bins, np.ones(len(row), bool))
-    turned = 2.0 ** (octave / STEPS_PER_OCTAVE) * np.exp(2j * np.pi / 256 * sector) * alike
-    a = (np.bincount(picture, turned.real, n) + 1j * np.bincount(picture, turned.imag, n))[picture]
-    a /= np.bincount(picture, alike, n)[picture]
+    agrees = _find_fullest(picture, n, row, bins, np.ones(len(row), bool))
+    factor = 2.0 ** (octave / STEPS_PER_OCTAVE) * np.exp(2j * np.pi / 256 * sector) * agrees
+    a = (np.bincount(picture, factor.real, n) + 1j * np.bincount(picture, factor.imag, n))[picture]
+    a /= np.bincount(picture, agrees, n)[picture]
     q, p = ((ids >> 16 & 1023) + 1j * (ids >> 26 & 1023) for ids in (query, entry))
     extent = max(np.ptp(q.real), np.ptp(q.imag), 1) if n else 1
     t = (p - a * q) / (np.abs(a) * extent / PARTS_PER_EXTENT)
@@ -114,28 +114,29 @@ def count_alike(picture: Ints, n: int, row: Ints, query: Ints, entry: Ints) -> I
         (np.floor(t.real + x).astype(np.int64) % 2**16) << 16 | np.floor(t.imag + y).astype(np.int64) % 2**16
         for x, y in product((0, 0.5), repeat=2)
     )
-    alike = _find_fullest(picture, n, row, bins, alike)
-    return np.minimum(*(_count(picture[alike], n, which[alike]) for which in (row, entry)))
+    agrees = _find_fullest(picture, n, row, bins, agrees)
+    n_rows, n_entries = (_count_members(picture[agrees], n, ends[agrees]) for ends in (row, entry))
+    return np.minimum(n_rows, n_entries)
 
 
-def _find_fullest(picture: Ints, n: int, row: Ints, bins: Iterable[Ints], among: Bools) -> Bools:
-    """Find the votes of `among` (m,) that are in the fullest of all `bins` (m,) of their picture -> (m,)."""
+def _find_fullest(picture: Ints, n: int, row: Ints, bins: Iterable[Ints], may_vote: Bools) -> Bools:
+    """Find the votes that are in the fullest of all `bins` (m,) of their picture -> (m,); may_vote (m,)."""
     largest, fullest = np.zeros(n, np.int64), np.zeros(len(row), bool)
-    picture, row = picture[among], row[among]
+    picture, row = picture[may_vote], row[may_vote]
     for bin_of_vote in bins:
         # bins of different pictures differ: their numbers are picture * 2**32 + bin
-        cells, cell = np.unique(picture << 32 | bin_of_vote[among] % 2**32, return_inverse=True)
-        count = _count(cell, len(cells), row)
+        cells, cell = np.unique(picture << 32 | bin_of_vote[may_vote] % 2**32, return_inverse=True)
+        count = _count_members(cell, len(cells), row)
         order = np.lexsort((-count, cells >> 32))
         top = order[np.searchsorted(cells[order] >> 32, np.arange(n))]  # the fullest of each picture
-        more = count[top] > largest
+        is_fuller = count[top] > largest
         largest = np.maximum(largest, count[top])
-        fullest[among] = np.where(more[picture], cell == top[picture], fullest[among])
+        fullest[may_vote] = np.where(is_fuller[picture], cell == top[picture], fullest[may_vote])
     return fullest
 
 
-def _count(group: Ints, n: int, member: Ints) -> Ints:
-    """Count the different members of each of n groups -> (n,)."""
+def _count_members(group: Ints, n: int, member: Ints) -> Ints:
+    """Count the distinct members of each of n groups -> (n,)."""
     _, member = np.unique(member, return_inverse=True)
     size = member.max(initial=0) + 1
     return np.bincount(np.unique(group * size + member) // size, minlength=n)

@@ -188,7 +188,7 @@ def test_segments_are_merged_and_dead_entries_go(tmp_path):
             numbers = [number for number, _ in index.pending()]
             index.add(records_of(rng, numbers))
             index.merge_small_segments()
-            index.update([], gone=paths[1:])
+            index.update([], missing=paths[1:])
         assert len(index.shards()) < _store.SEGMENTS_PER_MERGE
         assert index.counts().indexed == 20
         entries = sum(
