@@ -103,6 +103,7 @@ def _find_best_connected(tree: MergeTree, weight: Floats) -> Ints:
 
 
 def _join_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
+    """Merge clusters that edges join, by graph-based average linkage."""
     nodes = tree.nodes_after(len(tree.children))
     children = _LinkageByWeight(nodes, graph).merge_all(tree.n_initial + len(tree.children))
     return _extend(tree, children)
@@ -154,6 +155,7 @@ class _LinkageByWeight:
         return children
 
     def _key(self, a: int, b: int) -> tuple[float, int, int]:
+        """Make the key of a pair: pairs are merged in ascending order of their keys."""
         nodes = self.node[a], self.node[b]
         return -self.weights[a][b] / (self.size[a] * self.size[b]), min(nodes), max(nodes)
 
@@ -162,6 +164,7 @@ class _LinkageByWeight:
         return -self.weights[a][b] / self.size[b], self.node[b], b
 
     def _put(self, a: int, b: int) -> None:
+        """Queue a pair at the larger of its clusters."""
         a, b = sorted((a, b), key=lambda c: (self.size[c], len(self.weights[c]), -self.node[c]), reverse=True)
         entry = self._entry(a, b)
         heapq.heappush(self.queues[a], entry)
@@ -169,6 +172,7 @@ class _LinkageByWeight:
             self._announce(a, b)
 
     def _announce(self, a: int, b: int) -> None:
+        """Put a pair queued at a into the heap if it is better than the best pair known there."""
         item = (*self._key(a, b), a)
         if a not in self.best_pair or item < self.best_pair[a]:
             self.best_pair[a] = item
@@ -176,17 +180,18 @@ class _LinkageByWeight:
 
     def _best(self, a: int) -> int | None:
         """Return the other cluster of the best pair queued at a, or None."""
-        queues = self.queues[a]
-        while queues:
-            b = queues[0][-1]
-            if b in self.weights[a] and queues[0] == self._entry(a, b):
+        queue = self.queues[a]
+        while queue:
+            b = queue[0][-1]
+            if b in self.weights[a] and queue[0] == self._entry(a, b):
                 return b
-            heapq.heappop(queues)
+            heapq.heappop(queue)
             if b in self.weights[a]:  # b has grown since
                 self._put(a, b)
         return None
 
     def _merge(self, a: int, b: int, new: int) -> None:
+        """Merge two clusters into the node `new`."""
         if len(self.weights[a]) < len(self.weights[b]):
             a, b = b, a
         del self.weights[a][b], self.weights[b][a]
@@ -207,8 +212,8 @@ class _LinkageByWeight:
 def _weights_between(nodes: Ints, graph: AffinityGraph) -> dict[int, dict[int, float]]:
     """Sum the weights between each two nodes, in both directions -> {a: {b: sum}}."""
     source, target = np.repeat(nodes, np.diff(graph.indptr)), nodes[graph.indices]
-    crosses = (source != target) & (graph.weights > 0)
-    source, target, weights = source[crosses], target[crosses], graph.weights[crosses]
+    is_between = (source != target) & (graph.weights > 0)
+    source, target, weights = source[is_between], target[is_between], graph.weights[is_between]
     low, high = np.minimum(source, target), np.maximum(source, target)
     pairs, pair_of_edge = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
     sums = np.bincount(pair_of_edge.ravel(), weights)
@@ -224,7 +229,7 @@ def _join_by_distance(tree: MergeTree, source: Ints, target: Ints, distance: Flo
     for t, pair in enumerate(tree.children):
         root[pair] = tree.n_initial + t
 
-    def find(c: int) -> int:
+    def find_root(c: int) -> int:
         while root[c] != c:
             root[c] = root[root[c]]
             c = root[c]
@@ -235,7 +240,7 @@ def _join_by_distance(tree: MergeTree, source: Ints, target: Ints, distance: Flo
     ends = tree.initial_labels[source[crosses]], tree.initial_labels[target[crosses]]
     children: list[tuple[int, int]] = []
     for e in np.lexsort((target[crosses], source[crosses], distance[crosses])):
-        a, b = find(ends[0][e]), find(ends[1][e])
+        a, b = find_root(ends[0][e]), find_root(ends[1][e])
         if a != b:
             new = tree.n_initial + len(tree.children) + len(children)
             root[a] = root[b] = new

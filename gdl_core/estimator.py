@@ -311,6 +311,7 @@ class GraphDegreeLinkage(
         return self.tree_.linkage()
 
     def _check_parameters(self) -> None:
+        """Raise ValueError if a parameter is out of range."""
         if self.n_clusters is not None:
             check_integer_at_least("n_clusters", self.n_clusters, 1)
         if self.n_neighbors is not None:
@@ -331,16 +332,18 @@ class GraphDegreeLinkage(
             )
 
     def _check_input(self, X: Any) -> Any:
-        precomputed = self.metric == "precomputed"
-        if precomputed and isinstance(X, tuple):
+        """Check the samples or distances, and return them as arrays of floats."""
+        is_precomputed = self.metric == "precomputed"
+        if is_precomputed and isinstance(X, tuple):
             self.n_features_in_ = len(X[0])
             return X
         X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32])
-        if precomputed and X.shape[0] != X.shape[1]:
+        if is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {X.shape}")
         return X
 
     def _neighbours(self, X: Any) -> KnnGraph:
+        """Make the graph of the K nearest neighbours, with a warning if there are fewer than K others."""
         n = len(X[0]) if isinstance(X, tuple) else X.shape[0]
         if n == 1:
             return KnnGraph(np.empty((1, 0), np.int32), np.empty((1, 0)))
@@ -362,6 +365,7 @@ class GraphDegreeLinkage(
         )
 
     def _merge(self, labels: Ints) -> MergeTree:
+        """Merge the initial clusters (n,) by the chosen algorithm."""
         if self.algorithm == "gdl":
             return gdl(self.graph_, labels)
         options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
@@ -377,6 +381,7 @@ class GraphDegreeLinkage(
         return None if isinstance(self.min_cluster_size, str) else self.min_cluster_size
 
     def _choose_labels(self, n_clusters: int, may_warn: bool) -> Ints:
+        """Choose the partition into n_clusters clusters -> labels (n,), -1 for noise and outliers."""
         min_size = self._min_size
         if min_size is None:
             selection = select_prominent_clusters(self.tree_, self.graph_, n_clusters)

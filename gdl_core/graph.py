@@ -58,6 +58,7 @@ class KnnGraph:
         self._check()
 
     def _check(self) -> None:
+        """Raise ValueError if the rows are not as the class documents."""
         i, d = self.indices, self.distances
         if i.size == 0:
             return
@@ -67,14 +68,14 @@ class KnnGraph:
             raise ValueError(f"distances must be finite and not negative, got {outside[0]:g}")
         _check_edges(indptr, neighbours)
         before, after = d[:, :-1], d[:, 1:]
-        wrong_order = (after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))
+        is_unsorted = (after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))
         if len(neighbours) < i.size:
-            if (wrong_fill := np.isinf(d) != (i < 0)).any():
-                row = wrong_fill.any(axis=1).argmax()
+            if (is_misfilled := np.isinf(d) != (i < 0)).any():
+                row = is_misfilled.any(axis=1).argmax()
                 raise ValueError(f"if an index is -1, the distance must be infinite; in row {row} it is not")
-            wrong_order &= i[:, 1:] >= 0
-        if wrong_order.any():
-            row = wrong_order.any(axis=1).argmax()
+            is_unsorted &= i[:, 1:] >= 0
+        if is_unsorted.any():
+            row = is_unsorted.any(axis=1).argmax()
             raise ValueError(f"each row must be sorted by (distance, index); row {row} is not")
 
     @property
@@ -101,9 +102,9 @@ class KnnGraph:
         n, k = self.indices.shape
         if self.indices.min(initial=0) >= 0:
             return np.arange(n + 1, dtype=np.int64) * k, self.indices.ravel(), self.distances.ravel()
-        real = self.indices >= 0
-        indptr = np.append(0, np.cumsum(real.sum(axis=1))).astype(np.int64)
-        return indptr, self.indices[real], self.distances[real]
+        is_neighbour = self.indices >= 0
+        indptr = np.append(0, np.cumsum(is_neighbour.sum(axis=1))).astype(np.int64)
+        return indptr, self.indices[is_neighbour], self.distances[is_neighbour]
 
     def first(self, k: int) -> "KnnGraph":
         """Make the graph of only the k nearest neighbours.
@@ -313,11 +314,11 @@ def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: boo
         raise ValueError(f"n_initial_neighbors must be in [0, {knn.n_neighbors}], got {n_initial_neighbors}")
     n, k = knn.n_samples, n_initial_neighbors
     near = knn.indices[:, :k]
-    linked = near >= 0
+    is_linked = near >= 0
     if mutual:
         for rank in range(k):
-            linked[:, rank] &= (near[near[:, rank]] == np.arange(n)[:, None]).any(axis=1)
-    return number_components(n, np.nonzero(linked)[0], near[linked])
+            is_linked[:, rank] &= (near[near[:, rank]] == np.arange(n)[:, None]).any(axis=1)
+    return number_components(n, np.nonzero(is_linked)[0], near[is_linked])
 
 
 def enough_initial_clusters(

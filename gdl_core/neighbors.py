@@ -166,12 +166,12 @@ def _check_samples(x: Any, metric: Metric) -> Any:
     from sklearn.utils.validation import check_array
 
     _check_metric(metric)
-    precomputed = metric == "precomputed"
+    is_precomputed = metric == "precomputed"
     x = check_array(x, accept_sparse="csr", dtype=(np.float64, np.float32), input_name="X")
-    if scipy.sparse.issparse(x) and not precomputed and metric not in SPARSE_METRICS:
+    if scipy.sparse.issparse(x) and not is_precomputed and metric not in SPARSE_METRICS:
         names = ", ".join(map(repr, SPARSE_METRICS))
         raise ValueError(f'a sparse matrix needs metric {names} or "precomputed", got {metric!r}')
-    if precomputed:
+    if is_precomputed:
         if x.shape[0] != x.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {x.shape}")
         values = clear_rounding(x.data if scipy.sparse.issparse(x) else x, stacklevel=3)
@@ -188,6 +188,7 @@ def _check_samples(x: Any, metric: Metric) -> Any:
 
 
 def _check_metric(metric: Metric) -> None:
+    """Raise ValueError unless a metric is a function, or one of scikit-learn's without parameters."""
     from sklearn.neighbors import VALID_METRICS
 
     names = sorted({name for group in VALID_METRICS.values() for name in group} - {*PARAMETER_METRICS})
@@ -220,6 +221,7 @@ def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
 
 
 def _search_exactly(x: Array, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
+    """Search all samples, a block of rows at a time."""
     n, search = len(x), make_search(x, metric, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
     for start in _show_progress(range(0, n, _BLOCK_ROWS), verbose):
@@ -229,6 +231,7 @@ def _search_exactly(x: Array, k: int, metric: Metric, n_jobs: int | None, verbos
 
 
 def _show_progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
+    """Show a progress bar over blocks, if `verbose` is set."""
     if not verbose:
         return blocks
     from tqdm import tqdm

@@ -123,12 +123,12 @@ def plot_scores(model: Any, ax: Any = None) -> Any:
     ax = _axes(ax)
     scores = connectivity_scores(model.graph_, model.labels_)
     order = np.argsort(-scores, kind="stable")
-    kept = split_at_largest_gap(scores)[order]
+    is_kept = split_at_largest_gap(scores)[order]
     place = np.arange(len(scores))
-    ax.bar(place[kept], scores[order][kept], color="C0", label="above the largest gap")
-    if not kept.all():
-        ax.bar(place[~kept], scores[order][~kept], color="0.7", label="below")
-        ax.axvline(np.count_nonzero(kept) - 0.5, color="k", linestyle=":")
+    ax.bar(place[is_kept], scores[order][is_kept], color="C0", label="above the largest gap")
+    if not is_kept.all():
+        ax.bar(place[~is_kept], scores[order][~is_kept], color="0.7", label="below")
+        ax.axvline(np.count_nonzero(is_kept) - 0.5, color="k", linestyle=":")
         ax.legend()
     ax.set_xticks(place, [str(c) for c in order])
     ax.set_xlabel("cluster")

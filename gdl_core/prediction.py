@@ -162,9 +162,9 @@ def persistences(tree: MergeTree, labels: Ints) -> Floats:
     for first in range(0, n_clusters, CLUSTERS_PER_PASS):
         batch = np.arange(first, min(first + CLUSTERS_PER_PASS, n_clusters))
         common = np.zeros((len(sizes), len(batch)))
-        inside = np.isin(labels, batch)
-        np.add.at(common, (tree.initial_labels[inside], labels[inside] - first), 1)
-        total = np.bincount(labels[inside] - first, minlength=len(batch))
+        is_in_batch = np.isin(labels, batch)
+        np.add.at(common, (tree.initial_labels[is_in_batch], labels[is_in_batch] - first), 1)
+        total = np.bincount(labels[is_in_batch] - first, minlength=len(batch))
         common = sum_below(tree, common)
         branch = (common / (sizes[:, None] + total - common)).argmax(axis=0)
         completion, joining = completed[branch], joined[branch]

@@ -99,17 +99,17 @@ def count_large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) ->
     (m + 1,) int64
         The counts.
     """
-    large = sizes >= min_cluster_size
-    start = large[: tree.n_initial].sum()
-    steps = large[tree.n_initial :].astype(np.int64) - large[tree.children].sum(axis=1)
+    is_large = sizes >= min_cluster_size
+    start = is_large[: tree.n_initial].sum()
+    steps = is_large[tree.n_initial :].astype(np.int64) - is_large[tree.children].sum(axis=1)
     counts: Ints = start + np.concatenate([[0], np.cumsum(steps)])
     return counts
 
 
 def _drop_small(labels: Ints, min_cluster_size: int) -> Ints:
     """Label the samples of smaller clusters -1, and number the others again."""
-    small = np.bincount(labels) < min_cluster_size
-    return number_by_first(np.where(small[labels], -1, labels))
+    is_small = np.bincount(labels) < min_cluster_size
+    return number_by_first(np.where(is_small[labels], -1, labels))
 
 
 def explain_selection(
@@ -168,8 +168,7 @@ def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     is_unplaced = labels < 0
     if not is_unplaced.any():
         return labels
-    w = graph.to_csr()
-    rows = np.flatnonzero(is_unplaced)
+    w, rows = graph.to_csr(), np.flatnonzero(is_unplaced)
     edges = (w[rows] + w[:, rows].T.tocsr()).tocoo()
     source, target, weight = rows[edges.row], edges.col, edges.data
     while True:

@@ -56,16 +56,16 @@ def count_separate_clusters(
     if min_cluster_size is None:
         min_cluster_size = default_min_cluster_size(graph)
     check_integer_at_least("min_cluster_size", min_cluster_size, 1)
-    large = tree.node_sizes() >= min_cluster_size
+    is_large = tree.node_sizes() >= min_cluster_size
     volume, inside = weights_of_branches(tree, graph)
-    is_counted = (large & (volume - inside <= inside))[tree.children].all(axis=1)
+    is_counted = (is_large & (volume - inside <= inside))[tree.children].all(axis=1)
     crossing = np.sort(crossing_weights(tree, graph)[is_counted])
     n_separate = np.count_nonzero(crossing <= CLEAR_VALLEY)
     between = crossing[n_separate : np.searchsorted(crossing, NO_VALLEY)]
     gaps = np.diff([CLEAR_VALLEY, *between, NO_VALLEY])
     if len(between) and between[0] < FIRST_VALLEY and n_separate == 0:
         gaps[0] = 0.0
-    return max(1, int(np.count_nonzero(large[tree.roots()]) + n_separate + gaps.argmax()))
+    return max(1, int(np.count_nonzero(is_large[tree.roots()]) + n_separate + gaps.argmax()))
 
 
 def default_min_cluster_size(graph: AffinityGraph) -> int:

@@ -69,10 +69,10 @@ def smooth_labels(
 def _keep_all_clusters(new_labels: Ints, labels: Ints, n_clusters: int) -> Ints:
     """Return ``new_labels``, but keep ``labels`` for the samples of clusters that would be left empty."""
     while True:
-        empty = np.bincount(new_labels[new_labels >= 0], minlength=n_clusters) == 0
-        if not empty.any():
+        is_empty = np.bincount(new_labels[new_labels >= 0], minlength=n_clusters) == 0
+        if not is_empty.any():
             return new_labels
-        new_labels = np.where((labels >= 0) & empty[labels], labels, new_labels)
+        new_labels = np.where((labels >= 0) & is_empty[labels], labels, new_labels)
 
 
 def _find_ends(

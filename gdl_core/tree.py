@@ -70,8 +70,8 @@ class MergeTree:
         """
         check_integer_at_least("n_clusters", n_clusters, 1)
         n_merges = min(max(self.n_initial - n_clusters, 0), len(self.children))
-        small = np.flatnonzero(self.affinities[:n_merges] < min_affinity)
-        return int(small[0]) if len(small) else n_merges
+        too_small = np.flatnonzero(self.affinities[:n_merges] < min_affinity)
+        return int(too_small[0]) if len(too_small) else n_merges
 
     def after(self, n_merges: int) -> Ints:
         """Return the partition after the first merges.
@@ -128,9 +128,9 @@ class MergeTree:
         (r,) int64
             In ascending order.
         """
-        joined = np.zeros(self.n_initial + len(self.children), bool)
-        joined[self.children] = True
-        return np.flatnonzero(~joined)
+        is_joined = np.zeros(self.n_initial + len(self.children), bool)
+        is_joined[self.children] = True
+        return np.flatnonzero(~is_joined)
 
     def heights(self) -> Floats:
         """Compute an increasing height for each merge, for drawing.
@@ -176,9 +176,9 @@ class MergeTree:
             node[c] = join(node[c], i, 0.0) if c in node else i
         for t, (a, b) in enumerate(self.children.tolist()):
             node[self.n_initial + t] = join(node[a], node[b], heights[t])
-        last = [node[c] for c in self.roots().tolist()]
-        for other in last[1:]:
-            last[0] = join(last[0], other, heights.max(initial=0) + 1)
+        roots = [node[c] for c in self.roots().tolist()]
+        for other in roots[1:]:
+            roots[0] = join(roots[0], other, heights.max(initial=0) + 1)
         return np.array(rows, np.float64).reshape(-1, 4)
 
 

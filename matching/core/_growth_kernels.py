@@ -34,21 +34,22 @@ def grow(
     noise: Scalar,
     bend: Scalar,
     strain: Scalar,
-    apart: Scalar,
-    within: Scalar,
-    nearest: Scalar,
-    enough: Scalar,
+    min_gap0: Scalar,
+    min_gap1: Scalar,
+    n_nearest: Scalar,
+    max_ratio: Scalar,
     accepted: Array,
 ) -> Scalar:
-    """Return the largest log likelihood ratio of growth from the seed, at most `enough`.
+    """Return the largest log likelihood ratio of growth from the seed, at most `max_ratio`.
 
     u (m, 2) are the displacements of the matches from the first, ahead (m, 2) the places to which S takes
     them, and off (m, 2) the deviations from these. ends (2, n) are the ends of all matches, by their first
     coordinate. accepted (limit,) gets the matches that agree up to the largest ratio, padded with -1.
-    gap (m,), which is infinite, and taken (n,) bool, which is False, are for the kernel's use.
+    min_gap0 and min_gap1 are the gaps in each picture between matches that add different information. gap
+    (m,), initially infinite, and taken (n,) bool, initially False, are buffers.
     """
-    near, distance = np.empty(nearest, np.int64), np.empty(nearest)
-    cov, weights = np.empty((nearest + 1, nearest)), np.empty(nearest)
+    near, distance = np.empty(n_nearest, np.int64), np.empty(n_nearest)
+    cov, weights = np.empty((n_nearest + 1, n_nearest)), np.empty(n_nearest)
     accepted[0], accepted[1] = 0, 1
     size, counted, n_largest, n_free = 2, 0, 2, ends.shape[1]
     total, largest, agreeing, seen = 0.0, 0.0, 0.2, 2.0
@@ -56,21 +57,21 @@ def grow(
         while counted < size:  # matches that have just been accepted
             i = accepted[counted]
             counted += 1
-            n_free -= _take(ends, x1[i, 0], x1[i, 1], within, taken)
+            n_free -= _take(ends, x1[i, 0], x1[i, 1], min_gap1, taken)
             for s in range(len(gap)):
                 away = _length(x0[s, 0] - x0[i, 0], x0[s, 1] - x0[i, 1])
                 # the nearest add nothing new
-                gap[s] = -np.inf if away < apart else min(gap[s], away)
-        if size == len(accepted) or largest >= enough:
+                gap[s] = -np.inf if away < min_gap0 else min(gap[s], away)
+        if size == len(accepted) or largest >= max_ratio:
             break
-        i, least = len(gap), np.inf
+        i, smallest = len(gap), np.inf
         for s in range(len(gap)):
-            if 0.0 <= gap[s] < least:
-                i, least = s, gap[s]
+            if 0.0 <= gap[s] < smallest:
+                i, smallest = s, gap[s]
         if i == len(gap):
             break
         gap[i] = -np.inf
-        k = _find_near(x0, x1, i, accepted, counted, within, near, distance)
+        k = _find_near(x0, x1, i, accepted, counted, min_gap1, near, distance)
         if k == 0:  # adds nothing new
             continue
         variance, x, y = _krige(u, ahead, off, i, near, k, noise, bend, strain, cov, weights)
@@ -87,7 +88,7 @@ def grow(
             if total > largest:
                 largest, n_largest = total, size
     accepted[n_largest:] = -1
-    return min(largest, enough)
+    return min(largest, max_ratio)
 
 
 @inner
@@ -97,7 +98,7 @@ def _find_near(
     i: Scalar,
     accepted: Array,
     size: Scalar,
-    within: Scalar,
+    min_gap1: Scalar,
     near: Array,
     distance: Array,
 ) -> Scalar:
@@ -108,7 +109,7 @@ def _find_near(
     k = 0
     for s in range(size):
         j = accepted[s]
-        if _length(x1[i, 0] - x1[j, 0], x1[i, 1] - x1[j, 1]) < within:
+        if _length(x1[i, 0] - x1[j, 0], x1[i, 1] - x1[j, 1]) < min_gap1:
             return 0
         d = _length(x0[i, 0] - x0[j, 0], x0[i, 1] - x0[j, 1])
         place = min(k, len(near) - 1)
@@ -137,7 +138,7 @@ def _krige(
     weights: Array,
 ) -> tuple[Scalar, Scalar, Scalar]:
     """Predict the end of match i from the k matches near it: its variance, x and y."""
-    own = noise * noise
+    noise_variance = noise * noise
     variance = 0.0
     for r in range(k + 1):  # Cholesky of the covariance, whose last row is that of match i: L weights = cross
         t = near[r] if r < k else i
@@ -145,16 +146,15 @@ def _krige(
             q = near[s] if s < k else i
             along = _length(u[t, 0], u[t, 1]) + _length(u[q, 0], u[q, 1])
             along -= _length(u[t, 0] - u[q, 0], u[t, 1] - u[q, 1])
-            value = (
-                own + strain * strain * (u[t, 0] * u[q, 0] + u[t, 1] * u[q, 1]) + 0.5 * bend * bend * along
-            )
-            value += own if s == r else 0.0
+            dot = u[t, 0] * u[q, 0] + u[t, 1] * u[q, 1]
+            value = noise_variance + strain * strain * dot + 0.5 * bend * bend * along
+            value += noise_variance if s == r else 0.0
             for h in range(s):
                 value -= cov[r, h] * cov[s, h]
             if s < r:
                 cov[r, s] = value / cov[s, s]
             elif r < k:
-                cov[r, r] = math.sqrt(max(value, 1e-3 * own))
+                cov[r, r] = math.sqrt(max(value, 1e-3 * noise_variance))
             else:
                 variance = value
     x, y = ahead[i, 0], ahead[i, 1]
@@ -165,19 +165,19 @@ def _krige(
         weights[r] = weight / cov[r, r]
         x += weights[r] * off[near[r], 0]
         y += weights[r] * off[near[r], 1]
-    return max(variance, own), x, y
+    return max(variance, noise_variance), x, y
 
 
 @inner
 def _take(ends: Array, x: Scalar, y: Scalar, within: Scalar, taken: Array) -> Scalar:
     """Mark all but one of the ends nearer to (x, y) than `within` as taken, and count those that were not."""
-    n, is_own = 0, True
+    n, is_first = 0, True
     for j in range(_first_from(ends, x - within), ends.shape[1]):
         dx, dy = ends[0, j] - x, ends[1, j] - y
         if dx > within:
             break
-        if is_own and dx == 0.0 and dy == 0.0:
-            is_own = False
+        if is_first and dx == 0.0 and dy == 0.0:
+            is_first = False
         elif not taken[j] and _length(dx, dy) < within:
             taken[j] = True
             n += 1
@@ -189,8 +189,8 @@ def _over_chance(
     ends: Array, taken: Array, n_free: Scalar, x: Scalar, y: Scalar, px: Scalar, py: Scalar, variance: Scalar
 ) -> Scalar:
     """The normal density around the prediction (px, py) at an end (x, y), over its mean at the free ends."""
-    own = ((x - px) * (x - px) + (y - py) * (y - py)) / variance
-    if own >= MAX_SQUARED_DEVIATION:
+    square_at_end = ((x - px) * (x - px) + (y - py) * (y - py)) / variance
+    if square_at_end >= MAX_SQUARED_DEVIATION:
         return 0.0
     total, reach = 0.0, math.sqrt(MAX_SQUARED_DEVIATION * variance)
     for j in range(_first_from(ends, px - reach), ends.shape[1]):
@@ -200,7 +200,7 @@ def _over_chance(
         square = (dx * dx + dy * dy) / variance
         if square < MAX_SQUARED_DEVIATION and not taken[j]:
             total += math.exp(-0.5 * square)
-    return math.exp(-0.5 * own) * n_free / total if total > 0.0 else 0.0
+    return math.exp(-0.5 * square_at_end) * n_free / total if total > 0.0 else 0.0
 
 
 @inner

@@ -72,7 +72,7 @@ def local_maps(
     Each affine map is fitted to the displacements of near (m, K) with weights (m, K), from maps (m, 2, 2).
     """
     k = near.shape[1]
-    u, v, robust, own = np.empty((k, 2)), np.empty((k, 2)), np.empty(k), np.empty((2, 2))
+    u, v, robust, linear = np.empty((k, 2)), np.empty((k, 2)), np.empty(k), np.empty((2, 2))
     normal, right = np.empty((3, 3)), np.empty((2, 3))
     for r in range(start, stop):
         i = rows[r]
@@ -80,14 +80,14 @@ def local_maps(
         unit0, unit1 = max(1.0 / growth[i], 1.0), max(growth[i], 1.0)
         for a in range(2):
             for c in range(2):
-                own[a, c] = maps[i, a, c] * (unit0 / unit1)
+                linear[a, c] = maps[i, a, c] * (unit0 / unit1)
         for n in range(k):
             j = near[i, n]
             for c in range(2):
                 u[n, c] = (x0[j, c] - x0[i, c]) / unit0
             for c in range(2):  # the residual of the map of the match
-                there = own[c, 0] * u[n, 0] + own[c, 1] * u[n, 1]
-                v[n, c] = (x1[j, c] - x1[i, c]) / unit1 - there
+                predicted = linear[c, 0] * u[n, 0] + linear[c, 1] * u[n, 1]
+                v[n, c] = (x1[j, c] - x1[i, c]) / unit1 - predicted
             robust[n] = 1.0
         for _ in range(rounds):
             _normal_equations(u, v, weights[i], robust, ridge, normal, right)
@@ -99,7 +99,7 @@ def local_maps(
                 robust[n] = 1.0 / (1.0 + (a * a + b * b) / (scale * scale))
         for a in range(2):
             for c in range(2):
-                out[r, a, c] = (own[a, c] + right[a, c]) * (unit1 / unit0)
+                out[r, a, c] = (linear[a, c] + right[a, c]) * (unit1 / unit0)
 
 
 @inner
