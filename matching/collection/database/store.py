@@ -18,7 +18,7 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching.collection.database.connection import Database, connect
-from matching.collection.database.settings import check_schema, check_settings, make_settings
+from matching.collection.database.settings import check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord
 from matching.core.config import MatchConfig
 from matching.errors import InputError
@@ -49,9 +49,7 @@ def open_store(path: str | Path, config: MatchConfig | None = None, restart: boo
             raise InputError(foreign)
         if config is not None:
             store.make_tables(__package__, lambda: make_settings(config), restart)
-        check_schema(store.settings(), path)
-        if config is not None:
-            check_settings(store.settings(), config, path)
+        check_settings(store.settings(), config, path)
         yield store
 
 

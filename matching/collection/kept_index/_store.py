@@ -68,7 +68,7 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
     with connect(path, f"{folder}: the index", foreign) as connection:
         index = KeptIndex(folder, connection)
         if create:
-            index.make_tables(__package__, lambda: _settings(config) | _list_cells(config))
+            index.make_tables(__package__, lambda: _settings(config) | {"cells": _encode_cells(config)})
         _check_settings(index.settings(), folder, config)
         yield index
 
@@ -81,26 +81,22 @@ def _settings(config: MatchConfig) -> dict[str, str]:
     return {"format": FORMAT_VERSION, "results": results, "features": features}
 
 
-def _list_cells(config: MatchConfig) -> dict[str, str]:
-    """List the centres of the cells, which are computed once, as a setting."""
-    return {"cells": _inverted.make_cells(config).tobytes().hex()}
+def _encode_cells(config: MatchConfig) -> str:
+    """Encode the centres of the cells, which are computed when an index is made."""
+    return _inverted.make_cells(config).tobytes().hex()
 
 
 def _check_settings(made_with: Mapping[str, str], folder: Path, config: MatchConfig) -> None:
     """Raise InputError unless an index was made with the same settings."""
-    for name, value in _settings(config).items():
-        if made_with.get(name) != value:
-            difference = _describe_difference(name, made_with.get(name), value)
+    for name, wanted in _settings(config).items():
+        if (made := made_with.get(name)) != wanted:
+            difference = f"{name} {made}, but this program uses {wanted}"
+            if name == "features" and made is not None:
+                difference = f"other settings ({describe_difference(json.loads(made), json.loads(wanted))})"
             raise InputError(
                 f"{folder}: the index was made with {difference}; give another folder, or delete this"
                 " one and add its pictures again"
             )
-
-
-def _describe_difference(name: str, made: str | None, wanted: str) -> str:
-    if name == "features" and made is not None:
-        return f"other settings ({describe_difference(json.loads(made), json.loads(wanted))})"
-    return f"{name} {made}, but this program uses {wanted}"
 
 
 class KeptIndex(Database):
