@@ -1,0 +1,16 @@
+"""Whether windows between the matches of an object win against the places around them."""
+
+import numpy as np
+import scipy
+import skimage.data
+
+from matching.agreement.look import look_between
+
+
+def test_motion_blur_does_not_reject_an_object():
+    picture = skimage.data.chelsea()[40:260, 60:360]
+    blurred = scipy.ndimage.uniform_filter1d(picture.astype(np.float32), 13, axis=1).astype(np.uint8)
+    other = np.ascontiguousarray(skimage.data.coffee()[40:260, 60:360])
+    xy = np.random.default_rng(0).uniform(20, 200, (60, 2)) + np.array([40.0, 0.0])
+    assert look_between(picture, blurred, xy, xy).existence.is_object is not False
+    assert look_between(picture, other, xy, xy).existence.is_object is False
