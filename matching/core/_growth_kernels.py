@@ -1,4 +1,4 @@
-"""A compiled loop that grows an object from two matches and weighs it against chance.
+"""A compiled loop that grows an object from two matches and compares it with chance.
 
 Notation: x0, x1 (m, 2) are the points of matches, the first two of them the seed; S is the similarity that
 takes the points of the seed in one picture to those in the other. At displacements u and w from the first

@@ -108,8 +108,8 @@ def group_left_over(
     parts = join_clusters(matches, graph, clusters, config.merging_rules, method.merge)
     refined = refine_parts(matches, parts, find_free(matches, known), config.smooth_map, config.graph)
     parts = keep_objects(matches, parts, refined, config.objects, ledger)
-    radius = config.candidates.duplicate_radius
-    parts = drop_contained(matches, known, parts, config.suppression.share, radius, method.suppress, ledger)
+    uncontained = find_uncontained(matches, known, parts, config, method)
+    parts = drop_contained(parts, uncontained, len(known), ledger)
     if not parts:
         return known
     new = score_parts(matches, graph, parts, config)
@@ -124,20 +124,21 @@ def find_left_over(
     matches: Correspondences, known: list[Group], n_listed: int, config: ObjectsConfig, ledger: Ledger
 ) -> Ints:
     """Find the next matches that are in no known object and not near one -> (n,), at most n_listed."""
-    near_object: Bools = np.zeros(len(matches), bool)
+    is_near_object: Bools = np.zeros(len(matches), bool)
     for found in known:
-        near = np.flatnonzero(~near_object)
+        near = np.flatnonzero(~is_near_object)
         for xy in (matches.xy0, matches.xy1):
             near = near[is_within_reach(xy[near], xy[found.rows], config.reach)]
-        near_object[near] = near_object[found.rows] = True
-    rows = np.flatnonzero(~near_object)[:n_listed]
-    ledger.reach("reach", near_object)
+        is_near_object[near] = is_near_object[found.rows] = True
+    rows = np.flatnonzero(~is_near_object)[:n_listed]
+    ledger.reach("reach", is_near_object)
     if known or len(rows) >= config.min_matches:
-        ledger.reach("rounds", ~near_object)
+        ledger.reach("rounds", ~is_near_object)
     return rows
 
 
 def _has_evidence(matches: Correspondences, rows: Ints, config: MatchConfig, ledger: Ledger) -> bool:
+    """Test whether the rows (n,) of matches can contain an object at all."""
     min_degree = config.objects.evidence * config.clustering.min_degree
     return has_evidence(matches, rows, config.clustering.n_neighbors, min_degree, config.graph, ledger)
 
@@ -176,6 +177,14 @@ def find_free(matches: Correspondences, known: list[Group]) -> Ints:
     for found in known:
         is_free[found.rows] = False
     return np.flatnonzero(is_free)
+
+
+def find_uncontained(
+    matches: Correspondences, known: list[Group], parts: list[Part], config: MatchConfig, method: Method
+) -> Ints:
+    """Find the known objects and the parts, numbered in this order, that no stronger one contains -> (k,)."""
+    rows = [*(found.rows for found in known), *(part.rows for part in parts)]
+    return method.suppress(matches, rows, config.suppression.share, config.candidates.duplicate_radius)
 
 
 def score_parts(

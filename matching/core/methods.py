@@ -17,7 +17,7 @@ from matching.core.ledger import Ledger
 from matching.core.merging import MergeParts, merge_parts
 from matching.core.paper import group_by_paper
 from matching.core.significance import measure_by_maps, measure_by_places, measure_from_the_side
-from matching.core.suppression import suppress_contained, suppress_contained_in_one
+from matching.core.suppression import Suppress, suppress_contained, suppress_contained_in_one
 from matching.correspondences.correspondences import Correspondences
 
 Cluster = Callable[[Correspondences, MatchGraph, ClusteringConfig], Clustering]
@@ -33,7 +33,7 @@ class Method:
 
     tests_evidence: bool = False  # only the candidates of two pictures: the test is tuned to them
     cluster: Cluster = link
-    suppress: Callable[..., Ints] = suppress_contained
+    suppress: Suppress = suppress_contained
     merge: MergeParts = merge_parts
     find_above_gap: Callable[[Floats], Bools] = find_above_largest_gap
     measure_significance: Callable[[Correspondences, list[Ints], float], list[float]] = measure_by_maps

@@ -15,7 +15,7 @@ from itertools import compress
 import numpy as np
 
 from matching._common.types import Array, Ints
-from matching.core.groups import Group, Part
+from matching.core.groups import Part
 from matching.core.ledger import Ledger
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_within_reach
@@ -39,18 +39,16 @@ class SuppressionConfig:
         check_settings(self)
 
 
-def drop_contained(
-    correspondences: Correspondences,
-    known: Sequence[Group],
-    parts: list[Part],
-    share: float,
-    radius: float,
-    suppress: Callable[..., Ints],
-    ledger: Ledger,
-) -> list[Part]:
-    """Drop the parts that known objects and larger parts contain, as `suppress` finds them."""
-    both = [*(group.rows for group in known), *(part.rows for part in parts)]
-    is_kept = np.isin(np.arange(len(both)), suppress(correspondences, both, share, radius))[len(known) :]
+# Called as `suppress_contained`, which it may replace.
+Suppress = Callable[[Correspondences, Sequence[Ints], float, float], Ints]
+
+
+def drop_contained(parts: list[Part], uncontained: Ints, n_known: int, ledger: Ledger) -> list[Part]:
+    """Drop the parts that others contain.
+
+    uncontained (k,): numbers among n_known objects, followed by the parts.
+    """
+    is_kept = np.isin(n_known + np.arange(len(parts)), uncontained)
     for part in compress(parts, ~is_kept):
         ledger.drop("suppression", part.rows)
     return list(compress(parts, is_kept))

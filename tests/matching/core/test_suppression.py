@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from matching.core.groups import Part, make_group
+from matching.core.groups import Part
 from matching.core.ledger import Ledger
 from matching.core.suppression import drop_contained, suppress_contained, suppress_contained_in_one
 from matching.correspondences.correspondences import Correspondences
@@ -110,9 +110,8 @@ def test_parts_that_known_objects_contain_are_dropped(rng):
     known, inside, outside = rows(196, 64, 64)
     ledger = Ledger(len(xy))
     parts = [Part(inside, 0.1), Part(outside, 0.2)]
-    groups = [make_group(known, 0.5)]
-    c = correspondences(xy, xy)
-    kept = drop_contained(c, groups, parts, 0.5, RADIUS, suppress_contained, ledger)
+    uncontained = find_uncontained(xy, xy, [known, inside, outside], 0.5, RADIUS)
+    kept = drop_contained(parts, uncontained, 1, ledger)
     assert kept == parts[1:]
     (dropped,) = ledger.close(np.full(len(xy), -1), xy, xy)[1]
     assert dropped.step == "suppression"
