@@ -259,6 +259,7 @@ class GraphDegreeLinkage(
 
     @property
     def _n_features_out(self) -> int:
+        """The number of columns of `transform`, for scikit-learn."""
         return self.n_clusters_
 
     def memberships(self) -> Floats:

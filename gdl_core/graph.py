@@ -222,6 +222,7 @@ class AffinityGraph:
 
 
 def _check_range(indices: Array, n: int, minimum: int = 0) -> None:
+    """Raise ValueError if an index is out of range."""
     if indices.size and (indices.min() < minimum or indices.max() >= n):
         raise ValueError(f"indices must be in [0, {n - 1}], got {indices.min()} to {indices.max()}")
 
@@ -240,6 +241,7 @@ def _check_edges(indptr: Ints, indices: Int32s, remedy: str = "") -> None:
 
 
 def _check_weights(weights: Floats) -> None:
+    """Raise ValueError if a weight is out of range."""
     outside = ~((weights >= 0) & (weights <= MAX_WEIGHT))  # also true for nan and infinity
     if outside.any():
         raise ValueError(f"weights must be in [0, {MAX_WEIGHT:g}], got {weights[outside][0]:g}")

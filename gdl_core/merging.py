@@ -115,6 +115,7 @@ def _merge(
     n_jobs: int | None,
     verbose: int,
 ) -> MergeTree:
+    """Merge by the compiled loop; with k_nearest 0, all pairs may merge (GDL-U), not only neighbour sets."""
     labels, n_initial = check_labels(graph, initial_labels, n_clusters)
     if n_initial <= n_clusters:
         return MergeTree(labels, np.empty((0, 2), np.int64), np.empty(0))
@@ -219,6 +220,7 @@ class _WatchedThreads:
         self.pool.shutdown()
 
     def wait(self, futures: list[Future[None]]) -> None:
+        """Wait for the threads, with a progress bar if `verbose` is set; raise the error of any of them."""
         if self.verbose:
             from tqdm import tqdm
 

@@ -22,10 +22,10 @@ def number_components(n: int, source: Array, target: Array) -> Ints:
     root = items.copy()  # (n,) the smallest item that is known to be in the same component
     while True:
         a, b = root[source], root[target]
-        apart = a != b
-        if not apart.any():
+        is_apart = a != b
+        if not is_apart.any():
             return (np.cumsum(root == items) - 1)[root]
-        source, target = a[apart], b[apart]
+        source, target = a[is_apart], b[is_apart]
         np.minimum.at(root, np.maximum(source, target), np.minimum(source, target))
         while (root != root[root]).any():
             root = root[root]

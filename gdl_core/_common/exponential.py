@@ -31,6 +31,7 @@ def exp_of_negative(x: Floats) -> Floats:
 
 
 def _exp(x: Floats) -> Floats:
+    """Compute the exponentials of x (n,), which must not underflow."""
     k = np.rint(x / (LOG2_HIGH + LOG2_LOW))
     high, low = x - k * LOG2_HIGH, k * LOG2_LOW
     r = high - low

@@ -109,6 +109,7 @@ class KernelCache:
 
     @property
     def _stem(self) -> str:
+        """The beginning of the names of all files of the kernel."""
         name = f"{self.function.__module__}.{self.function.__qualname__}"
         return f"{name.replace('<', '').replace('>', '')}-{sys.implementation.cache_tag}"
 

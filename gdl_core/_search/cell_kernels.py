@@ -253,6 +253,7 @@ def _squares_to_all(point: Array, columns: Array, n_points: int, squares: Array)
 
 @inner
 def _squared_distance(a: Array, b: Array) -> Scalar:
+    """Compute |a - b|^2 of a, b (d,) float32."""
     s = np.float32(0)
     for f in range(len(a)):
         t = a[f] - b[f]
@@ -262,6 +263,7 @@ def _squared_distance(a: Array, b: Array) -> Scalar:
 
 @inner
 def _dot(a: Array, b: Array) -> Scalar:
+    """Compute the product of a, b (d,) float32."""
     s = np.float32(0)
     for f in range(len(a)):
         s += a[f] * b[f]

@@ -215,6 +215,7 @@ def _rounding(x: Array) -> float:
 
 
 def _relative_rounding(x: Array) -> float:
+    """Bound the rounding error of the sum of d products, as a share of the sum."""
     return float(_EPS * (4 + np.sqrt(x.shape[1])))
 
 

@@ -90,6 +90,7 @@ class FeatureCache:
                 self._make_room()
 
     def _path(self, key: str) -> Path:
+        """The file of an entry."""
         return self.folder / key[:2] / f"{key}{SUFFIX}"
 
     def _make_room(self) -> None:

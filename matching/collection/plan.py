@@ -165,4 +165,5 @@ def _locate(name: str, folder: Path) -> str:
 
 
 def _absolute(path: str | Path) -> str:
-    return make_absolute(path).encode("utf-8", "backslashreplace").decode()  # so that a database can hold it
+    """The absolute path, with bytes that are not UTF-8 replaced, so that a database can hold it."""
+    return make_absolute(path).encode("utf-8", "backslashreplace").decode()

@@ -27,10 +27,10 @@ def grow(
     x1: Array,
     u: Array,
     ahead: Array,
-    off: Array,
+    deviations: Array,
     ends: Array,
     gap: Array,
-    taken: Array,
+    is_taken: Array,
     noise: Scalar,
     bend: Scalar,
     strain: Scalar,
@@ -43,10 +43,11 @@ def grow(
     """Return the largest log likelihood ratio of growth from the seed, at most `max_ratio`.
 
     u (m, 2) are the displacements of the matches from the first, ahead (m, 2) the places to which S takes
-    them, and off (m, 2) the deviations from these. ends (2, n) are the ends of all matches, by their first
-    coordinate. accepted (limit,) gets the matches that agree up to the largest ratio, padded with -1.
+    them, and deviations (m, 2) their displacements from these places. ends (2, n) are the ends of all
+    matches, by their first coordinate. accepted (limit,) gets the matches that agree up to the largest ratio,
+    padded with -1.
     min_gap0 and min_gap1 are the gaps in each picture between matches that add different information. gap
-    (m,), initially infinite, and taken (n,) bool, initially False, are buffers.
+    (m,), initially infinite, and is_taken (n,) bool, initially False, are buffers.
     """
     near, distance = np.empty(n_nearest, np.int64), np.empty(n_nearest)
     cov, weights = np.empty((n_nearest + 1, n_nearest)), np.empty(n_nearest)
@@ -57,7 +58,7 @@ def grow(
         while counted < size:  # matches that have just been accepted
             i = accepted[counted]
             counted += 1
-            n_free -= _take(ends, x1[i, 0], x1[i, 1], min_gap1, taken)
+            n_free -= _take(ends, x1[i, 0], x1[i, 1], min_gap1, is_taken)
             for s in range(len(gap)):
                 away = _length(x0[s, 0] - x0[i, 0], x0[s, 1] - x0[i, 1])
                 # the nearest add nothing new
@@ -74,8 +75,8 @@ def grow(
         k = _find_near(x0, x1, i, accepted, counted, min_gap1, near, distance)
         if k == 0:  # adds nothing new
             continue
-        variance, x, y = _krige(u, ahead, off, i, near, k, noise, bend, strain, cov, weights)
-        ratio = _over_chance(ends, taken, n_free, x1[i, 0], x1[i, 1], x, y, variance)
+        variance, x, y = _krige(u, ahead, deviations, i, near, k, noise, bend, strain, cov, weights)
+        ratio = _over_chance(ends, is_taken, n_free, x1[i, 0], x1[i, 1], x, y, variance)
         share = agreeing / seen
         factor = 1.0 - share + share * ratio
         total += math.log(factor)
@@ -127,7 +128,7 @@ def _find_near(
 def _krige(
     u: Array,
     ahead: Array,
-    off: Array,
+    deviations: Array,
     i: Scalar,
     near: Array,
     k: Scalar,
@@ -163,30 +164,37 @@ def _krige(
         for h in range(r + 1, k):
             weight -= cov[h, r] * weights[h]
         weights[r] = weight / cov[r, r]
-        x += weights[r] * off[near[r], 0]
-        y += weights[r] * off[near[r], 1]
+        x += weights[r] * deviations[near[r], 0]
+        y += weights[r] * deviations[near[r], 1]
     return max(variance, noise_variance), x, y
 
 
 @inner
-def _take(ends: Array, x: Scalar, y: Scalar, within: Scalar, taken: Array) -> Scalar:
-    """Mark all but one of the ends nearer to (x, y) than `within` as taken, and count those that were not."""
+def _take(ends: Array, x: Scalar, y: Scalar, reach: Scalar, is_taken: Array) -> Scalar:
+    """Mark all but one of the ends nearer to (x, y) than `reach` as taken, and count those that were not."""
     n, is_first = 0, True
-    for j in range(_first_from(ends, x - within), ends.shape[1]):
+    for j in range(_first_from(ends, x - reach), ends.shape[1]):
         dx, dy = ends[0, j] - x, ends[1, j] - y
-        if dx > within:
+        if dx > reach:
             break
         if is_first and dx == 0.0 and dy == 0.0:
             is_first = False
-        elif not taken[j] and _length(dx, dy) < within:
-            taken[j] = True
+        elif not is_taken[j] and _length(dx, dy) < reach:
+            is_taken[j] = True
             n += 1
     return n
 
 
 @inner
 def _over_chance(
-    ends: Array, taken: Array, n_free: Scalar, x: Scalar, y: Scalar, px: Scalar, py: Scalar, variance: Scalar
+    ends: Array,
+    is_taken: Array,
+    n_free: Scalar,
+    x: Scalar,
+    y: Scalar,
+    px: Scalar,
+    py: Scalar,
+    variance: Scalar,
 ) -> Scalar:
     """The normal density around the prediction (px, py) at an end (x, y), over its mean at the free ends."""
     square_at_end = ((x - px) * (x - px) + (y - py) * (y - py)) / variance
@@ -198,7 +206,7 @@ def _over_chance(
         if dx > reach:
             break
         square = (dx * dx + dy * dy) / variance
-        if square < MAX_SQUARED_DEVIATION and not taken[j]:
+        if square < MAX_SQUARED_DEVIATION and not is_taken[j]:
             total += math.exp(-0.5 * square)
     return math.exp(-0.5 * square_at_end) * n_free / total if total > 0.0 else 0.0
 
@@ -218,4 +226,5 @@ def _first_from(ends: Array, x: Scalar) -> Scalar:
 
 @inner
 def _length(x: Scalar, y: Scalar) -> Scalar:
+    """The length of a vector."""
     return math.sqrt(x * x + y * y)

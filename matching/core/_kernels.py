@@ -48,6 +48,7 @@ def edge_weights(
 
 @inner
 def _length(x: Scalar, y: Scalar) -> Scalar:
+    """The length of a vector."""
     return math.sqrt(x * x + y * y)
 
 
@@ -278,5 +279,6 @@ def fit_random_field(x: Array, y: Array, bends: Scalar, noise: Scalar) -> tuple[
 
 @inner
 def _bend(a: Scalar, b: Scalar) -> Scalar:
+    """The thin-plate spline phi at the distance |(a, b)|."""
     square = a * a + b * b
     return 0.5 * square * math.log(square) if square > 0.0 else 0.0

@@ -145,12 +145,15 @@ class _Renumbered(Ledger):
         self._ledger, self._here, self._there = ledger, here, there
 
     def reach(self, step: str, rows: Array) -> None:
+        """Note that matches reached a step, as `Ledger.reach` does."""
         self._ledger.reach(step, self._translate(rows))
 
     def drop(self, step: str, rows: Ints, measure: float | None = None, bound: float | None = None) -> None:
+        """Note that a step dropped a group, as `Ledger.drop` does."""
         self._ledger.drop(step, self._translate(rows), measure, bound)
 
     def _translate(self, rows: Array) -> Ints:
+        """Translate rows of this ledger to those of the other one, ascending."""
         chosen = np.zeros(self._there.max(initial=-1) + 1, bool)
         chosen[rows] = True
         return np.unique(self._here[chosen[self._there]])
@@ -165,15 +168,15 @@ def choose_apart(
 
     reaches (2,): the reach in each picture, pixels.
     """
-    taken, chosen = [np.asarray(xy0), np.asarray(xy1)], list[RejectedGroup]()
+    occupied, chosen = [np.asarray(xy0), np.asarray(xy1)], list[RejectedGroup]()
     for group in sorted(rejected, key=lambda group: (-group.n_matches, *group.points0[:1].tolist())):
         points = group.points0, group.points1
         near: list[Bools] = [
             is_within_reach(xy, others, float(reach))
-            for xy, others, reach in zip(points, taken, reaches, strict=True)
+            for xy, others, reach in zip(points, occupied, reaches, strict=True)
         ]
         if 2 * np.count_nonzero(near[0] & near[1]) < group.n_matches:
-            taken = [np.concatenate(both) for both in zip(taken, points, strict=True)]
+            occupied = [np.concatenate(both) for both in zip(occupied, points, strict=True)]
             chosen.append(group)
     return tuple(chosen)
 

@@ -219,6 +219,7 @@ class MatchResult:
         return show_result(self, drawn)
 
     def _inputs(self) -> MatchInputs:
+        """Return the inputs; raise InputError if they are unknown."""
         if self.inputs is None:
             raise InputError(
                 "the result has no pictures to draw on; gdl-match group FILE draws and saves the groups of "

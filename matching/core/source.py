@@ -103,6 +103,7 @@ def is_small(described: DescribedPicture, config: MatchConfig = MatchConfig()) -
 
 
 def _digest(image: WorkingImage) -> bytes:
+    """Compute the SHA-256 of the pixels and the mask of a picture at its working size."""
     digest = hashlib.sha256(repr((image.grey.shape, image.mask is None)).encode())
     digest.update(np.ascontiguousarray(image.grey).data)
     if image.mask is not None:

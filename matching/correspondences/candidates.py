@@ -189,9 +189,9 @@ def _find_best_within(
     """Find the candidates of one kind; `others` are the features themselves, or the mirrored ones."""
 
     def find_pairs(rows0: Ints, rows1: Ints) -> tuple[Ints, Ints, Array]:
-        apart = (features.xy[rows0], clearance[rows0]), (others.xy[rows1], clearance[rows1])
+        clear_points = (features.xy[rows0], clearance[rows0]), (others.xy[rows1], clearance[rows1])
         descriptors = features.descriptors[rows0], others.descriptors[rows1]
-        return find_near_pairs(rows0, rows1, *descriptors, config, apart=apart)
+        return find_near_pairs(rows0, rows1, *descriptors, config, clear_points=clear_points)
 
     pairs = [find_pairs(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
@@ -278,7 +278,7 @@ def find_near_pairs(
 ) -> tuple[Ints, Ints, Array]:
     """Find pairs of rows with near descriptors -> rows0, rows1, squared distances (p,).
 
-    limits: `apart` or `bound` of `nearest_descriptors`.
+    limits: `clear_points` or `bound` of `nearest_descriptors`.
     """
     nearest, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, **limits)
     is_near = (nearest >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)

@@ -52,6 +52,7 @@ class Correspondences:
 
     @cached_property
     def _determinant(self) -> Floats:
+        """(m,) float64: the determinants of the maps."""
         return determinants(self.maps)
 
 

@@ -36,13 +36,13 @@ def nearest_descriptors(
     descriptors1: Array,
     width: int,
     block: int = 512,
-    apart: tuple[Points, Points] | None = None,
+    clear_points: tuple[Points, Points] | None = None,
     bound: float = np.inf,
 ) -> tuple[Ints, Float32s]:
     """Find the nearest rows of one set of descriptors for each row of another.
 
     descriptors0 (n0, d), descriptors1 (n1, d) float32 -> indices (n0, width), squared (n0, width) float32.
-    `apart` leaves out pairs of points that are nearer than the larger of their clearances; `bound` leaves out
+    `clear_points` leaves out pairs of points nearer than the larger of their clearances; `bound` leaves out
     pairs with a larger squared distance. Descriptors are whole numbers of norm about 2048, so that float32
     holds every product below 2^24 exactly and the result doesn't depend on the BLAS or its threads.
     """
@@ -62,8 +62,8 @@ def nearest_descriptors(
         for first in range(0, n1, block):  # so that the products stay in the processor's cache
             columns = slice(first, first + block)
             similarity = descriptors0[rows] @ descriptors1[columns].T
-            if apart is not None:
-                (xy0, clearance0), (xy1, clearance1) = apart
+            if clear_points is not None:
+                (xy0, clearance0), (xy1, clearance1) = clear_points
                 places = xy0[rows], clearance0[rows], xy1[columns], clearance1[columns]
                 _candidate_kernels.exclude_near(similarity, *places)
             lists = numbers[rows], numbers[:n1][columns]

@@ -56,6 +56,7 @@ def exported_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
 
 
 def _write_csv(path: Path, cursor: sqlite3.Cursor) -> None:
+    """Write the rows of a query as CSV."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(name for name, *_ in cursor.description)
@@ -63,6 +64,7 @@ def _write_csv(path: Path, cursor: sqlite3.Cursor) -> None:
 
 
 def _write_parquet(path: Path, cursor: sqlite3.Cursor) -> None:
+    """Write the rows of a query as Parquet, some thousands at a time."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 

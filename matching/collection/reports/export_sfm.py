@@ -63,6 +63,7 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
 
 
 def _is_written_here(path: Path) -> bool:
+    """Whether this program wrote a file, or the file beside a list of pairs."""
     if not is_file(path):
         return False
     try:
@@ -100,6 +101,7 @@ class _Collection:
         return np.unique(xy @ (1, 1j))
 
     def _image(self, number: int) -> tuple[exchange.StoredImage, Array]:
+        """Read a picture as it is stored, and the places of its keypoints as `_places` lists them."""
         path, width, height = self._files[number]
         turn = map_displayed_to_stored(read_orientation(path), width, height)
         if turn[0, 0] == 0:
@@ -109,6 +111,7 @@ class _Collection:
         return exchange.StoredImage(self.names[number], width, height, keypoints, turn), places
 
     def pairs(self) -> Iterator[ExportedPair]:
+        """Read the pairs that have matches, each in one direction only."""
         seen: set[frozenset[int]] = set()
         for pair, image0, image1 in self._store.cursor(
             "SELECT id, image0, image1 FROM pairs WHERE n_objects > 0 AND image0 != image1 ORDER BY id"
@@ -120,6 +123,7 @@ class _Collection:
                     yield exported
 
     def _pair(self, pair: int, image0: int, image1: int) -> ExportedPair:
+        """Read the matches of a pair, one for each keypoint, the best first."""
         rows = self._store.rows("SELECT object, x0, y0, x1, y1, score FROM matches WHERE pair = ?", (pair,))
         columns = np.array(rows)
         columns = columns[np.lexsort((np.arange(len(columns)), columns[:, 5]))]  # the best first
@@ -163,6 +167,7 @@ def _one_to_one(at0: Array, at1: Array) -> Ints:
 
 
 def _write_colmap(folder: Path, collection: _Collection) -> None:
+    """Write a COLMAP database, in which the smaller picture number of a pair comes first."""
     with closing(sqlite3.connect(folder / "database.db")) as database:
         database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         database.executescript(exchange.SCHEMA)
@@ -182,6 +187,7 @@ def _write_colmap(folder: Path, collection: _Collection) -> None:
 def _insert_pair(
     database: sqlite3.Connection, number: int, matches: Array, is_static: Bools, fundamental: Array | None
 ) -> None:
+    """Insert the matches of a pair; those that one motion explains are verified, or all if there is none."""
     exchange.insert_matches(database, number, matches)
     found, verified = exchange.TwoViews(exchange.Geometry.MULTIPLE), matches
     if fundamental is not None and is_static.mean() >= exchange.MIN_EXPLAINED_SHARE:
@@ -192,6 +198,7 @@ def _insert_pair(
 
 
 def _write_hloc(folder: Path, collection: _Collection) -> None:
+    """Write hloc's features and matches, and the list of pairs."""
     with _open_hdf5(folder / "features.h5") as file:
         for number in collection.names:
             file.update(exchange.list_features(collection.image(number)[0]))
@@ -209,6 +216,7 @@ def _write_hloc(folder: Path, collection: _Collection) -> None:
 
 @contextmanager
 def _open_hdf5(path: Path) -> Iterator[Any]:
+    """Open a new HDF5 file that names this program as its writer."""
     with exchange.require_h5py().File(path, "w") as file:
         file.attrs[WRITER_ATTRIBUTE] = "gdl-match collection"
         yield file

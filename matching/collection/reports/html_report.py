@@ -52,6 +52,7 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
 
 
 def _counts(store: Store) -> dict[str, int]:
+    """Count the pictures, pairs and objects of a database, by the names that the page uses."""
     names = ("n_images", "n_pairs", "n_with_objects", "n_objects", "n_pending")
     (values,) = store.rows(
         "SELECT (SELECT count(*) FROM images), count(*), total(n_objects > 0), total(n_objects),"
@@ -61,6 +62,7 @@ def _counts(store: Store) -> dict[str, int]:
 
 
 def _card(row: Row, images: Mapping[int, Row], names: Mapping[int, str]) -> dict[str, Any]:
+    """Make the values of the card of a pair."""
     _, image0, image1, score, n_objects, n_matches, _ = row
     ratios = (min(max(images[k][2] / images[k][3], 0.5), 2) for k in (image0, image1))
     return {
@@ -73,6 +75,7 @@ def _card(row: Row, images: Mapping[int, Row], names: Mapping[int, str]) -> dict
 
 
 def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, dict[str, Any]]:
+    """Embed the pictures of a page, reduced so far that the page does not become too large."""
     side = MAX_PICTURE_SIDE
     sizes = [image[-2:] for image in images.values()]
     while side > MIN_PICTURE_SIDE and _count_pixels(sizes, side) > MAX_EMBEDDED_PIXELS:
@@ -89,6 +92,7 @@ def _count_pixels(sizes: Sequence[tuple[int, int]], side: int) -> float:
 
 
 def _pair_data(store: Store, row: Row, images: Mapping[int, Row]) -> dict[str, Any]:
+    """Make the data of a pair, which the script of the page draws."""
     number, image0, image1, *_ = row
     columns = np.array(
         store.rows(
@@ -123,10 +127,10 @@ def write_groups_report(groups: Sequence[Sequence[Member]], db: Path, path: Path
     """Write a page about the groups of a database to a file, completely or not at all."""
     with open_store(db) as store:
         n_images = store.value("SELECT count(*) FROM images")
-    shown, room = [], MAX_PICTURES
+    listed, room = [], MAX_PICTURES
     for members in groups:
         if len(members) <= room:
-            shown.append(members)
+            listed.append(members)
             room -= len(members)
     paths = [m.picture for members in groups for m in members]
     names = dict(zip(paths, make_relative(paths), strict=True)) if paths else {}
@@ -134,7 +138,7 @@ def write_groups_report(groups: Sequence[Sequence[Member]], db: Path, path: Path
         "groups.html",
         {},
         name=db.name,
-        groups=[[_shown(member, names) for member in members] for members in shown],
+        groups=[[_show_member(member, names) for member in members] for members in listed],
         n_groups=len(groups),
         n_grouped=len(paths),
         n_images=n_images,
@@ -150,9 +154,9 @@ def describe_link(member: Member) -> str:
     matches = f"{link.n_matches} matches"
     if link.relation.kind == "same thing":
         return matches
-    made = link.relation
-    motion = Motion(np.zeros(2), made.turn, made.scale, made.mirrored, made.share0)
-    return f"{made.share0:.0%} of it, {motion.words}, {matches}"
+    relation = link.relation
+    motion = Motion(np.zeros(2), relation.turn, relation.scale, relation.mirrored, relation.share0)
+    return f"{relation.share0:.0%} of it, {motion.words}, {matches}"
 
 
 def format_groups(groups: Sequence[Sequence[Member]]) -> str:
@@ -170,7 +174,8 @@ def format_groups(groups: Sequence[Sequence[Member]]) -> str:
     return "\n".join(lines)
 
 
-def _shown(member: Member, names: Mapping[str, str]) -> dict[str, str]:
+def _show_member(member: Member, names: Mapping[str, str]) -> dict[str, str]:
+    """Make the values of a picture of a group, as the page shows them."""
     return {
         **embed_file(member.picture, names[member.picture], PICTURE_SIDE),
         "role": member.role,

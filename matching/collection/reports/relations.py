@@ -163,8 +163,10 @@ def _is_within_canvas(frame: Floats, scale: float, size0: tuple[int, int], size1
 
 
 def _corners(size: tuple[int, int]) -> Floats:
+    """The corners (4, 2) of a picture of this width and height."""
     return list_corners(_box(size))
 
 
 def _box(size: tuple[int, int]) -> Floats:
+    """The smallest and the largest x and y (2, 2) of a picture of this width and height."""
     return np.array([(0, 0), size]) - 0.5

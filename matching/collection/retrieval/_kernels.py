@@ -39,23 +39,23 @@ def search(
         farthest = FAR_DISTANCE - 1  # the largest distance of a kept entry
         for k in lists[i]:
             for e in range(first[k], first[k + 1]) if k >= 0 else range(0):
-                apart = _count_different(bits_of_query, bits[e])
-                if apart > farthest:
+                n_different = _count_different(bits_of_query, bits[e])
+                if n_different > farthest:
                     continue
                 number = ids[e]
                 place = np.searchsorted(dead, number >> SHAPE_BITS)
                 if place < len(dead) and dead[place] == number >> SHAPE_BITS:
                     continue
-                if apart == distances[N_KEPT - 1] and number > others[N_KEPT - 1]:
+                if n_different == distances[N_KEPT - 1] and number > others[N_KEPT - 1]:
                     continue
                 place = np.int64(N_KEPT - 1)
                 while place > 0 and (
-                    distances[place - 1] > apart
-                    or (distances[place - 1] == apart and others[place - 1] > number)
+                    distances[place - 1] > n_different
+                    or (distances[place - 1] == n_different and others[place - 1] > number)
                 ):
                     distances[place], others[place] = distances[place - 1], others[place - 1]
                     place -= 1
-                distances[place], others[place] = apart, number
+                distances[place], others[place] = n_different, number
                 # from the background's distance on, only nearly equal entries may vote
                 background = max(distances[N_VOTING_NEIGHBORS], EQUAL_DISTANCE) - 1
                 farthest = min(farthest, background, distances[N_KEPT - 1])
@@ -72,11 +72,11 @@ def find_cells(bits: Array, group: Array, cells: Array, first: Array, near: Arra
     for i in range(len(bits)):
         distance[:] = 257
         for k in range(first[group[i]], first[group[i] + 1]):
-            apart = _count_different(bits[i], cells[k])
+            n_different = _count_different(bits[i], cells[k])
             place = len(distance) - 1
-            if apart >= distance[place]:
+            if n_different >= distance[place]:
                 continue
-            while place > 0 and distance[place - 1] > apart:
+            while place > 0 and distance[place - 1] > n_different:
                 distance[place], near[i, place] = distance[place - 1], near[i, place - 1]
                 place -= 1
-            distance[place], near[i, place] = apart, k
+            distance[place], near[i, place] = n_different, k

@@ -59,29 +59,30 @@ def find_unit(xy: Floats, size: Array | None) -> Unit:
     middle = _middle(xy)
     if size is not None:
         return Unit(middle, 0.4 * math.sqrt(size[0]) * math.sqrt(size[1]))
-    far = _distance(xy, middle)
-    half = float(np.median(far))
-    return Unit(middle, half if half > 0 else float(far.max()) or 1.0)
+    distance = _distance(xy, middle)
+    half = float(np.median(distance))
+    return Unit(middle, half if half > 0 else float(distance.max()) or 1.0)
 
 
 def _middle(xy: Floats) -> Floats:
     """The geometric median (2,), by Weiszfeld's iteration, without far points, which would make it slow."""
     rough = np.median(xy, axis=0)
-    far = _distance(xy, rough)
-    xy = xy[far <= MAX_SPREADS * np.median(far)] if np.median(far) > 0 else xy
+    distance = _distance(xy, rough)
+    xy = xy[distance <= MAX_SPREADS * np.median(distance)] if np.median(distance) > 0 else xy
     middle: Floats = rough + (xy - rough).mean(axis=0)
     for _ in range(50):
-        far = _distance(xy, middle)
-        if not far.max() > 0:
+        distance = _distance(xy, middle)
+        if not distance.max() > 0:
             break
-        weight = 1 / np.maximum(far, 1e-9 * far.max())
+        weight = 1 / np.maximum(distance, 1e-9 * distance.max())
         middle = rough + weight @ (xy - rough) / weight.sum()
     return middle
 
 
 def _distance(xy: Floats, place: Floats) -> Floats:
-    far: Floats = np.hypot(*(xy - place).T)
-    return far
+    """The distances (n,) of points (n, 2) from a place."""
+    distance: Floats = np.hypot(*(xy - place).T)
+    return distance
 
 
 def take_back(found: MatchedObject, units: tuple[Unit, Unit], points: tuple[Floats, Floats]) -> MatchedObject:
