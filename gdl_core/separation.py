@@ -111,9 +111,9 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
     sums = np.zeros((n + len(tree.children), 2))  # sums of degrees and of their squares
     sums[:n] = np.stack([np.bincount(labels, degree**power, n) for power in (1, 2)], axis=1)
     sums = sum_below(tree, sums)
-    within = sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0)
+    mean_degree = sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0)
     crossing, n_beside = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children).T
-    scale = np.maximum(n_beside, 1) * within[tree.children].min(axis=1)
+    scale = np.maximum(n_beside, 1) * mean_degree[tree.children].min(axis=1)
     upper_bound: Floats = (
         2 * crossing / np.where(n_beside > 0, scale, 1.0) * (1 + 2 / np.sqrt(np.maximum(n_beside, 1)))
     )

@@ -6,10 +6,10 @@ frames of its two features; score[i] is the Euclidean distance of their unit des
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +83,14 @@ class Candidates:
 
     def __getitem__(self, index: Any) -> Candidates:
         return select_rows(self, index)
+
+
+class FeaturePairs(NamedTuple):
+    """Pairs of features of two images."""
+
+    row0: Ints  # (p,), rows of the features
+    row1: Ints
+    squared: Array  # (p,), squared distances of the descriptors
 
 
 def match_features(
@@ -167,12 +175,11 @@ def _find_best(
     sets = [(features0.descriptors[rows0], features1.descriptors[rows1]) for rows0, rows1 in comparable]
     bound = estimate_bound(sets, config.per_feature, limit)
     while True:
-        pairs = [
+        pairs = join_pairs(
             find_near_pairs(*rows, *descriptors, config, bound=bound)
             for rows, descriptors in zip(comparable, sets, strict=True)
-        ]
-        i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-        candidates = choose_best(features0, features1, i, j, squared, limit, config)
+        )
+        candidates = choose_best(features0, features1, pairs, limit, config)
         if len(candidates) == limit or np.isinf(bound):
             return candidates
         bound = np.inf  # too many pairs were near duplicates
@@ -188,38 +195,39 @@ def _find_best_within(
 ) -> Candidates:
     """Find the candidates of one kind; `others` are the features themselves, or the mirrored ones."""
 
-    def find_pairs(rows0: Ints, rows1: Ints) -> tuple[Ints, Ints, Array]:
+    def find_pairs(rows0: Ints, rows1: Ints) -> FeaturePairs:
         clear_points = (features.xy[rows0], clearance[rows0]), (others.xy[rows1], clearance[rows1])
         descriptors = features.descriptors[rows0], others.descriptors[rows1]
         return find_near_pairs(rows0, rows1, *descriptors, config, clear_points=clear_points)
 
-    pairs = [find_pairs(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
-    i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
+    comparable = find_comparable_rows(features, others, kind, config.per_polarity)
+    i, j, squared = join_pairs(find_pairs(*rows) for rows in comparable)
     # The left feature comes first, so that a pair equals its reverse, and near duplicates lead the same way.
     rank = np.empty(len(features), np.int64)
     rank[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
     i, j = np.where(rank[i] < rank[j], i, j), np.where(rank[i] < rank[j], j, i)
     first = np.unique(i * len(features) + j, return_index=True)[1]
-    return choose_best(features, others, i[first], j[first], squared[first], limit, config)
+    pairs = FeaturePairs(i[first], j[first], squared[first])
+    return choose_best(features, others, pairs, limit, config)
+
+
+def join_pairs(parts: Iterable[FeaturePairs]) -> FeaturePairs:
+    """Concatenate several records of pairs."""
+    return FeaturePairs(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def choose_best(
-    features0: Features,
-    features1: Features,
-    i: Ints,
-    j: Ints,
-    squared: Array,
-    limit: int,
-    config: CandidateConfig,
+    features0: Features, features1: Features, pairs: FeaturePairs, limit: int, config: CandidateConfig
 ) -> Candidates:
-    """Choose the best pairs of features, without near duplicates: i, j (p,); squared (p,)."""
-    order = order_by(squared)
+    """Choose the best pairs of features, at most `limit`, without near duplicates."""
+    order = order_by(pairs.squared)
     if config.duplicate_radius:
-        places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
+        places = features0.xy.take(pairs.row0[order], axis=0), features1.xy.take(pairs.row1[order], axis=0)
         sizes = np.zeros(len(order)), np.zeros(len(order))  # sizes of 0: only places count
         order = order[find_distinct(*places, *sizes, config.duplicate_radius, 0.0, 0.0, limit)]
     best = order[:limit]
-    return make_candidates(features0, features1, i[best], j[best], squared[best])
+    row0, row1, squared = (column[best] for column in pairs)
+    return make_candidates(features0, features1, row0, row1, squared)
 
 
 def find_distinct(
@@ -275,12 +283,12 @@ def find_near_pairs(
     descriptors1: Array,
     config: CandidateConfig,
     **limits: Any,
-) -> tuple[Ints, Ints, Array]:
-    """Find pairs of rows with near descriptors -> rows0, rows1, squared distances (p,).
+) -> FeaturePairs:
+    """Find the pairs of rows0 (n0,) and rows1 (n1,) with near descriptors (n0, d), (n1, d).
 
     limits: `clear_points` or `bound` of `nearest_descriptors`.
     """
     nearest, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, **limits)
     is_near = (nearest >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(is_near)
-    return rows0[row], rows1[nearest[row, rank]], squared[row, rank]
+    return FeaturePairs(rows0[row], rows1[nearest[row, rank]], squared[row, rank])

@@ -14,13 +14,15 @@ from itertools import product
 
 import numpy as np
 
-from matching._common.types import Array, Floats, Ints
+from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
+    FeaturePairs,
     choose_best,
     find_comparable_rows,
     find_near_pairs,
+    join_pairs,
     share_out,
 )
 from matching.features.extraction import Features, list_kinds
@@ -48,10 +50,10 @@ def match_by_scale(
     limit = int(config.max_matches * (1 + config.reserve))
     for n in range(int(np.floor(low / HALF_BAND)), int(np.ceil(high / HALF_BAND)) + 1):
         parts = []
-        for row0, row1, squared, scale in pairs:
+        for pairs_of_kind, scale in pairs:
             rows = np.flatnonzero(np.abs(scale - n * HALF_BAND) <= HALF_BAND)
-            pairs_of_band = row0[rows], row1[rows], squared[rows]
-            parts.append(choose_best(features0, features1, *pairs_of_band, limit, config))
+            in_band = FeaturePairs(*(column[rows] for column in pairs_of_kind))
+            parts.append(choose_best(features0, features1, in_band, limit, config))
         yield share_out(parts, config.max_matches, config.reserve)
 
 
@@ -61,20 +63,20 @@ def _find_pairs(
     kind: int,
     scales: tuple[float, float],
     config: CandidateConfig,
-) -> tuple[Ints, Ints, Array, Floats]:
-    """Find pairs of features with near descriptors -> rows (p,), (p,), squared distances, relative scales."""
+) -> tuple[FeaturePairs, Floats]:
+    """Find pairs of features with near descriptors, and their relative scales (p,)."""
     sizes = [np.log2(features.radius) for features in (features0, features1)]
     no_rows = np.empty(0, np.int64)
-    pairs: list[tuple[Ints, Ints, Array]] = [(no_rows, no_rows, np.empty(0, np.float32))]
+    parts = [FeaturePairs(no_rows, no_rows, np.empty(0, np.float32))]
     config = replace(config, per_feature=(config.per_feature + 1) // 2)  # a band overlaps two octaves
     for rows in find_comparable_rows(features0, features1, kind, config.per_polarity):
         octaves = [_split_octaves(*pair) for pair in zip(sizes, rows, strict=True)]
         for (octave0, rows0), (octave1, rows1) in product(*octaves):
             if scales[0] - 1 <= octave1 - octave0 <= scales[1] + 1:
                 descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
-                pairs.append(find_near_pairs(rows0, rows1, *descriptors, config))
-    row0, row1, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    return row0, row1, squared, sizes[1][row1] - sizes[0][row0]
+                parts.append(find_near_pairs(rows0, rows1, *descriptors, config))
+    pairs = join_pairs(parts)
+    return pairs, sizes[1][pairs.row1] - sizes[0][pairs.row0]
 
 
 def _split_octaves(sizes: Floats, rows: Ints) -> Sequence[tuple[int, Ints]]:
