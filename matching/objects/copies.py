@@ -22,13 +22,16 @@ class Copies:
     Parameters
     ----------
     copies : tuple of tuple of int
-        The copies of picture 0.
+        The copies of picture 0, as far as can be told.
     parts : tuple of tuple of int
         The places that show a part of picture 0 and belong to no copy.
+    alike : tuple of tuple of int
+        The places that show all of picture 0, but with another print somewhere.
     """
 
     copies: tuple[tuple[int, ...], ...]
     parts: tuple[tuple[int, ...], ...]
+    alike: tuple[tuple[int, ...], ...] = ()
 
 
 def add_completeness(
@@ -54,7 +57,8 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     """Count the copies of picture 0.
 
     Several objects, like the halves of a bent print, are one copy if their frames are at one place
-    (`number_places`). A part inside the frame of a copy belongs to that copy.
+    (`number_places`). A part inside the frame of a copy belongs to that copy. A place where an object differs
+    (`is_same`) is no copy, but alike.
 
     Parameters
     ----------
@@ -78,7 +82,13 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
 
     parts = [found for found in objects if not found.is_whole and not is_of_a_copy(found)]
     outlines = [np.asarray(found.outline1) for found in parts]
-    return Copies(_group(whole, number_places(frames)), _group(parts, number_places(outlines)))
+    places = _group(whole, number_places(frames))
+    differing = {found.id for found in objects if found.is_same is False}
+    return Copies(
+        tuple(ids for ids in places if differing.isdisjoint(ids)),
+        _group(parts, number_places(outlines)),
+        tuple(ids for ids in places if not differing.isdisjoint(ids)),
+    )
 
 
 def _group(objects: Sequence[MatchedObject], places: Ints) -> tuple[tuple[int, ...], ...]:

@@ -248,7 +248,8 @@ def _summarise_copies(result: MatchResult) -> dict[str, Any] | None:
     if not any(found.completeness for found in result.objects):
         return None
     found = count_copies(result.objects)
-    return {"whole": [list(ids) for ids in found.copies], "part": [list(ids) for ids in found.parts]}
+    kinds = {"whole": found.copies, "alike": found.alike, "part": found.parts}
+    return {kind: [list(ids) for ids in places] for kind, places in kinds.items()}
 
 
 def _summarise_deformation(deformation: Deformation | None) -> dict[str, Any]:

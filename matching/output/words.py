@@ -165,10 +165,13 @@ def _describe_copies(objects: Sequence[MatchedObject], name: str, single: bool) 
     from matching.objects.copies import count_copies
 
     found = count_copies(objects)
-    n, m = len(found.copies), len(found.parts)
-    if n == 1 and not m and not single:
+    n, n_alike, m = len(found.copies), len(found.alike), len(found.parts)
+    if n == 1 and not n_alike and not m and not single:
         return []
-    line = f"{name}: {n} cop{'y' if n == 1 else 'ies'} ({_name_objects(found.copies)})"
+    line = f"{name}: {count(n, 'copy', 'copies')}"
+    line += f" ({_name_objects(found.copies)})" if n else ""
+    if n_alike:
+        line += f", {n_alike} alike but different ({_name_objects(found.alike)})"
     if m:
         line += f"; {m} more place{'' if m == 1 else 's'} share{'s' if m == 1 else ''} a part of it"
         line += f" ({_name_objects(found.parts)})"

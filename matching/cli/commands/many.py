@@ -163,7 +163,8 @@ def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
         return f"{name:<{width}}  {NOTHING}"
     found = choose_best_object(outcome.result)
     counted = count_copies(outcome.result.objects)
-    numbers = str(len(counted.copies)), str(len(counted.parts)), str(found.n_matches), f"{found.score:.2f}"
+    n_others = len(counted.alike) + len(counted.parts)
+    numbers = str(len(counted.copies)), str(n_others), str(found.n_matches), f"{found.score:.2f}"
     cells = *numbers, found.confidence or UNKNOWN, *format_place(found)[2:]
     return _format_line(name, cells, width)
 

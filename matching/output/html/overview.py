@@ -37,7 +37,8 @@ def make_shot(name: str, report: str, picture: Picture, result: MatchResult) -> 
     counted = count_copies(result.objects)
     objects = {found.id: found for found in result.objects}
     copies = tuple(_draw(np.asarray(objects[ids[0]].frame1), ids[0]) for ids in counted.copies)
-    parts = tuple(_draw(objects[ids[0]].outline1, ids[0]) for ids in counted.parts)
+    others = (*counted.alike, *counted.parts)
+    parts = tuple(_draw(objects[ids[0]].outline1, ids[0]) for ids in others)
     score = max((found.score for found in result.objects), default=0.0)
     src = embed_picture(picture.displayed, MAX_SIDE)
     return Shot(name, report, src, picture.width, picture.height, copies, parts, result.confidence, score)

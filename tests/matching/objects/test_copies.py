@@ -41,3 +41,14 @@ def test_counts_are_described_in_lines():
     assert count_copies([unknown]) == Copies((), ((0,),))
     assert describe_things([unknown, replace(unknown, id=1)], "box") == ["box: 2 places (objects 0, 1)"]
     assert count_copies([]) == Copies((), ())
+
+
+def test_whole_place_that_differs_is_alike_and_no_copy():
+    one, other = found(0, (0, 0), (300, 50)), replace(found(1, (0, 0), (500, 50)), is_same=False)
+    untold = replace(found(2, (0, 0), (700, 50)), is_same=None)
+    counted = count_copies([one, other, untold])
+    assert (counted.copies, counted.alike, counted.parts) == (((0,), (2,)), ((1,),), ())
+    assert describe_things([one, other, untold], "king") == [
+        "king: 2 copies (objects 0, 2), 1 alike but different (object 1)"
+    ]
+    assert describe_things([other], "king") == ["king: 0 copies, 1 alike but different (object 1)"]
