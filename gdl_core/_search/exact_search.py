@@ -37,7 +37,7 @@ class ExactSearch:
     Attributes
     ----------
     searcher : NearestNeighbors
-    searched : (n, d) array
+    points : (n, d) array
         The samples given to it.
     space : Space or None
         Computes distances again; if None, the searcher's distances are used.

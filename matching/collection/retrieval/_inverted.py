@@ -31,7 +31,7 @@ from matching.output.folders import replace_file
 from matching.pictures.images import read_picture
 
 CELL_PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
-# Lists that a query looks through; more if the index has more lists than pictures, in that ratio.
+# Lists that a query looks through. If the index has m times as many lists as pictures, it is m times as many.
 LISTS_PER_QUERY = 3000
 MAX_LISTS = 8  # largest number of lists per descriptor
 

@@ -11,6 +11,8 @@ from matching._common.arrays import invert_matrices
 from matching._common.types import Array, Floats
 from matching.errors import InputError
 
+MAX_CONDITION = 1e6  # condition number of a frame beyond which it is flat; no record of a choice
+
 Sizes = tuple[Array | None, Array | None]  # (h, w) of either picture
 
 
@@ -22,7 +24,11 @@ def check_given(
     sizes: ArrayLike | None,
     score: ArrayLike | None,
 ) -> tuple[Floats, Floats, Array | None, Sizes, Floats]:
-    """The points, the maps that the frames predict (or None), the sizes (None if unknown), and the scores."""
+    """Check the arguments of `group_matches`, and convert them to arrays.
+
+    Returns the points, the maps that the frames predict (or None), the sizes (None if unknown), and the
+    scores.
+    """
     x0, x1 = _read_numbers("xy0", xy0, (2,)), _read_numbers("xy1", xy1, (2,))
     n = len(x0)
     if len(x1) != n:
@@ -47,7 +53,7 @@ def check_given(
 def _read_frames(name: str, values: Any, n: int) -> Floats:
     """Read a float64 array (n, 2, 2) of invertible matrices."""
     frames = _read_numbers(name, values, (2, 2), n)
-    flat = np.flatnonzero(np.linalg.cond(frames) > 1e6) if n else np.empty(0, np.int64)
+    flat = np.flatnonzero(np.linalg.cond(frames) > MAX_CONDITION) if n else np.empty(0, np.int64)
     if len(flat):
         wrong = frames[flat[0]].tolist()
         raise InputError(f"{name} must be invertible, got {wrong} in row {flat[0]} (from 0)")
