@@ -82,7 +82,7 @@ def read_working_images(image0: NDArray, image1: NDArray, config: MatchConfig) -
 
 def find_candidates(images: list[WorkingImage], config: MatchConfig) -> tuple[Candidates, Candidates]:
     """The best candidates of two images and the pool behind them, by ascending score, in their pixels."""
-    features = (extract_features(image.grey, config.features, image.mask, 1) for image in images)
+    features = (extract_features(image.grey, config.features, image.mask) for image in images)
     best, pool = match_with_reserve(*features, config.candidates)
     return best, pool[np.argsort(pool.score, kind="stable")]
 
