@@ -7,6 +7,7 @@ is the task's number. Both backends are executors of `concurrent.futures`.
 import logging
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -105,8 +106,19 @@ def local_backend(jobs: int) -> Iterator[Run]:
     try:
         yield partial(_run_ahead, submit, run_alone, BrokenProcessPool, 2 * jobs)
     except BaseException:
-        get_reusable_executor(jobs, **options).shutdown(kill_workers=True)
+        with _silent_threads():  # the thread that manages the pool may miss tasks that were dropped
+            get_reusable_executor(jobs, **options).shutdown(kill_workers=True)
         raise
+
+
+@contextmanager
+def _silent_threads() -> Iterator[None]:
+    """Print no traceback of a thread that fails meanwhile."""
+    before, threading.excepthook = threading.excepthook, lambda _: None
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def _run_ahead(
