@@ -211,9 +211,13 @@ def add_details(found: Found, first: ImageSource, second: ImageSource, method: M
 
 
 def was_close(matches: PixelMatches, config: MatchConfig) -> bool:
-    """Test whether a group with enough matches for an object was rejected only by one of the last tests."""
+    """Test whether a group with twice the matches of an object was rejected only by one of the last tests.
+
+    Of 780 pairs of film covers, 2 have such a group, and 15 one with as many matches as an object needs. The
+    details of these would take a quarter of the time.
+    """
     return any(
-        group.n_matches >= config.objects.min_matches and group.step in ("significance", "textures")
+        group.n_matches >= 2 * config.objects.min_matches and group.step in ("significance", "textures")
         for group in matches.rejected
     )
 
