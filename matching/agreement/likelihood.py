@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Array, Floats
+from matching._common.types import Floats
 from matching.agreement.grid import Grid
 from matching.agreement.windows import (
     MIN_VARIANCE_RATIO,
@@ -28,6 +28,7 @@ from matching.agreement.windows import (
     Windows,
     bound,
     measure_windows,
+    to_z,
 )
 
 N_CLASSES = 3  # of contrast, equally large: faint print correlates less, whether it is the same or not
@@ -68,7 +69,7 @@ def weigh_windows(grid: Grid, windows: Windows) -> Likelihood:
     z_other, contrast_other = _correlate_elsewhere(grid, windows)
     if use.sum() < MIN_PIXELS or len(z_other) < MIN_DISPLACED:
         return Likelihood(np.zeros(use.shape), 1.0)
-    z, contrast = to_z(windows.strict), np.log(windows.variance + 1)
+    z, contrast = to_z(windows.strict, *Z_LIMITS), np.log(windows.variance + 1)
     edges = np.quantile(contrast[use], np.linspace(0, 1, N_CLASSES + 1))
     model = _Model(
         edges, _measure_spread(z[use], contrast[use], edges), _measure_spread(z_other, contrast_other, edges)
@@ -77,11 +78,6 @@ def weigh_windows(grid: Grid, windows: Windows) -> Likelihood:
     gain = float(np.maximum(model.ratio(z_other, contrast_other), 0).mean())
     smallest = MIN_EVIDENCE * WINDOW_AREA / max(gain, 1e-6) / float(use.sum())
     return Likelihood(ratio, min(smallest, 1.0))
-
-
-def to_z(correlation: Array) -> Floats:
-    """Fisher's transform, whose spread does not depend on the correlation."""
-    return np.asarray(np.arctanh(np.clip(correlation, *Z_LIMITS)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +106,8 @@ def _measure_spread(z: Floats, contrast: Floats, edges: Floats) -> Floats:
     """(n_classes, 3): the median of z, and its spread below and above it, by contrast."""
     rows = []
     for low, high in pairwise(edges):
-        own = z[(contrast >= low) & (contrast <= high)]
-        first, median, third = np.quantile(own if len(own) >= MIN_CLASS else z, [0.25, 0.5, 0.75])
+        members = z[(contrast >= low) & (contrast <= high)]
+        first, median, third = np.quantile(members if len(members) >= MIN_CLASS else z, [0.25, 0.5, 0.75])
         # 0.674: quartiles of a normal distribution, in standard deviations
         rows.append(
             (median, max((median - first) / 0.674, MIN_SPREAD), max((third - median) / 0.674, MIN_SPREAD))
@@ -133,16 +129,16 @@ def _correlate_elsewhere(grid: Grid, windows: Windows) -> tuple[Floats, Floats]:
             continue
         here, there = _overlap((dy, dx), (height, width)), _overlap((-dy, -dx), (height, width))
         low, high = (pick(variance0[here], variance1[there]) for pick in (np.minimum, np.maximum))
-        own = use[here] & use[there] & (low > MIN_VARIANCE_RATIO * high)
+        is_used = use[here] & use[there] & (low > MIN_VARIANCE_RATIO * high)
         unit = 1 / np.sqrt((variance0[here] + NOISE_VARIANCE) * (variance1[there] + NOISE_VARIANCE))
-        best = np.full(own.shape, -1.0, np.float32)
+        best = np.full(is_used.shape, -1.0, np.float32)
         padded = np.pad(b[there], STRICT_REACH, "edge"), np.pad(mean1[there], STRICT_REACH, "edge")
         for y, x in np.ndindex(2 * STRICT_REACH + 1, 2 * STRICT_REACH + 1):
-            moved, mean = (values[y : y + own.shape[0], x : x + own.shape[1]] for values in padded)
+            moved, mean = (values[y : y + is_used.shape[0], x : x + is_used.shape[1]] for values in padded)
             product = opencv.box_mean(a[here] * moved, WINDOW) - mean0[here] * mean
             np.maximum(best, product * unit, out=best)
-        found.append(to_z(best[own]))
-        contrasts.append(np.log(low[own] + 1))
+        found.append(to_z(best[is_used], *Z_LIMITS))
+        contrasts.append(np.log(low[is_used] + 1))
     return np.concatenate([np.empty(0), *found]), np.concatenate([np.empty(0), *contrasts])
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Bools, Float32s, Ints
+from matching._common.types import Array, Bools, Float32s, Ints
 from matching.agreement.grid import Grid
 
 WINDOW = 7  # pixels: the side of a window; letters and modules of codes are about as large
@@ -101,12 +101,16 @@ def _find_leads(
     )  # fmt: skip
     rows = slice(part[0].start, part[0].stop, ROW_STEP)
     in_place, elsewhere = (
-        np.arctanh(np.clip(product * unit0[rows, part[1]], -MAX_CORRELATION, MAX_CORRELATION))
-        for product in (free, around)
+        to_z(product * unit0[rows, part[1]], -MAX_CORRELATION, MAX_CORRELATION) for product in (free, around)
     )
     lead[rows, part[1]] = in_place - elsewhere
     lead[~hull] = np.nan
     return lead
+
+
+def to_z(correlation: Array, low: float, high: float) -> Array:
+    """Fisher's transform of correlations, cut to [low, high]; its spread does not depend on them."""
+    return np.asarray(np.arctanh(np.clip(correlation, low, high)))
 
 
 def _cut(values: Float32s, part: tuple[slice, slice], margin: int) -> Float32s:

@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from matching._common.threads import map_in_threads
-from matching._common.types import Floats
 from matching.agreement.existence import MAX_REJECTED_SIGNIFICANCE, Existence
 from matching.agreement.look import Agreement, look_between
 from matching.agreement.resemblance import MIN_SHARE
@@ -22,11 +21,16 @@ from matching.pictures.images import Picture
 
 
 def look_at_objects(
-    objects: Sequence[MatchedObject], picture0: Picture, picture1: Picture, tolerances: Floats
+    objects: Sequence[MatchedObject],
+    matches: PixelMatches,
+    picture0: Picture,
+    picture1: Picture,
+    scale: float,
 ) -> list[Agreement]:
-    """Look at what lies between the matches of each object; tolerances (n_objects,) of its matches, pixels.
+    """Look at what lies between the matches of each object.
 
-    If both pictures are the same record, an object joins two places of one picture.
+    scale: the tolerance of matches, in pixels of the size at which the object was found. If both pictures are
+    the same record, an object joins two places of one picture.
     """
 
     def look(k: int) -> Agreement:
@@ -37,7 +41,7 @@ def look_at_objects(
             objects[k].points1,
             shown0=picture0.mask,
             shown1=picture1.mask,
-            tolerance=float(tolerances[k]),
+            tolerance=scale * float(matches.objects[k].steps.max()),
             of_one=picture0 is picture1,
         )
 

@@ -231,8 +231,7 @@ def describe_repeats(
         for one in describe_located(matches, config.graph.scale, (described.box, described.box))
     ]
     if objects and not config.is_paper:
-        tolerances = config.graph.scale * np.array([one.steps.max() for one in matches.objects])
-        looks = look_at_objects(objects, picture, picture, tolerances)
+        looks = look_at_objects(objects, matches, picture, picture, config.graph.scale)
         repeats = [one for one, look in zip(repeats, looks, strict=True) if look.is_object is not False]
         objects, matches = keep_agreeing(objects, looks, matches, config.objects.reach)
     hulls = [[opencv.convex_hull(xy[rows]) for rows in places] for places in placed.things]

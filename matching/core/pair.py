@@ -258,8 +258,7 @@ def describe_pair(
         for source, is_negative in zip((first, second), found.negative, strict=True)
     ]
     if not config.is_paper:
-        tolerances = config.graph.scale * np.array([one.steps.max() for one in matches.objects])
-        looks = look_at_objects(described, pictures[0], pictures[1], tolerances)
+        looks = look_at_objects(described, matches, pictures[0], pictures[1], config.graph.scale)
         described, matches = keep_agreeing(described, looks, matches, config.objects.reach)
     things = find_things_of_pair([o.outline0 for o in described], [o.outline1 for o in described])
     return add_completeness(add_things(described, things), pictures[0], pictures[1]), things, matches

@@ -27,7 +27,7 @@ def planted():
 
 def test_object_whose_pixels_disagree_is_dropped_with_its_measure(planted):
     pictures, matches, described = planted
-    looks = look_at_objects(described, *pictures, np.full(2, 6.0))
+    looks = look_at_objects(described, matches, *pictures, 6.0)
     (kept,), matches = keep_agreeing(described, looks, matches, 25.0)
     assert (kept.id, kept.is_same, kept.confidence) == (0, True, "sure")
     assert kept.differences == ()
@@ -40,7 +40,7 @@ def test_object_whose_pixels_disagree_is_dropped_with_its_measure(planted):
 def test_object_that_cannot_be_told_is_kept_and_doubtful(planted):
     _, matches, described = planted
     flat = make_picture_of_array(np.full((160, 320), 90, np.uint8))
-    looks = look_at_objects(described, flat, flat, np.full(2, 6.0))
+    looks = look_at_objects(described, matches, flat, flat, 6.0)
     kept, same = keep_agreeing(described, looks, matches, 25.0)
     assert same is matches
     assert [one.is_same for one in kept] == [None, None]
