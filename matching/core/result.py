@@ -85,13 +85,15 @@ class MatchResult:
         words = (found.confidence for found in self.objects)
         return min((word for word in words if word is not None), key=WORDS.index, default=None)
 
-    def draw(self, *, explain: bool = False) -> Bytes:
+    def draw(self, *, explain: bool = False, differences: bool = True) -> Bytes:
         """Draw both pictures side by side, each object in a different colour.
 
         Parameters
         ----------
         explain : bool
             Whether to also outline the largest groups of matches that were rejected, with the reasons.
+        differences : bool
+            Whether to also outline where objects differ, in black and white dashes.
 
         Returns
         -------
@@ -106,7 +108,7 @@ class MatchResult:
         from matching.output.figures.drawing import draw_result
 
         picture0, picture1 = self._inputs().pictures()
-        return draw_result(picture0, picture1, self, explain=explain)
+        return draw_result(picture0, picture1, self, explain=explain, differences=differences)
 
     def explain(self) -> str:
         """Explain which matches are in no object, and why.
@@ -228,9 +230,12 @@ class MatchResult:
         return self.inputs
 
     def __repr__(self) -> str:
+        from matching.output.words import count_differing
+
         kept = int((self.cluster >= 0).sum())
         n = len(self.objects)
         found = f"{n} object{'' if n == 1 else 's'}" if n else "no common object"
+        found += count_differing(self.objects)
         confidence = "" if self.confidence is None else f", {self.confidence}"
         return f"<MatchResult: {found}{confidence}, {kept} of {len(self.cluster)} candidates>"
 

@@ -106,8 +106,19 @@ class MatchedObject:
         """Whether it is known to show the whole of picture 0, as far as that is visible."""
         return self.completeness is not None and self.completeness.is_whole
 
+    @property
+    def doubt(self) -> str:
+        """In what the pictures may differ: "differs in 1 place", "can't tell if it is the same", or "".
+
+        That it can't be told matters where the whole of picture 0 is shown, because that counts as a copy.
+        """
+        if n := len(self.differences):
+            return f"differs in {n} place{'' if n == 1 else 's'}"
+        return "can't tell if it is the same" if self.is_whole and self.is_same is None else ""
+
     def __repr__(self) -> str:
         words = "" if self.motion is None else f", {self.motion.words}"
+        words += f", {self.doubt}" if self.doubt else ""
         confidence = "" if self.confidence is None else f" {self.confidence},"
         return (
             f"<MatchedObject {self.id}:{confidence} {self.n_matches} matches, score {self.score:.2f}{words}>"

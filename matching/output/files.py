@@ -80,13 +80,8 @@ def write_results(
             from matching.output.figures.point_figure import draw_points
 
             yield "matches.png", draw_points(result, pictures)
-        warps = {}
         for found in warped:  # one after another: all drawings together need much memory
             drawings = draw_warps(read[0], read[1], found, deformations[found.id])
-            if html:
-                from matching.output.html.pair import embed_warps
-
-                warps[found.id] = embed_warps(drawings)
             picks = draw_picks(read[0].displayed, read[1].displayed, result, found)
             for name, rgb in {f"object{found.id}-picks": picks, **drawings}.items():
                 yield f"{name}.png", opencv.encode_png(rgb, overwrite=True)
@@ -97,7 +92,7 @@ def write_results(
         if html:
             from matching.output.html.pair import pair_report
 
-            yield "matches.html", pair_report(read, result, warps).encode("utf-8", "backslashreplace")
+            yield "matches.html", pair_report(read, result).encode("utf-8", "backslashreplace")
 
     summary = summarise(pictures, result, deformations) | {"coordinates": coordinates}
     summary |= {} if inputs is None else {"inputs": list(inputs)}

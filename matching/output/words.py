@@ -76,6 +76,7 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
         return centre, size, *(UNKNOWN,) * 4
     share = UNKNOWN if motion.share is None else format_percent(motion.share)
     complete = UNKNOWN if found.completeness is None else format_percent(found.completeness.value)
+    complete += f", {found.doubt}" if found.doubt else ""
     return centre, size, format_turn(motion), f"{motion.scale:.2f}", share, complete
 
 
@@ -183,6 +184,14 @@ def _name_objects(places: Sequence[Sequence[int]]) -> str:
     return f"object{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
 
 
+def count_differing(objects: Sequence[MatchedObject]) -> str:
+    """Count the places where an object differs, or the objects that differ: ", 2 differ"; "" for none."""
+    n = sum(bool(found.differences) for found in objects)
+    if not n:
+        return ""
+    return f", {objects[0].doubt}" if len(objects) == 1 else f", {n} {'differs' if n == 1 else 'differ'}"
+
+
 def describe_result(result: MatchResult) -> str:
     """Describe in a few words what was found."""
     n = len(result.objects)
@@ -192,7 +201,8 @@ def describe_result(result: MatchResult) -> str:
     if result.is_single_picture:
         found = count(len(result.things), "thing that appears", "things that appear") + " more than once"
     else:
-        found = count(n, "object") + " in both" + (f", {IN_NEGATIVE}" if result.negative else "")
+        found = f"{count(n, 'object')} in both{count_differing(result.objects)}"
+        found += f", {IN_NEGATIVE}" if result.negative else ""
     return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 
 

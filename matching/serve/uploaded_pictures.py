@@ -20,10 +20,9 @@ from matching.output.export_formats import FORMATS as EXPORT_FORMATS
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
 from matching.output.folders import write_whole
-from matching.output.html.pair import draw_all_warps, pair_report
+from matching.output.html.pair import pair_report
 from matching.pictures.images import Picture, make_picture
 
-MAX_WARPED_OBJECTS = 8  # number of objects that the report warps: each takes a second
 # What the page offers to try about matches in no object, by the step that dropped them. For other steps there
 # are only options of the command.
 FURTHER = "try 6000 in “Maximum candidates”"
@@ -126,8 +125,7 @@ def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchCon
     write_results(folder, pair, result, exports=_choose_exports(pair))
     for name, content in encode_labels(label_result(result, pair)).items():
         write_whole(folder / name, content)
-    warps = {} if result.is_single_picture else draw_all_warps(pair, result, MAX_WARPED_OBJECTS)
-    page = pair_report(pair, result, warps).encode("utf-8", "backslashreplace")
+    page = pair_report(pair, result).encode("utf-8", "backslashreplace")
     write_whole(folder / "matches.html", page)
     clock.lap("files")
     return result

@@ -3,8 +3,11 @@
 import colorsys
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
+import shapely
+import shapely.ops
 
 from matching._common import opencv
 from matching._common.types import Array, Bytes, Floats, Ints
@@ -24,6 +27,7 @@ COLOURS = (
 MAX_REJECTED = 6  # groups whose outlines are drawn: more would hide the pictures
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 GREY = (170, 170, 170)  # colour of rejected groups
+BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 MAX_DASHES = 200  # per side: a frame's side may be far longer than the picture
 FADE_STRENGTH = 0.55  # share of the way from the surroundings' colours to mid grey, so that objects stand out
 MID_GREY = 110
@@ -35,17 +39,31 @@ LINE_OPACITY = 0.6
 FRAME_SHARE = 0.25  # the frame is drawn if the object covers this share of picture 0
 REFERENCE_SIDE = 960  # pixels of the longer side of a picture for which the next length is meant
 DASH_LENGTH = 14  # pixels of a dash of a frame and of the gap after it
+DIFFERENCE_DASH = 3  # widths of the line, of a black dash around a difference and of a white one
+LEGEND = "in dashes of black and white: where the pictures differ"
 
 
-def draw_result(picture0: Picture, picture1: Picture, result: MatchResult, *, explain: bool = False) -> Bytes:
+def draw_result(
+    picture0: Picture,
+    picture1: Picture,
+    result: MatchResult,
+    *,
+    explain: bool = False,
+    differences: bool = True,
+) -> Bytes:
     """Draw a result: two pictures side by side, or the places of the things in one -> (h, w, 3) uint8."""
     if result.is_single_picture:
-        return draw_repeats(picture0, result, explain=explain)
-    return draw_matches(picture0, picture1, result, explain=explain)
+        return draw_repeats(picture0, result, explain=explain, differences=differences)
+    return draw_matches(picture0, picture1, result, explain=explain, differences=differences)
 
 
 def draw_matches(
-    picture0: Picture, picture1: Picture, result: MatchResult, *, explain: bool = False
+    picture0: Picture,
+    picture1: Picture,
+    result: MatchResult,
+    *,
+    explain: bool = False,
+    differences: bool = True,
 ) -> Bytes:
     """Draw two pictures side by side, reduced to CANVAS_PIXELS and CANVAS_SIDE at most -> (h, w, 3) uint8."""
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
@@ -77,15 +95,21 @@ def draw_matches(
     for side in (0, 1):
         for number, both in outlines:
             outline_object(canvas, both[side], number, unit)
+    differing = list_differences(result) if differences else []
+    for polygon in (polygon for both in differing for polygon in place(*both)):
+        draw_difference(canvas, polygon, unit)
     for side, rgb, left in ((0, rgb0, 0), (1, rgb1, shift[0])):
         labels = [(number, str(number), both[side]) for number, both in outlines]
         labels += [(-1, name, both[side]) for name, both in rejected]
         draw_labels(canvas, labels, (left, 0), (left + rgb.shape[1], len(rgb)), 28 * unit)
     caption = describe_things(result.objects, name_picture(picture0.path), result.things)
+    caption += [LEGEND] if differing else []
     return add_caption(canvas, caption if result.objects else [NOTHING], 26 * unit)
 
 
-def draw_repeats(picture: Picture, result: MatchResult, *, explain: bool = False) -> Bytes:
+def draw_repeats(
+    picture: Picture, result: MatchResult, *, explain: bool = False, differences: bool = True
+) -> Bytes:
     """Draw the things that a picture shows more than once, with numbered places -> (h, w, 3) uint8."""
     rgb, factors = reduce(picture.displayed, fit_canvas(picture.width, picture.height))
     unit = max(rgb.shape[:2]) / REFERENCE_SIDE
@@ -101,18 +125,42 @@ def draw_repeats(picture: Picture, result: MatchResult, *, explain: bool = False
                 opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.thing))
     for number, _, outline in places:
         outline_object(canvas, outline, number, unit)
+    differing = list_differences(result) if differences else []
+    for polygon in (polygon for both in differing for polygon in both):
+        draw_difference(canvas, zoom(polygon, factors), unit)
     groups = outline_rejected(result)[: MAX_REJECTED // 2] if explain else []  # each group has two places
     rejected = [(-1, name, zoom(outline, factors)) for name, *both in groups for outline in both]
     for _, _, outline in rejected:
         draw_frame(canvas, outline, GREY, unit)
     draw_labels(canvas, [*places, *rejected], (0, 0), rgb.shape[1::-1], 28 * unit)
-    return canvas if places else add_caption(canvas, [NOTHING_TWICE], 26 * unit)
+    caption = [LEGEND] * bool(differing) if places else [NOTHING_TWICE]
+    return add_caption(canvas, caption, 26 * unit)
 
 
 def outline_object(canvas: Bytes, outline: Floats, number: int, unit: float) -> None:
     """Outline an object in its colour, with a dark rim, in place: canvas (h, w, 3) uint8; outline (k, 2)."""
-    opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
+    opencv.draw_polygon(canvas, outline, BLACK, max(round(5 * unit), 3))
     opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
+
+
+def list_differences(result: MatchResult) -> list[tuple[Floats, Floats]]:
+    """List the outlines of all differences in both pictures, (k, 2) each."""
+    return [(one.polygon0, one.polygon1) for found in result.objects for one in found.differences]
+
+
+def draw_difference(canvas: Bytes, polygon: Floats, unit: float) -> None:
+    """Draw a polygon in dashes of black and white, in place: canvas (h, w, 3) uint8; polygon (k, 2).
+
+    No colour vision is needed for them, and no object has their colours.
+    """
+    thickness = max(round(2.5 * unit), 2)
+    opencv.draw_polygon(canvas, polygon, BLACK, thickness + 2)
+    ring = shapely.LinearRing(polygon)
+    n = max(round(ring.length / (2 * DIFFERENCE_DASH * thickness)), 2)
+    for k in range(n):
+        dash = shapely.ops.substring(ring, k / n, (k + 0.5) / n, normalized=True)
+        for start, end in pairwise(shapely.get_coordinates(dash)):
+            opencv.draw_line(canvas, start, end, WHITE, thickness)
 
 
 def outline_rejected(result: MatchResult) -> list[tuple[str, Floats, Floats]]:
@@ -140,7 +188,7 @@ def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> Non
         n = int(np.clip(length / (2 * DASH_LENGTH * max(unit, 0.5)), 1, MAX_DASHES))
         # dashes and gaps alternate, with half a dash at both ends
         ends = start + (end - start) * (np.arange(-0.5, 2 * n + 1) / (2 * n)).clip(0, 1)[:, None]
-        for ink, width in (((0, 0, 0), thickness + 2), (tint, thickness)):
+        for ink, width in ((BLACK, thickness + 2), (tint, thickness)):
             for a, b in zip(ends[0::2], ends[1::2], strict=True):
                 opencv.draw_line(canvas, a, b, ink, width)
 

@@ -4,6 +4,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
@@ -34,9 +35,10 @@ def draw_warps(
     """Draw one object warped each way onto the other picture, by file name."""
     name = f"object{found.id}"
     rgb0, rgb1 = picture0.displayed, picture1.displayed
+    differing0, differing1 = ([getattr(one, f"polygon{k}") for one in found.differences] for k in (0, 1))
     return {
-        f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, found.id),
-        f"{name}-warp10": draw_warp(rgb1, rgb0, deformation.forward, found.outline0, found.id),
+        f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, found.id, differing1),
+        f"{name}-warp10": draw_warp(rgb1, rgb0, deformation.forward, found.outline0, found.id, differing0),
     }
 
 
@@ -78,26 +80,60 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObje
     return _join_panels(panels)
 
 
-def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, number: int) -> Bytes:
-    """Draw object `number` of one picture (h, w, 3) warped onto another; outline (k, 2)."""
-    corner, cut = _cut_out(target, outline)
-    longest = max(cut.shape[:2])
-    plain = opencv.resize(cut, min(max(MIN_SIDE / longest, 1), MAX_SIDE / longest))
-    zoom = np.array(plain.shape[1::-1]) / cut.shape[1::-1]
-    outline = drawing.zoom(outline - corner, zoom)
-    shape = plain.shape[:2]
-    warped, inside = warp_object(
-        source, lambda xy: to_source((xy + 0.5) / zoom - 0.5 + corner), outline, shape
-    )
-    board = _checkerboard(outline, shape)
-    outside = ~opencv.fill_polygons(shape, [outline])
+def draw_warp(
+    source: Bytes,
+    target: Bytes,
+    to_source: SmoothMap,
+    outline: Floats,
+    number: int,
+    differing: Sequence[Floats] = (),
+) -> Bytes:
+    """Draw object `number` of one picture (h, w, 3) warped onto another; outlines (k, 2)."""
+    laid = lay_over(source, target, to_source, outline)
+    outline = laid.place(outline)
+    inside = opencv.fill_polygons(laid.part.shape[:2], [outline])
+    board = _checkerboard(outline, inside.shape)
+    unit = max(len(inside) / drawing.REFERENCE_SIDE, 0.5)
     panels = []
-    for shown in (np.zeros_like(inside), inside, inside & board):
-        panel = np.where(shown[:, :, None], warped, plain)
-        panel[outside] = drawing.fade(panel, BACKGROUND_FADE)[outside]
-        drawing.outline_object(panel, outline, number, max(len(panel) / drawing.REFERENCE_SIDE, 0.5))
+    for shown in (np.zeros_like(inside), inside & laid.is_seen, inside & laid.is_seen & board):
+        panel = np.where(shown[:, :, None], laid.warped, laid.part)
+        panel[~inside] = drawing.fade(panel, BACKGROUND_FADE)[~inside]
+        drawing.outline_object(panel, outline, number, unit)
+        for polygon in differing:
+            drawing.draw_difference(panel, laid.place(polygon), unit)
         panels.append(panel)
     return _join_panels(panels)
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """A part of one picture around an object, and the other picture warped onto it, pixel by pixel."""
+
+    part: Bytes  # (h, w, 3)
+    warped: Bytes  # (h, w, 3)
+    is_seen: Bools  # (h, w): where the other picture shows something
+    corner: Array  # (2,), the pixel of the picture in the corner of the part
+    factors: Floats  # (2,), by which the part is enlarged
+
+    def place(self, xy: Floats) -> Floats:
+        """Convert pixels of the picture (n, 2) to those of the part."""
+        return drawing.zoom(xy - self.corner, self.factors)
+
+
+def lay_over(
+    source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, margin: float = MARGIN
+) -> Overlay:
+    """Warp a picture (h, w, 3) onto an object in another one; outline (k, 2), margin in sizes of it."""
+    corner, cut = _cut_out(target, outline, margin)
+    longest = max(cut.shape[:2])
+    part = opencv.resize(cut, min(max(MIN_SIDE / longest, 1), MAX_SIDE / longest))
+    factors = np.array(part.shape[1::-1]) / cut.shape[1::-1]
+    high = np.array(part.shape[1::-1]) - 1.0
+    edge = np.array([[0, 0], [high[0], 0], high, [0, high[1]]])
+    warped, is_seen = warp_object(
+        source, lambda xy: to_source((xy + 0.5) / factors - 0.5 + corner), edge, part.shape[:2]
+    )
+    return Overlay(part, warped, is_seen, corner, factors)
 
 
 def warp_object(
@@ -135,9 +171,9 @@ def _measure_step(to_source: Callable[[Floats], Floats], outline: Floats) -> flo
     return float(np.sqrt(abs(np.linalg.det([right - centre, below - centre]))))
 
 
-def _cut_out(rgb: Bytes, outline: Floats) -> tuple[Array, Bytes]:
+def _cut_out(rgb: Bytes, outline: Floats, margin: float = MARGIN) -> tuple[Array, Bytes]:
     """Cut out the part of a picture around an object -> its top-left pixel (x, y), the part."""
-    start, part = drawing.find_part(outline, rgb.shape[1::-1], MARGIN, MIN_RIM)
+    start, part = drawing.find_part(outline, rgb.shape[1::-1], margin, MIN_RIM)
     return start, rgb[part]
 
 

@@ -11,7 +11,7 @@ from matching.core.result import MatchResult
 from matching.objects.confidence import WORDS
 from matching.objects.copies import count_copies
 from matching.output.figures.drawing import colour
-from matching.output.html.page import embed_picture, fill
+from matching.output.html.page import embed_picture, fill, svg_path
 from matching.pictures.images import Picture
 
 MAX_SIDE = 480  # pixels of an embedded picture
@@ -64,5 +64,4 @@ def overview_page(name: str, shots: Sequence[Shot], failed: Sequence[tuple[str, 
 
 def _draw(polygon: Floats, number: int) -> tuple[str, str]:
     """Make the SVG path of a polygon (k, 2), and the colour of the object of this number."""
-    corners = "L".join(f"{x + 0.5:.1f} {y + 0.5:.1f}" for x, y in polygon)
-    return f"M{corners}Z", "#{:02x}{:02x}{:02x}".format(*colour(number))
+    return svg_path(polygon), "#{:02x}{:02x}{:02x}".format(*colour(number))

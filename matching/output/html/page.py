@@ -79,6 +79,11 @@ def embed_picture(rgb: Bytes, max_side: int) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(encode_jpeg(image)).decode()
 
 
+def svg_path(polygon: Floats) -> str:
+    """Make the SVG path of a polygon (k, 2) in pixels; those of SVG begin at their corners."""
+    return f"M{'L'.join(f'{x + 0.5:.1f} {y + 0.5:.1f}' for x, y in polygon)}Z"
+
+
 def objects_data(
     objects: Iterable[MatchedObject], rows: Ints, xy0: Floats, repeats: Iterable[Thing] = ()
 ) -> list[dict[str, Any]]:
@@ -109,6 +114,10 @@ def objects_data(
                 "words": "" if o.motion is None else o.motion.words,
                 "frame": None if frame is None else np.round(frame, 1).tolist(),
                 "outlines": [np.round(outline, 1).tolist() for outline in (o.outline0, o.outline1)],
+                "differences": [
+                    [np.round(polygon, 1).tolist() for polygon in (one.polygon0, one.polygon1)]
+                    for one in o.differences
+                ],
                 "lines": members[spread(xy0[members], MAX_LINES)].tolist(),
             }
         )

@@ -14,10 +14,11 @@ from matching import MatchConfig, MatchResult, __version__
 from matching._common import opencv
 from matching.errors import InputError
 from matching.objects.description import describe_object
+from matching.objects.differences import Difference
 from matching.output import files as output
 from matching.output import folders
 from matching.output.figures import drawing
-from matching.output.figures.drawing import choose_frame, colour, draw_matches, spread
+from matching.output.figures.drawing import choose_frame, colour, draw_matches, draw_result, spread
 from matching.output.files import encode_npz, summarise, write_results
 from matching.output.folders import check_folder, write_whole
 from matching.pictures.images import Picture, add_mask, make_picture_of_array
@@ -291,6 +292,24 @@ def test_every_object_has_its_colour_in_both_pictures(pictures, result):
     for half in (slice(0, 300), slice(305, None)):
         for found in result.objects:
             assert count(drawn[:, half], colour(found.id)) > count(plain[:, half], colour(found.id)) + 100
+
+
+def test_differences_are_outlined_in_black_and_white(pictures, result):
+    """In both pictures, with a legend, unless they are not wanted."""
+    square = np.array([[0.0, 0.0], [30.0, 0.0], [30.0, 30.0], [0.0, 30.0]])
+    found = result.objects[0]
+    centres = [outline.mean(axis=0) for outline in (found.outline0, found.outline1)]
+    difference = Difference(*(square + centre for centre in centres), 0.1, 20.0, 0.2, 0.3)
+    differing = replace(result, objects=(replace(found, differences=(difference,)), *result.objects[1:]))
+    plain, drawn = draw_result(*pictures, result), draw_result(*pictures, differing)
+    assert len(drawn) > len(plain)  # by the legend
+    shift = drawn.shape[1] - pictures[1].width
+    for centre, left in zip(centres, (0, shift), strict=True):
+        x, y = np.rint(centre + np.array([left, 0])).astype(int).tolist()
+        side = drawn[y, x : x + 30].max(axis=1)
+        assert (side > 200).any()
+        assert (side < 60).any()
+    np.testing.assert_array_equal(draw_result(*pictures, differing, differences=False), plain)
 
 
 def test_tiny_pictures_can_be_drawn():

@@ -9,12 +9,15 @@ from matching import MatchConfig, MatchResult
 from matching.cli.hints import PAIR_HINTS
 from matching.core.ledger import RejectedGroup
 from matching.core.reasons import REASONS
+from matching.objects.completeness import Completeness
 from matching.objects.description import describe_object
+from matching.objects.differences import Difference
 from matching.objects.things import Thing
 from matching.output.words import (
     OVERLAPPING,
     count_dropped,
     describe_repeats,
+    describe_result,
     describe_things,
     explain_rejected,
     format_object,
@@ -24,6 +27,7 @@ from matching.output.words import (
 )
 
 SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
+DIFFERENCE = Difference(SQUARE, SQUARE, 0.1, 20.0, 0.2, 0.3)
 BOX = np.array([[-0.5, -0.5], [99.5, 99.5]])
 EMPTY = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
 REJECTED = (
@@ -95,6 +99,25 @@ def test_table_reports_transform_that_fits_only_some_matches():
     assert format_object(replace(found, inlier_share=0.9))[-1] == "0.0 px"
     assert format_object(replace(found, inlier_share=0.62))[-1] == "0.0 px (62% fit)"
     assert format_object(replace(found, inlier_share=None))[-1] == "0.0 px"
+
+
+def test_places_that_differ_are_counted_in_every_line():
+    same = replace(describe_object(0, SQUARE, SQUARE, 0.5, 1.0, BOX, BOX), is_same=True)
+    same = replace(same, completeness=Completeness(1.0, 1.0, 1.0, 0.98))
+    other = replace(same, id=1, is_same=False, differences=(DIFFERENCE, DIFFERENCE))
+    result = replace(EMPTY, objects=(other,))
+    assert other.doubt == "differs in 2 places"
+    assert repr(other).endswith(", differs in 2 places>")
+    assert format_object(other)[-2].endswith("%, differs in 2 places")
+    assert describe_result(result).startswith("1 object in both, differs in 2 places, ")
+    assert "1 object, differs in 2 places" in repr(result)
+    both = replace(EMPTY, objects=(same, other))
+    assert describe_result(both).startswith("2 objects in both, 1 differs, ")
+    assert describe_result(replace(EMPTY, objects=(other, other))).startswith("2 objects in both, 2 differ, ")
+    assert same.doubt == ""
+    unknown = replace(same, is_same=None)
+    assert unknown.doubt == "can't tell if it is the same"
+    assert replace(unknown, completeness=None).doubt == ""  # it is no copy anyway
 
 
 def test_largest_rejected_group_is_reported_without_objects():

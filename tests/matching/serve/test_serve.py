@@ -382,7 +382,7 @@ def test_page_in_a_browser(client, tmp_path):
         assert box["y"] + box["height"] <= 800
         assert box["height"] > 500
         report = page.frame_locator("#report")
-        assert report.locator(".warps img").count() == 4  # both objects, both ways
+        assert report.locator(".comparison.over").count() == 2  # of both objects
         report.get_by_role("button", name="Object 1").click()
         assert "Object 1 singled out" in report.locator(".told").inner_text()
         name, text = read_download(page, "Objects (JSON)")

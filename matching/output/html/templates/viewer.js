@@ -3,7 +3,7 @@
 
    pair: { pictures: [{ src, name, width, height }, ...],
            objects: [{ id, title, mark, labels: [text, text], colour, n_matches, score, cells: [text, ...], kind, words, frame: polygon or null,
-                       outlines: [polygon, polygon], lines: [row, ...] }],
+                       outlines: [polygon, polygon], differences: [[polygon, polygon], ...], lines: [row, ...] }],
            candidates: { xy0: [x, y, ...], xy1: [...] in tenths of a pixel, cluster: [...] },
            n_rejected: candidates rejected, of which `candidates` may hold only the best,
            rejected: [{ text, outlines: [polygon, polygon] }], groups that are not objects; may be missing }
@@ -83,6 +83,12 @@ class Viewer {
       ink.addEventListener("pointerleave", () => this.hover(null));
       pane.svg.append(group);
     }
+    for (const object of this.pair.objects.filter((object) => object.differences.length)) {
+      const group = shape("g", { class: "object differing", "data-object": object.id });
+      const d = object.differences.map((both) => path(both[side])).join("");
+      group.append(shape("path", { class: "difference", d }), shape("path", { class: "difference dash", d }));
+      pane.svg.append(group);
+    }
     pane.stage.addEventListener("click", (event) => {
       if (pane.moved) return;
       const group = event.target.closest(".object");
@@ -98,6 +104,7 @@ class Viewer {
     this.find(".nothing").hidden = this.pair.objects.length > 0;
     this.find(".hint").hidden = this.find(".meanings").hidden = !this.pair.objects.length;
     this.find(".framed").hidden = !this.pair.objects.some((object) => object.frame);
+    this.find("label.differing").hidden = !this.pair.objects.some((object) => object.differences.length);
     this.find(".reasons").hidden = !(this.pair.rejected ?? []).length;
     this.rows = new Map();
     body.replaceChildren(...this.pair.objects.map((object) => {
@@ -144,6 +151,9 @@ class Viewer {
     this.find("[name=lines]").addEventListener("change", () => this.draw());
     this.find("[name=frames]").addEventListener("change", (event) => {
       this.both.classList.toggle("unframed", !event.target.checked);
+    });
+    this.find("[name=differences]").addEventListener("change", (event) => {
+      this.both.classList.toggle("undiffering", !event.target.checked);
     });
     this.find("[name=rejected]").addEventListener("change", (event) => {
       this.both.classList.toggle("unexplained", !event.target.checked);

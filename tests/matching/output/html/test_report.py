@@ -17,6 +17,7 @@ from matching.collection import FeatureCache, match_collection, plan_folder
 from matching.collection.database.store import open_store
 from matching.collection.reports.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
+from matching.objects.differences import Difference
 from matching.output.html.page import _json, candidates_data, objects_data
 from matching.output.html.pair import pair_report
 from matching.output.words import format_repeats
@@ -122,7 +123,7 @@ def test_viewer_selects_filters_and_zooms(page_of_pair):
         assert page.locator("svg.singled .object.chosen:not(.frame)").count() == 2
         page.keyboard.press("Escape")
         assert button.get_attribute("aria-pressed") == "false"
-        slider = page.get_by_role("slider")
+        slider = page.locator(".viewer").get_by_role("slider")
         assert "only" in slider.get_attribute("aria-valuetext")
         slider.focus()
         page.keyboard.press("Home")
@@ -264,6 +265,95 @@ def test_collection_is_shown_without_missing_pictures(page_of_collection, tmp_pa
     assert text.count('"n_rejected":0') == 3
     assert text.count("(can't be read any more)") == 3
     assert len(text) < len(Path(page_of_collection).read_text())  # without the pictures
+
+
+@pytest.fixture(scope="module")
+def page_of_difference(pair, tmp_path_factory):
+    """Object 1 differs in one place."""
+    pictures, result = pair
+    found = result.objects[1]
+    middles = [outline.mean(axis=0) for outline in (found.outline0, found.outline1)]
+    square = 12.0 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    difference = Difference(middles[0] + square, middles[1] + square, 0.1, 20.0, 0.2, 0.3)
+    differing = replace(found, is_same=False, differences=(difference,))
+    path = tmp_path_factory.mktemp("difference") / "matches.html"
+    result = replace(result, objects=(result.objects[0], differing))
+    path.write_bytes(pair_report(pictures, result).encode())
+    return path
+
+
+def split_of(figure):
+    return figure.evaluate("figure => figure.style.getPropertyValue('--split')")
+
+
+def test_slider_shows_more_of_either_picture(page_of_difference):
+    """With the keyboard alone. Objects that differ come first."""
+    with browser_page(viewport={"width": 1100, "height": 900}) as page:
+        page.goto(page_of_difference.as_uri())
+        assert "2 objects in both, 1 differs" in page.locator("header").inner_text()
+        assert "differs in 1 place" in page.locator(".objects").inner_text()
+        figures = page.locator(".comparison")
+        assert figures.locator("figcaption").all_inner_texts() == ["Object 1: differs in 1 place", "Object 0"]
+        first = figures.first
+        boxes = [svg.bounding_box() for svg in first.locator("svg").all()]
+        assert boxes[0] == boxes[1]  # one over the other
+        slider = first.get_by_role("slider", name="Object 1: share of the first picture")
+        slider.focus()
+        page.keyboard.press("End")
+        assert split_of(first) == "100%"
+        page.keyboard.press("ArrowLeft")
+        assert split_of(first) == "99%"
+        first.locator(".parts").click(position={"x": boxes[0]["width"] / 4, "y": 20})
+        assert split_of(first) == "25%"
+
+        # the outlines, here and in both pictures
+        assert first.locator(".difference.dash").count() == 2
+        first.get_by_label("Differences").focus()
+        page.keyboard.press("Space")
+        assert not first.locator(".difference.dash").first.is_visible()
+        assert figures.nth(1).get_by_label("Differences").count() == 0
+        assert page.locator(".pane .difference.dash").count() == 2
+        page.locator(".viewer").get_by_label("Differences").uncheck()
+        assert not page.locator(".pane .difference.dash").first.is_visible()
+        assert page.complaints == []
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_pictures_blink_unless_motion_is_to_be_reduced(page_of_difference, motion):
+    with browser_page(reduced_motion=motion) as page:
+        page.clock.install()
+        page.goto(page_of_difference.as_uri())
+        first = page.locator(".comparison").first
+        button = first.get_by_role("button", name="Blink")
+        button.focus()
+        page.keyboard.press("Enter")
+        seen = [split_of(first)]
+        for _ in range(2):
+            page.clock.run_for(900)
+            seen.append(split_of(first))
+        if motion == "reduce":
+            assert seen == ["0%"] * 3
+            page.keyboard.press("Enter")
+            assert split_of(first) == "100%"
+        else:
+            assert seen == ["0%", "100%", "0%"]
+            assert button.get_attribute("aria-pressed") == "true"
+            page.keyboard.press("Enter")
+            page.clock.run_for(5000)
+            assert split_of(first) == "0%"
+        assert button.get_attribute("aria-pressed") == "false"
+        assert page.complaints == []
+
+
+def test_both_pictures_stand_side_by_side_without_script(page_of_difference):
+    with browser_page(java_script_enabled=False) as page:
+        page.goto(page_of_difference.as_uri())
+        first = page.locator(".comparison").first
+        left, right = (svg.bounding_box() for svg in first.locator("svg").all())
+        assert left["x"] + left["width"] < right["x"]
+        assert left["y"] == right["y"]
+        assert first.locator(".difference.dash").count() == 2
+        assert not first.locator(".bar").is_visible()
 
 
 def test_page_of_one_picture_lists_things(pair):
