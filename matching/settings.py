@@ -122,6 +122,7 @@ VIEW_SYNTHESIS = Setting(
     text="if plain features don't find enough, also match simulated views of both pictures, for surfaces seen"
     " from very different directions (takes about 13 times as long)",
 )
+MIN_SCORE = Setting(0.0, 0.0, 1.0, symbol="S", text="write only labels with at least this score")
 EVERY = Setting(
     1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between the frames of a video that are searched"
 )

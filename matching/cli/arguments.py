@@ -87,14 +87,7 @@ def _add_input_and_output(group: Group) -> None:
     add_flag(group, "crops", "cut each object out of both pictures")
     formats = ", ".join(f"{name} ({', '.join(row.files)})" for name, row in FORMATS.items())
     text = f"also write the matches in these formats, separated by commas: {formats}"
-    group.add_argument(
-        "--export",
-        type=partial(_parse_names, FORMATS),
-        action="extend",
-        default=[],
-        metavar="FORMATS",
-        help=text,
-    )
+    add_names(group, "export", FORMATS, text)
     add_flag(group, "html", "also write matches.html, a report in one file for any browser")
     add_flag(group, "open", "write matches.html and open it in the browser")
     add_every(group)
@@ -194,6 +187,18 @@ def add_choice(group: Group, name: str, words: Sequence[str]) -> None:
     """Add an option that takes one of several words, the first by default."""
     text = f"{', '.join(words)} (default: {words[0]})"
     group.add_argument(f"--{name}", choices=words, metavar="NAME", default=words[0], help=text)
+
+
+def add_names(group: Group, name: str, names: Collection[str], text: str) -> None:
+    """Add an option that takes some of several words, separated by commas, and may be repeated."""
+    group.add_argument(
+        f"--{name}",
+        type=partial(_parse_names, names),
+        action="extend",
+        default=[],
+        metavar="FORMATS",
+        help=text,
+    )
 
 
 def check_settings(arguments: argparse.Namespace) -> None:

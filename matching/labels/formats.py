@@ -25,6 +25,9 @@ from matching.objects.frames import polygon_area
 from matching.output.json_text import json_text
 
 LABELME_VERSION = "5.5.0"  # whose format is written
+COLUMNS = (  # of the table
+    *("picture", "class", "left", "top", "right", "bottom", "score", "how sure", "track", "polygon", "same"),
+)
 Files = Iterator[tuple[str, bytes]]
 Pictures = Sequence[LabelledPicture]
 Tracks = Sequence[Sequence[int | None]]  # of each place of each picture
@@ -45,6 +48,7 @@ def write_coco(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
                 "segmentation": [_corners(place).ravel().tolist()],
                 "iscrowd": 0,
                 "score": place.score,
+                "same": place.same,
             }
             annotations.append(annotation | ({} if track is None else {"track_id": track}))
     document = {
@@ -81,7 +85,7 @@ def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, fo
     for picture, numbers in zip(pictures, tracks, strict=True):
         shapes = [
             {"label": place.name, "points": _corners(place).tolist(), "group_id": track, "description": ""}
-            | {"shape_type": "polygon", "flags": {}, "mask": None, "score": place.score}
+            | {"shape_type": "polygon", "flags": {}, "mask": None, "score": place.score, "same": place.same}
             for place, track in zip(picture.places, numbers, strict=True)
         ]
         name = f"{_stem(picture.name)}.json"
@@ -113,15 +117,17 @@ def write_csv(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder
     """Write a table, labels.csv: a row for each label, and one for each picture without labels."""
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(
-        ("picture", "class", "left", "top", "right", "bottom", "score", "how sure", "track", "polygon")
-    )
+    table.writerow(COLUMNS)
     for picture, numbers in zip(pictures, tracks, strict=True):
         for place, track in zip(picture.places, numbers, strict=True):
             row = (picture.name, place.name, *_box(place), place.score, place.confidence, track)
-            table.writerow((*row, json.dumps(_corners(place).tolist())))
+            polygon, same = (
+                json.dumps(_corners(place).tolist()),
+                {True: "yes", False: "no"}.get(place.same, ""),
+            )
+            table.writerow((*row, polygon, same))
         if not picture.places:
-            table.writerow((picture.name, *[""] * 9))
+            table.writerow((picture.name, *[""] * (len(COLUMNS) - 1)))
     yield "labels.csv", buffer.getvalue().encode("utf-8", "backslashreplace")
 
 

@@ -2,7 +2,7 @@
 
 from matching.core.result import MatchResult
 from matching.labels.formats import FORMATS
-from matching.labels.places import Place, choose_places, find_places
+from matching.labels.places import Place, choose_places, find_places, make_place
 from matching.labels.record import LabelledPicture
 from matching.output.files import encode_zip
 from matching.output.words import name_picture
@@ -16,9 +16,7 @@ def label_result(result: MatchResult, pictures: tuple[Picture, Picture]) -> Labe
     places: list[Place] = []
     for item in (item for item in result.things if result.is_single_picture and not item.periodic):
         best = max((o for o in result.objects if o.thing == item.number), key=lambda found: found.score)
-        for outline in item.places:
-            corners = tuple((float(x), float(y)) for x, y in outline.round(2))
-            places.append(Place(f"thing {item.number}", corners, best.score, best.confidence, best.rank))
+        places += [make_place(f"thing {item.number}", outline, best) for outline in item.places]
     for found in () if result.is_single_picture else result.objects:
         called = name if found.is_whole else f"thing {found.thing} of {name}"
         places += find_places(called, [found], None, thing.box, size)

@@ -16,6 +16,7 @@ import shapely
 
 from matching._common.types import Floats
 from matching.labels.references import Polygon
+from matching.objects.confidence import DOUBTFUL, measure_certainty, name_certainty
 from matching.objects.copies import is_mostly_within
 from matching.objects.description import MatchedObject
 from matching.objects.frames import list_corners
@@ -31,10 +32,16 @@ class Place:
 
     name: str  # of its class
     polygon: Polygon  # the outline, pixels
-    score: float
-    confidence: str | None
+    score: float  # in [0, 1]: how sure it is that the thing is there, by significance and agreement
     rank: float  # decides which of several overlapping places is kept
     whole: bool = True  # False if it shows only a part, which other things may also have
+    same: bool | None = None  # whether it shows the same as the reference; None if it can't be told
+    doubt: str = ""  # why it is doubtful, in words
+
+    @property
+    def confidence(self) -> str:
+        """The score in words: "sure", "likely" or "look at it"."""
+        return name_certainty(self.score)
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -59,19 +66,31 @@ def find_places(
             polygon = found.frame1
             if shape is not None:
                 polygon = apply_transform(fit_corners(list_corners(box), polygon), np.array(shape))
-        corners = np.round(cut_at_edges(polygon, size), 2).tolist()
-        outline = tuple((x, y) for x, y in corners)
-        places.append(
-            Place(name, outline, round(found.score, 4), found.confidence, found.rank, found.is_whole)
-        )
+        places.append(make_place(name, cut_at_edges(polygon, size), found, whole=found.is_whole))
     return places
 
 
+def make_place(name: str, polygon: Floats, found: MatchedObject, *, whole: bool = True) -> Place:
+    """Make a place with the outline (k, 2), as sure as an object; without significance, by its own score."""
+    reasons = {
+        found.doubt: found.doubt != "",
+        "what lies between the matches can't confirm it": found.is_doubtful,
+        "so few matches may agree by chance": found.confidence == DOUBTFUL and not found.is_doubtful,
+    }
+    is_doubted = found.is_doubtful or found.is_same is False
+    score = found.score
+    if found.log_nfa is not None:
+        score = measure_certainty(found.log_nfa, is_doubted=is_doubted)
+    outline = tuple((x, y) for x, y in np.round(polygon, 2).tolist())
+    doubt = "; ".join(reason for reason, holds in reasons.items() if holds)
+    return Place(name, outline, round(score, 4), found.rank, whole, found.is_same, doubt)
+
+
 def choose_places(places: Sequence[Place]) -> list[Place]:
-    """Choose among places that overlap: whole things before parts, then the highest rank first."""
+    """Choose among places that overlap: whole things before parts, what differs last, then by the rank."""
     chosen: list[Place] = []
     shapes: list[Any] = []
-    for place in sorted(places, key=lambda p: (not p.whole, -p.rank, p.name, p.polygon)):
+    for place in sorted(places, key=lambda p: (not p.whole, p.same is False, -p.rank, p.name, p.polygon)):
         shape = shapely.make_valid(shapely.Polygon(place.polygon))
         if not any(_is_same(place, shape, *other) for other in zip(chosen, shapes, strict=True)):
             chosen.append(place)

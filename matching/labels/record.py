@@ -55,10 +55,6 @@ class Record:
         """Add the files that are about to be written."""
         self._add({"written": dict(digests)})
 
-    def is_label(self, picture: LabelledPicture, place: int) -> bool:
-        """Test whether a place is a label: it was accepted, or it is a whole thing that was not dropped."""
-        return self.verdicts.get((str(picture.content), place), picture.places[place].whole)
-
     def _apply(self, line: dict[str, Any]) -> None:
         if "picture" in line:
             values = line["picture"]

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,9 +33,9 @@ class Review(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, labels: Labels, form: str) -> None:
+    def __init__(self, labels: Labels, forms: Sequence[str]) -> None:
         super().__init__((HOST, 0), _Handler)
-        self.labels, self.form = labels, form
+        self.labels, self.forms = labels, forms
         self.secret = secrets.token_urlsafe(16)
         self.lock = Lock()
 
@@ -50,8 +50,7 @@ class Review(ThreadingHTTPServer):
         return self.labels.usable
 
     def list_proposals(self) -> list[dict[str, Any]]:
-        """List all places: whole things, then parts, the least sure of each first."""
-        record = self.labels.record
+        """List all places: whole things, then parts, the doubtful ones of each first, by their scores."""
         proposals = [
             {
                 "picture": number,
@@ -60,16 +59,17 @@ class Review(ThreadingHTTPServer):
                 "class": place.name,
                 "score": place.score,
                 "sure": place.confidence,
+                "doubt": place.doubt,
                 "whole": place.whole,
                 "polygon": place.polygon,
                 "size": [picture.width, picture.height],
-                "label": record.is_label(picture, k),
-                "decided": (str(picture.content), k) in record.verdicts,
+                "label": self.labels.is_label(picture, k),
+                "decided": (str(picture.content), k) in self.labels.record.verdicts,
             }
             for number, picture in enumerate(self.pictures)
             for k, place in enumerate(picture.places)
         ]
-        return sorted(proposals, key=lambda proposal: (not proposal["whole"], proposal["score"]))
+        return sorted(proposals, key=lambda p: (not p["whole"], not p["doubt"], p["score"]))
 
     def decide(self, request: dict[str, Any]) -> dict[str, Any]:
         """Keep what the user decided about a place."""
@@ -78,12 +78,12 @@ class Review(ThreadingHTTPServer):
             raise ValueError("there is no such place")
         with self.lock:
             self.labels.record.add_verdict(picture, place, verdict)
-        return {"label": self.labels.record.is_label(picture, place)}
+        return {"label": self.labels.is_label(picture, place)}
 
     def save(self, _: dict[str, Any]) -> dict[str, Any]:
         """Write the labels again."""
         with self.lock:
-            self.labels.write(self.form)
+            self.labels.write(self.forms)
         return {"labels": sum(len(picture.places) for picture in self.labels.pictures)}
 
     def show(self, number: int) -> bytes:

@@ -26,8 +26,9 @@ from matching.output.folders import compute_digest, write_whole
 from matching.output.provenance import RESULT_VERSIONS, as_text
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_video, make_absolute
-from matching.settings import EVERY
+from matching.settings import EVERY, MIN_SCORE
 
+PLACES_VERSION = 2  # of what is recorded of a place: goes up with each change of it
 MAX_KEPT_REFERENCES = 128  # described references per process
 
 
@@ -41,6 +42,7 @@ class Labels:
     names: tuple[str, ...]  # of the pictures in the folder
     classes: tuple[str, ...]  # names of the things
     has_tracks: bool = False  # whether the pictures are consecutive frames
+    min_score: float = 0.0  # of a label, unless the user accepted it
 
     @property
     def usable(self) -> list[LabelledPicture]:
@@ -51,18 +53,31 @@ class Labels:
     def pictures(self) -> list[LabelledPicture]:
         """The pictures that can be used, with their labels."""
         return [
-            replace(one, places=tuple(p for k, p in enumerate(one.places) if self.record.is_label(one, k)))
+            replace(one, places=tuple(p for k, p in enumerate(one.places) if self.is_label(one, k)))
             for one in self.usable
         ]
 
-    def write(self, form: str) -> list[str]:
-        """Write the labels in a format."""
+    def is_label(self, picture: LabelledPicture, place: int) -> bool:
+        """Test whether a place is a label: as the user decided, or else a whole thing of enough score."""
+        proposed = picture.places[place]
+        is_proposed = proposed.whole and proposed.score >= self.min_score
+        return self.record.verdicts.get((str(picture.content), place), is_proposed)
+
+    @property
+    def n_below(self) -> int:
+        """The number of places that are no labels only because of their scores."""
+        n_all = sum(len(picture.places) for picture in replace(self, min_score=0.0).pictures)
+        return n_all - sum(len(picture.places) for picture in self.pictures)
+
+    def write(self, forms: Sequence[str]) -> list[str]:
+        """Write the labels in some formats."""
         pictures = self.pictures
         tracks: formats.Tracks = [[None] * len(picture.places) for picture in pictures]
         if self.has_tracks:
             tracks = number_tracks([picture.places for picture in pictures])
         folder, out = make_absolute(self.folder), make_absolute(self.out)
-        files = dict(formats.FORMATS[form].write(pictures, self.classes, tracks, folder, out))
+        written = (formats.FORMATS[form].write for form in forms)
+        files = {k: v for w in written for k, v in w(pictures, self.classes, tracks, folder, out)}
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         changed = {name: content for name, content in files.items() if self._must_write(name, digests[name])}
         if changed:
@@ -92,7 +107,8 @@ def label_pictures(
     config: MatchConfig = MatchConfig(),
     *,
     cache: FeatureCache,
-    form: str = "coco",
+    form: str | Sequence[str] = "coco",
+    min_score: float = 0.0,
     recursive: bool = False,
     tracks: bool = False,
     every: float = EVERY.default,
@@ -116,8 +132,10 @@ def label_pictures(
         The settings.
     cache : FeatureCache
         The cache for the features of the pictures.
-    form : str
-        The format, one of `matching.labels.formats.FORMATS`.
+    form : str or sequence of str
+        The format, or several ones, of `matching.labels.formats.FORMATS`.
+    min_score : float
+        The smallest score of a label, see docs/labels.md. Others are recorded, but not written.
     recursive : bool
         Whether to include subfolders.
     tracks : bool
@@ -144,15 +162,21 @@ def label_pictures(
         folder, tracks = save_frames(folder, out, EVERY.check("every", every)), True
     paths = find_pictures(folder, recursive)
     names = [os.path.relpath(path, folder).replace(os.path.sep, "/") for path in paths]
-    if form not in formats.FORMATS:
-        raise InputError(f"the format must be one of {', '.join(formats.FORMATS)}, got {form!r}")
-    if not formats.FORMATS[form].is_one_file and (twins := formats.find_twins(names)):
+    forms = (form,) if isinstance(form, str) else tuple(form)
+    for one in (one for one in forms if one not in formats.FORMATS):
+        raise InputError(f"the format must be one of {', '.join(formats.FORMATS)}, got {one!r}")
+    MIN_SCORE.check("min_score", min_score)
+    if not all(formats.FORMATS[one].is_one_file for one in forms) and (twins := formats.find_twins(names)):
         raise InputError(f"{twins[0]} and {twins[1]} would have the same label file; rename one of them")
     if tracks:
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
     wanted = [(r.name, r.polygon, _open_reference(r, config).described.digest.hex()) for r in references]
-    head = {"references": wanted, "settings": asdict(config), "results": as_text(RESULT_VERSIONS)}
+    head = {
+        "references": wanted,
+        "settings": asdict(config),
+        "results": as_text(RESULT_VERSIONS | {"places": PLACES_VERSION}),
+    }
     record = open_record(make_folder(out), head)
     todo = [
         (number, str(path), name, tuple(references), Settings(config, cache))
@@ -167,8 +191,8 @@ def label_pictures(
         for found in workers.records(_label_file, todo, lost, len(todo), "pictures"):
             record.add_picture(found)
     classes = tuple(dict.fromkeys(reference.name for reference in references))
-    labels = Labels(folder, out, record, tuple(names), classes, tracks)
-    labels.write(form)
+    labels = Labels(folder, out, record, tuple(names), classes, tracks, min_score)
+    labels.write(forms)
     return labels
 
 

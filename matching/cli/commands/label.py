@@ -17,7 +17,9 @@ from matching.labels.review import Review
 from matching.labels.run import Labels, label_pictures
 from matching.output.words import align_columns, count
 from matching.pictures.names import is_video
-from matching.settings import EVERY
+from matching.settings import EVERY, MIN_SCORE
+
+DEFAULT_FORMAT = next(iter(FORMATS))
 
 
 def make_parser() -> options.LineParser:
@@ -35,11 +37,17 @@ def make_parser() -> options.LineParser:
     options.add_flag(files, "recursive", "include subfolders")
     text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
     options.add_path(files, "mask", "FILE", text, action="append", default=[])
-    options.add_choice(files, "format", tuple(FORMATS))
+    text = f"formats of the labels, separated by commas: {', '.join(FORMATS)} (default: {DEFAULT_FORMAT})"
+    options.add_names(files, "format", FORMATS, text)
+    options.add_setting(files, "min_score", MIN_SCORE)
     options.add_path(files, "out", "DIR", "folder for the labels", required=True)
     text = "the pictures are frames of a video, numbered in their names: number each thing across all frames"
     options.add_flag(files, "tracks", text)
-    options.add_flag(files, "review", "afterwards, show all proposals on a page, to accept or drop them")
+    options.add_flag(
+        files,
+        "review",
+        "afterwards, show all proposals on a page, the doubtful ones first, to accept or drop them",
+    )
     running = parser.add_argument_group("how it runs")
     add_run_options(running, "one per processor", may_be_cluster=False)
     options.add_quiet(running)
@@ -51,25 +59,27 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     if arguments.every is not None and not is_video(arguments.folder):
         raise InputError("--every requires a video")
+    forms = tuple(dict.fromkeys(arguments.format)) or (DEFAULT_FORMAT,)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
         labels = label_pictures(
             read_references(arguments.references, arguments.mask, arguments.folder),
             arguments.folder,
             arguments.out,
-            form=arguments.format,
+            form=forms,
+            min_score=arguments.min_score,
             recursive=arguments.recursive,
             tracks=arguments.tracks,
             every=arguments.every or EVERY.default,
             **run_options(arguments),
         )
     status = _show(labels, arguments)
-    return _review(labels, arguments.format) if arguments.review else status
+    return _review(labels, forms) if arguments.review else status
 
 
-def _review(labels: Labels, form: str) -> int:
+def _review(labels: Labels, forms: tuple[str, ...]) -> int:
     """Let the user accept or drop proposals on a page until Ctrl-C; then write the labels again."""
-    with Review(labels, form) as review:
+    with Review(labels, forms) as review:
         print(f"{review.address}  (Ctrl-C writes the labels and ends it)", flush=True)
         webbrowser.open(review.address)
         with suppress(KeyboardInterrupt):
@@ -92,6 +102,9 @@ def _show(labels: Labels, arguments: argparse.Namespace) -> int:
     print("\n".join(align_columns(rows, left=(0,))))
     without = sum(not picture.places for picture in pictures)
     print(f"{count(len(pictures), 'picture')}, {without} without labels")
+    if labels.n_below:
+        below = f"a score below --min-score {labels.min_score:g}"
+        print(f"{count(labels.n_below, 'more label')} left out, with {below}")
     make_teller(arguments)(f"written to {arguments.out}")
     if not pictures:
         return BAD_INPUT

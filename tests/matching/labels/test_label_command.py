@@ -274,6 +274,43 @@ def test_unusable_input_is_rejected(label, tmp_path):
     assert "2 pictures, 1 without labels" in output
 
 
+def test_several_formats_are_written_as_each_alone(label, tmp_path):
+    things = "astronaut.png", "cup.png"
+    assert label(*things, "--out", "both", "--format", "csv,yolo", "--format", "coco")[0] == 0
+    files = [name for name in list_files(tmp_path / "both") if name != "labels.jsonl"]
+    assert {"labels.csv", "data.yaml", "annotations.json"} < set(files)
+    for form in ("csv", "yolo", "coco"):
+        assert label(*things, "--out", form, "--format", form)[0] == 0
+        for name in (name for name in list_files(tmp_path / form) if name != "labels.jsonl"):
+            assert (tmp_path / form / name).read_bytes() == (tmp_path / "both" / name).read_bytes()
+            files.remove(name)
+    assert files == []
+    assert label(*things, "--out", "both", "--format", "csv,none")[0] == 2
+
+
+def list_files(folder):
+    return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+
+
+def test_labels_below_the_smallest_score_are_left_out(label, tmp_path):
+    """They are counted, and the same record gives them again without the option."""
+    arguments = ["astronaut.png", "cup.png", "--out", "labels", "--format", "csv"]
+    assert label(*arguments)[0] == 0
+    rows = read_csv(tmp_path / "labels" / "labels.csv")[:2]
+    scores = [float(row["score"]) for row in rows]
+    assert all(score >= 0.75 for score in scores)
+    assert [row["how sure"] for row in rows] == ["sure", "sure"]
+    assert [row["same"] for row in rows] == ["yes", "yes"]
+    status, output, _ = label(*arguments, "--min-score", "1")
+    assert status == (0 if 1 in scores else 1)
+    left_out = sum(score < 1 for score in scores)
+    noun = "label" if left_out == 1 else "labels"
+    assert f"{left_out} more {noun} left out, with a score below --min-score 1" in output
+    assert label(*arguments)[0] == 0
+    assert read_csv(tmp_path / "labels" / "labels.csv")[:2] == rows
+    assert "must be a number from 0 to 1" in label(*arguments, "--min-score", "x")[2]
+
+
 def test_nothing_found_gives_status_1(label, tmp_path):
     (tmp_path / BOTH).unlink()
     assert label("cup.png", "--out", "labels")[0] == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from matching.labels.places import Place, choose_places, find_places, number_tracks
+from matching.labels.places import Place, choose_places, find_places, make_place, number_tracks
 from matching.labels.references import Reference
 from matching.objects.completeness import Completeness
 from matching.objects.description import describe_object
@@ -12,7 +12,7 @@ from matching.objects.description import describe_object
 
 def square(name, x, y, side=100.0, *, rank=0.5, whole=True):
     corners = ((x, y), (x + side, y), (x + side, y + side), (x, y + side))
-    return Place(name, corners, 0.7, "sure", rank, whole)
+    return Place(name, corners, 0.7, rank, whole)
 
 
 def test_best_of_overlapping_places_is_chosen():
@@ -22,6 +22,33 @@ def test_best_of_overlapping_places_is_chosen():
     inner = square("logo", 20, 20, 20, rank=0.1)  # a thing of its own on another one
     assert choose_places([own, inner]) == [own, inner]
     assert choose_places([logo, other]) == [other, logo]
+
+
+def test_same_print_wins_over_another_one_that_differs():
+    """Whatever their ranks are: of several cards, the one on the table has the label."""
+    same, other = square("king", 0, 0, rank=0.3), square("queen", 5, 5, rank=0.4)
+    assert choose_places([same, replace(other, same=False)]) == [same]
+    assert choose_places([same, replace(other, same=True)]) == [replace(other, same=True)]
+
+
+def test_score_says_how_sure_a_label_is():
+    """In the same order as significance, with the words of objects, and low where agreement leaves doubt."""
+    xy = np.random.default_rng(0).uniform(0, 100, (20, 2))
+    outline = np.array([[0.0, 0.0], [9.0, 0.0], [9.0, 9.0]])
+    objects = [describe_object(0, xy, xy, 0.1, log_nfa=log_nfa) for log_nfa in (0.5, -3.9, -4, -7.9, -8, -99)]
+    places = [make_place("a", outline, found) for found in objects]
+    scores = [place.score for place in places]
+    assert scores == sorted(scores)
+    assert (scores[0], scores[2], scores[4], scores[-1]) == (0, 0.5, 0.75, 1)
+    assert [place.confidence for place in places] == [found.confidence for found in objects]
+    assert [place.doubt != "" for place in places] == [True, True, *[False] * 4]
+    differing = replace(objects[-1], is_same=False, differences=(None, None))
+    doubtful = replace(objects[-1], is_doubtful=True)
+    for found, reason in ((differing, "differs in 2 places"), (doubtful, "can't confirm it")):
+        place = make_place("a", outline, found)
+        assert (place.score, place.confidence) == (0.49, "look at it")
+        assert reason in place.doubt
+    assert make_place("a", outline, differing).same is False
 
 
 def test_outline_of_reference_is_mapped_to_scene():

@@ -4,6 +4,7 @@ import json
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -21,7 +22,7 @@ def reviewed(label, monkeypatch):
     kept = {}
     monkeypatch.setattr(command, "_review", lambda labels, form: kept.update(labels=labels) or 0)
     assert label("astronaut.png", "cup.png", "--out", "labels", "--review")[0] == 0
-    with Review(kept["labels"], "coco") as server:
+    with Review(kept["labels"], ("coco",)) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -49,6 +50,7 @@ def test_dropped_place_is_no_longer_a_label(label, monkeypatch, tmp_path):
         proposals = ask(f"{server.address}proposals")
         assert [told["score"] for told in proposals] == sorted(told["score"] for told in proposals)
         assert {told["class"] for told in proposals} == {"astronaut", "cup"}
+        assert {told["doubt"] for told in proposals} == {""}
         first = proposals[0]
         assert (first["label"], first["decided"], first["whole"]) == (True, False, True)
         place = {"picture": first["picture"], "place": first["place"]}
@@ -61,6 +63,27 @@ def test_dropped_place_is_no_longer_a_label(label, monkeypatch, tmp_path):
             assert image.size == tuple(first["size"])
     assert label("astronaut.png", "cup.png", "--out", "labels")[0] == 0  # goes on from the record
     assert names() == [proposals[1]["class"]]
+
+
+def test_review_begins_with_doubtful_proposals(label, monkeypatch):
+    """And says why each is doubtful."""
+    with reviewed(label, monkeypatch) as server:
+        places = [place for picture in server.pictures for place in picture.places]
+        sure = max(places, key=lambda place: place.score)
+        doubtful = replace(sure, same=False, doubt="differs in 1 place")
+        server.pictures = [
+            replace(picture, places=tuple(doubtful if place is sure else place for place in picture.places))
+            for picture in server.pictures
+        ]
+        first, second = ask(f"{server.address}proposals")
+        assert first["doubt"] == "differs in 1 place"
+        assert second["doubt"] == ""
+        with browser_page(bypass_csp=True) as page:
+            page.goto(server.address)
+            page.wait_for_selector("path.accepted")
+            assert page.inner_text(".doubt") == "Doubtful: differs in 1 place."
+            page.keyboard.press("ArrowRight")
+            assert page.inner_text(".doubt") == ""
 
 
 @pytest.mark.parametrize(

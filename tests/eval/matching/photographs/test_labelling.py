@@ -17,7 +17,7 @@ def instance(name, x, variant="exact"):
 
 
 def place(name, x):
-    return Place(name, square(x), 0.7, "sure", 0.5)
+    return Place(name, square(x), 0.7, 0.5)
 
 
 def test_what_is_missing_and_what_is_wrong_is_counted():
