@@ -16,7 +16,12 @@ from matching.core.groups import Group
 from matching.core.ledger import Ledger
 from matching.core.merging import MergeParts, merge_parts
 from matching.core.paper import group_by_paper
-from matching.core.significance import measure_by_maps, measure_by_places, measure_from_the_side
+from matching.core.significance import (
+    measure_by_maps,
+    measure_by_places,
+    measure_from_the_side,
+    measure_within_picture,
+)
 from matching.core.suppression import Suppress, suppress_contained, suppress_contained_in_one
 from matching.correspondences.correspondences import Correspondences
 
@@ -53,7 +58,7 @@ PAIR = Method(tests_evidence=True)
 MANY = replace(PAIR, is_thorough=False)  # one of very many pairs, most of which share nothing
 VIEWS = Method(measure_significance=measure_from_the_side)
 GIVEN = Method(measure_significance=measure_by_places)
-REPEATS = Method(suppress=suppress_contained_in_one)
+REPEATS = Method(suppress=suppress_contained_in_one, measure_significance=measure_within_picture)
 PAPER = Method(group=group_by_paper)
 
 

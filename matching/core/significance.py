@@ -13,6 +13,9 @@ of false alarms of an object (Desolneux, Moisan and Morel: a contrario) is the n
 largest product. When the ends are shuffled, the same matches give on average at most this many objects that
 are as good as this one, or better.
 
+In one picture, ends are not drawn from anywhere: what is most alike is mostly near. So each factor is divided
+by how much more often ends lie as far from their starts as this one than they would at random.
+
 The number of tests is approximate: a seed consists of a match of the object and the nearest other one, which
 is nearly always among the twelve nearest matches that may count.
 """
@@ -24,6 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 
 from matching._common.arrays import count_distinct
 from matching._common.threads import run_in_ranges
@@ -61,6 +65,12 @@ MAX_READ = 300
 # test of the spacing of given matches fails at 128 and at 300.
 MAX_MEMBERS = 100
 
+# Of logarithms of distances, standard deviation: nearness is a smooth trend. A single repeat, whose ends all
+# lie equally far from their starts, must not count as one.
+DISTANCE_WIDTH, DISTANCE_STEP = 0.25, 0.05
+N_SHIFTS = 20  # random ends of each match
+MIN_SHARE = 1e-4  # of the matches at a distance: fewer are too few to compare
+
 
 @dataclass(frozen=True, eq=False)
 class Growths:
@@ -79,12 +89,13 @@ def grow_objects(
     *,
     by_maps: bool,
     certain: float = -np.inf,
+    of_one: bool = False,
 ) -> Growths:
     """Grow an object from each seed up to its most significant size: seeds (s, 2); mirrored (s,) bool.
 
     With by_maps, the maps of matches are those that the features themselves predict. Then only matches with a
     map like that of the seed are read, and the model of chance consists of them alone. Growing ends when
-    log_nfa reaches `certain`.
+    log_nfa reaches `certain`. With of_one, matches lie in one picture, where ends are often near starts.
     """
     x0, x1 = (np.ascontiguousarray(xy, np.float64) for xy in (matches.xy0, matches.xy1))
     n, s = len(x0), len(seeds)
@@ -107,10 +118,12 @@ def grow_objects(
             agree = np.minimum(difference, 2 * math.pi - difference) <= max_difference
             agree &= np.abs(scale - math.log(math.sqrt(a * a + b * b))) <= max_difference
             rows = by_first[agree[by_first]]
-            ends = x1[rows].T.copy()
+            ends, nearness = x1[rows].T.copy(), np.ones(n)
+            if of_one:
+                nearness[rows] = measure_nearness(x0[rows], x1[rows])
             rows = np.concatenate([seeds[k], rows[_find_around(x0[rows] - x0[seeds[k, 0]])]])
             ratio[k], chosen[k], accepted = _grow_from(
-                x0[rows], x1[rows], ends, similarity, noises, max_ratio
+                x0[rows], x1[rows], ends, nearness[rows], similarity, noises, max_ratio
             )
             members[k] = np.where(accepted >= 0, rows[accepted], -1)
 
@@ -136,7 +149,13 @@ def _find_around(u: Floats) -> Ints:
 
 
 def _grow_from(
-    x0: Floats, x1: Floats, ends: Floats, similarity: Floats, noises: tuple[float, ...], max_ratio: float
+    x0: Floats,
+    x1: Floats,
+    ends: Floats,
+    nearness: Floats,
+    similarity: Floats,
+    noises: tuple[float, ...],
+    max_ratio: float,
 ) -> tuple[float, int, Ints]:
     """Grow from the first two of the matches x0, x1 (m, 2), with the noise and bend of the largest log ratio.
 
@@ -156,6 +175,7 @@ def _grow_from(
             ratio = _growth_kernels.grow(
                 *points,
                 *buffers,
+                nearness,
                 *spread,
                 MIN_MATCH_GAP,
                 MIN_MATCH_GAP * unit,
@@ -228,13 +248,51 @@ def measure_from_the_side(
     return [measure_by_maps(flat, one, max_log_nfa)[0] for flat, one in each]
 
 
+def measure_within_picture(
+    correspondences: Correspondences, objects: list[Ints], max_log_nfa: float
+) -> list[float]:
+    """Measure objects that join two places of one picture."""
+    return list(measure_significance(correspondences, objects, True, max_log_nfa, of_one=True))
+
+
+def measure_nearness(xy0: Floats, xy1: Floats) -> Floats:
+    """Measure how often ends lie as far from their starts as each does, over how often at random -> (n,).
+
+    In one picture, what is most alike is often near: the same letter in the next word, the next leaf of a
+    tree. xy0, xy1 (n, 2) are starts and ends, and ends are shifted in their list for the ends at random.
+    """
+    n = len(xy0)
+    shifts = np.unique(np.linspace(1, n - 1, N_SHIFTS).astype(int)) if n > 1 else np.zeros(1, int)
+    distance = _measure_log_distance(xy0, xy1)
+    at_random = np.concatenate([_measure_log_distance(xy0, np.roll(xy1, k, axis=0)) for k in shifts])
+    edges = np.arange(0.0, max(distance.max(initial=0), at_random.max(initial=0)) + 1, DISTANCE_STEP)
+    found, expected = (
+        scipy.ndimage.gaussian_filter1d(
+            np.histogram(values, edges)[0] / len(values), DISTANCE_WIDTH / DISTANCE_STEP
+        )
+        for values in (distance, at_random)
+    )
+    ratio = (found + MIN_SHARE) / (expected + MIN_SHARE)
+    nearness: Floats = ratio[np.minimum((distance / DISTANCE_STEP).astype(int), len(ratio) - 1)]
+    return nearness
+
+
+def _measure_log_distance(xy0: Floats, xy1: Floats) -> Floats:
+    """The logarithms (n,) of the distances between points (n, 2), which are at least a pixel."""
+    distance: Floats = np.log(np.maximum(np.linalg.norm(xy1 - xy0, axis=1), 1.0))
+    return distance
+
+
 def measure_significance(
     correspondences: Correspondences,
     objects: list[Ints],
     by_maps: bool = True,
     max_log_nfa: float = 0.0,
+    of_one: bool = False,
 ) -> Floats:
-    """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`.
+    """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,).
+
+    by_maps and of_one: as in `grow_objects`.
 
     An object is measured until it is certain, with at least twice the evidence that max_log_nfa demands.
 
@@ -253,7 +311,13 @@ def measure_significance(
         if len(owner):
             pairs = np.concatenate(seeds)
             grown = grow_objects(
-                correspondences, pairs, NOISES, mirrored[owner], by_maps=by_maps, certain=certain
+                correspondences,
+                pairs,
+                NOISES,
+                mirrored[owner],
+                by_maps=by_maps,
+                certain=certain,
+                of_one=of_one,
             )
             np.minimum.at(log_nfa, owner, grown.log_nfa)
     return log_nfa

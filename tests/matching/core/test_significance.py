@@ -16,7 +16,9 @@ from matching.core.significance import (
     measure_by_maps,
     measure_by_places,
     measure_from_the_side,
+    measure_nearness,
     measure_significance,
+    measure_within_picture,
 )
 from matching.correspondences.correspondences import Correspondences
 
@@ -115,6 +117,36 @@ def test_shuffled_ends_give_as_few_as_the_number_says(by_maps):
         members = np.arange(0, 240, 3)
         below += measure_significance(shuffled, [members], by_maps)[0] <= 0
     assert below <= 3
+
+
+def test_ends_at_random_are_nowhere_nearer_than_at_random():
+    rng = np.random.default_rng(0)
+    nearness = measure_nearness(rng.uniform(0, 600, (2000, 2)), rng.uniform(0, 600, (2000, 2)))
+    assert np.median(nearness) == pytest.approx(1, abs=0.05)
+
+
+def test_ends_near_their_starts_count_as_often_as_they_are_near():
+    """Three quarters end within 30 pixels, where one in 130 would by chance."""
+    rng = np.random.default_rng(0)
+    starts = rng.uniform(0, 600, (4000, 2))
+    ends = rng.uniform(0, 600, starts.shape)
+    ends[:3000] = starts[:3000] + rng.uniform(-21, 21, (3000, 2))
+    nearness = measure_nearness(starts, ends)
+    assert np.median(nearness[:3000]) > 40
+    assert np.median(nearness[3000:]) < 0.5
+
+
+def test_object_that_moves_little_is_less_significant_where_all_ends_are_near():
+    c = planted(14, 600)
+    shifted = Correspondences(c.xy0, c.xy1.copy(), c.maps)
+    shifted.xy1[:14] += [20.0, 10.0]
+    near = Correspondences(c.xy0, shifted.xy1.copy(), np.tile(np.eye(2), (614, 1, 1)))
+    near.xy1[14:] = near.xy0[14:] + np.random.default_rng(0).uniform(-40, 40, (600, 2))
+    far = Correspondences(c.xy0, shifted.xy1, near.maps)
+    members = [np.arange(14)]
+    assert measure_significance(near, members)[0] < -15
+    assert measure_within_picture(near, members, 0.0)[0] > -2
+    assert measure_within_picture(far, members, 0.0)[0] < -4
 
 
 @pytest.mark.slow
