@@ -9,6 +9,7 @@ from the points:
     grouping    as `GIVEN`, with a reach that fits the spacing of an object's matches      group.py
     planes      on request, the planes of each object                                      points/planes.py
     objects     their description, in the units of the points
+    agreement   if the pictures are given, what lies between the matches                   agreement.py
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matching._common.types import Array, Floats, Ints
+from matching.core.agreement import keep_agreeing, look_at_objects
 from matching.core.clock import Clock
 from matching.core.config import MatchConfig, check_config
 from matching.core.description import describe_objects
@@ -29,6 +31,7 @@ from matching.core.group import group
 from matching.core.groups import FEW_MATCHES, Group, label_groups, need_fewer, number_rows
 from matching.core.ledger import Ledger, name_steps
 from matching.core.methods import GIVEN, Method
+from matching.core.pixel_matches import PixelMatches, PixelObject
 from matching.core.points.checks import Sizes, check_given
 from matching.core.points.maps import (
     choose_local_maps,
@@ -38,11 +41,13 @@ from matching.core.points.maps import (
 )
 from matching.core.points.planes import split_into_planes
 from matching.core.points.units import Unit, find_unit, hide_shares, take_back
-from matching.core.result import MatchResult
+from matching.core.result import MatchResult, add_inputs
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.objects.description import MatchedObject, add_things
-from matching.objects.things import Thing, find_things_of_pair
+from matching.objects.things import find_things_of_pair
+from matching.pictures.decoding import read_content
+from matching.pictures.images import Picture, make_picture
 from matching.settings import cut
 
 # Working pixels from a match to its 8th neighbour, and number of matches, in this program's own candidates:
@@ -60,6 +65,8 @@ def group_matches(
     frames1: ArrayLike | None = None,
     sizes: ArrayLike | None = None,
     score: ArrayLike | None = None,
+    image0: Any = None,
+    image1: Any = None,
     mirrored: bool | Literal["auto"] = "auto",
     planes: bool = False,
     config: MatchConfig = MatchConfig(),
@@ -82,6 +89,12 @@ def group_matches(
     score : (n,) array_like, optional
         The score of each match: smaller is better, as in `MatchResult`. If several matches join the same two
         places, the frames of the best match are used.
+    image0, image1 : path, bytes, binary file, Pillow image, or array, optional
+        The pictures, as `match` takes them; give both or neither. Then the points are pixels of these
+        pictures as displayed, and what lies between the matches of each object decides, as in `match`,
+        whether it is one: a group is rejected if nothing there agrees, and `is_same`, `differences` and
+        `is_doubtful` tell of the others. Pictures of different kinds, such as a photograph and a map, do not
+        agree between true matches; leave them out.
     mirrored : bool or "auto"
         Which maps are tried around each match. True: only those that mirror, as when y points up in only one
         picture. False: only those that do not. "auto": both, for all matches together and for each one. The
@@ -103,34 +116,44 @@ def group_matches(
     Raises
     ------
     InputError
-        A ValueError: an array has the wrong shape or holds numbers that are not finite, or `mirrored` has
-        another value.
+        A ValueError: an array has the wrong shape or holds numbers that are not finite, `mirrored` has
+        another value, or a picture can't be used, is given alone, does not have the size in `sizes`, or does
+        not contain most of its points.
     """
     check_config(config)
     if not (isinstance(mirrored, bool | np.bool) or mirrored == "auto"):
         raise InputError(f'mirrored must be True, False or "auto", got {mirrored!r}')
+    images = read_content(image0, "image0"), read_content(image1, "image1")
     given = GivenMatches(*check_given(xy0, xy1, frames0, frames1, sizes, score))
+    pictures = read_pictures(images)
+    if pictures is not None:
+        given = fit_to_pictures(given, pictures)
     clock, ledger = Clock(), Ledger(len(given.xy0))
     groups, pixel = group_given(given, config, mirrored, ledger, clock)
     if planes:
         groups = split_into_planes(*given.local, groups, ledger)
         clock.lap("planes")
-    objects, things = describe_given(given, groups, config.graph.scale, pixel)
+    objects = describe_given(given, groups, config.graph.scale, pixel)
+    matches = locate_given(given, groups, ledger, pixel)
     clock.lap("objects")
-    labels = label_groups(len(given.xy0), groups)
-    dropped_by, rejected = ledger.close(labels, given.xy0, given.xy1)
-    return MatchResult(
-        given.xy0,
-        given.xy1,
-        labels,
-        given.score,
-        objects,
+    if pictures is not None:
+        looks = look_at_objects(objects, matches, *pictures, config.graph.scale)
+        objects, matches = keep_agreeing(objects, looks, matches, config.objects.reach)
+        clock.lap("agreement")
+    things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
+    result = MatchResult(
+        matches.xy0,
+        matches.xy1,
+        matches.labels,
+        matches.score,
+        add_things(objects, things),
         clock.seconds,
         config=config,
         things=things,
-        rejected=rejected,
-        dropped_by=name_steps(dropped_by),
+        rejected=matches.rejected,
+        dropped_by=name_steps(matches.dropped_by),
     )
+    return result if pictures is None else add_inputs(result, images, (None, None), pictures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +175,32 @@ class GivenMatches:
     def local(self) -> tuple[Floats, Floats]:
         """The points (n, 2) relative to their middle, in the units of `points.units`."""
         return self.units[0].to_local(self.xy0), self.units[1].to_local(self.xy1)
+
+
+def read_pictures(images: tuple[Any, Any]) -> tuple[Picture, Picture] | None:
+    """Read both pictures; None if neither is given."""
+    if images[0] is None and images[1] is None:
+        return None
+    for k, image in enumerate(images):
+        if image is None:
+            raise InputError(f"image{k} must be given if the other one is, got None")
+    return make_picture(images[0], "image0"), make_picture(images[1], "image1")
+
+
+def fit_to_pictures(given: GivenMatches, pictures: tuple[Picture, Picture]) -> GivenMatches:
+    """Check that the points are pixels of the pictures, and take over their sizes."""
+    sizes = tuple(np.array(picture.rgb.shape[:2], float) for picture in pictures)
+    for k, (xy, size, seen) in enumerate(zip((given.xy0, given.xy1), given.sizes, sizes, strict=True)):
+        height, width = seen.astype(int).tolist()
+        if size is not None and (size != seen).any():
+            raise InputError(
+                f"sizes must be those of the pictures, ({height}, {width}) for image{k}, got {size.tolist()}"
+            )
+        if len(xy) and not _lie_within(xy, seen):
+            raise InputError(
+                f"xy{k} must be pixels of image{k}, {width} x {height}, but most points lie outside it"
+            )
+    return replace(given, sizes=(sizes[0], sizes[1]))
 
 
 def group_given(
@@ -205,13 +254,13 @@ def group_given(
 
 def describe_given(
     given: GivenMatches, groups: Sequence[Group], scale: float, pixel: float
-) -> tuple[tuple[MatchedObject, ...], tuple[Thing, ...]]:
+) -> list[MatchedObject]:
     """Describe the objects in the units of the points; shares of pictures are known only with valid sizes.
 
     scale: the tolerance, in working pixels; pixel: a working pixel, in spreads of the points.
     """
     if not groups:
-        return (), ()
+        return []
     units, sizes, (xy0, xy1) = given.units, given.sizes, given.local
     if not all(
         size is not None and _lie_within(xy, size)
@@ -227,8 +276,16 @@ def describe_given(
         points = given.xy0[found.rows], given.xy1[found.rows]
         converted = take_back(replace(local, n_matches=len(found.rows)), units, points)
         described.append(hide_shares(converted) if sizes[0] is None else converted)
-    things = find_things_of_pair([o.outline0 for o in described], [o.outline1 for o in described])
-    return add_things(described, things), things
+    return described
+
+
+def locate_given(given: GivenMatches, groups: Sequence[Group], ledger: Ledger, pixel: float) -> PixelMatches:
+    """The matches with their objects; pixel: a working pixel, in spreads of the points."""
+    labels = label_groups(len(given.xy0), groups)
+    dropped_by, rejected = ledger.close(labels, given.xy0, given.xy1)
+    steps = np.array([pixel * unit.spread for unit in given.units]) if groups else np.ones(2)
+    objects = tuple(PixelObject(found.score, found.log_nfa, steps) for found in groups)
+    return PixelMatches(given.xy0, given.xy1, given.score, labels, dropped_by, objects, rejected)
 
 
 def _sample(xy0: Floats, xy1: Floats, rows: Ints) -> Ints:

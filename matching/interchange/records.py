@@ -93,7 +93,14 @@ class PairMatches:
             indices=None if self.indices is None else self.indices[:, ::-1],
         )
 
-    def group(self, config: MatchConfig | None = None, *, planes: bool = False) -> MatchResult:
+    def group(
+        self,
+        config: MatchConfig | None = None,
+        *,
+        planes: bool = False,
+        image0: Any = None,
+        image1: Any = None,
+    ) -> MatchResult:
         """Group these matches into objects with `matching.group_matches`.
 
         Parameters
@@ -102,17 +109,30 @@ class PairMatches:
             Settings of the grouping.
         planes : bool
             Whether to split each object into the planes that it consists of.
+        image0, image1 : path, bytes, binary file, Pillow image, or array, optional
+            The pictures, as `matching.match` takes them; give both or neither. What lies between the matches
+            then decides whether an object is one, and whether it is the same.
 
         Returns
         -------
         MatchResult
-            The objects and the object of each match.
+            The objects and the object of each match, with pictures in their pixels as displayed.
+
+        Raises
+        ------
+        InputError
+            A ValueError: see `matching.group_matches`, or the matches are of a picture of another size.
         """
         from matching.core.config import MatchConfig
-        from matching.core.given import group_matches
+        from matching.core.given import group_matches, read_pictures
+        from matching.interchange.results import turn_to_displayed
 
-        optional: Any = {name: getattr(self, name) for name in ("frames0", "frames1", "sizes", "score")}
-        return group_matches(self.xy0, self.xy1, planes=planes, config=config or MatchConfig(), **optional)
+        pictures = read_pictures((image0, image1))
+        pair = self if pictures is None else turn_to_displayed(self, pictures)
+        optional: Any = {name: getattr(pair, name) for name in ("frames0", "frames1", "sizes", "score")}
+        if pictures is not None:
+            optional |= {"image0": pictures[0], "image1": pictures[1]}
+        return group_matches(pair.xy0, pair.xy1, planes=planes, config=config or MatchConfig(), **optional)
 
 
 def to_size(width: float, height: float) -> tuple[int, int] | None:

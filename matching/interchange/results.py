@@ -71,7 +71,7 @@ def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMat
         if pair.as_stored:
             turn = np.linalg.inv(map_displayed_to_stored(picture.orientation, picture.width, picture.height))
         if pair.sizes is not None:
-            _check_size(pair.sizes[k], picture, is_turned=turn[0, 0] == 0)
+            _check_size(f"image{k}", pair.sizes[k], picture, is_turned=turn[0, 0] == 0)
         xy, frames = (pair.xy0, pair.frames0) if k == 0 else (pair.xy1, pair.frames1)
         changes[f"xy{k}"] = apply_transform(turn, xy) if len(xy) else xy
         changes[f"frames{k}"] = None if frames is None else turn[:2, :2] @ frames
@@ -84,10 +84,10 @@ def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMat
     return replace(pair, **changes, as_stored=False)
 
 
-def _check_size(size: tuple[int, int], picture: Picture, is_turned: bool) -> None:
+def _check_size(name: str, size: tuple[int, int], picture: Picture, is_turned: bool) -> None:
     height, width = size[::-1] if is_turned else size
     if (height, width) != (picture.height, picture.width):
         raise InputError(
-            f"{picture.path}: is {picture.width} x {picture.height} pixels, but the matches are of an image"
-            f" of {width} x {height}"
+            f"{picture.path or name}: is {picture.width} x {picture.height} pixels, but the matches are of an"
+            f" image of {width} x {height}"
         )

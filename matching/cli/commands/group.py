@@ -161,24 +161,30 @@ def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMa
     source = f"{run.file.path}: "
     if run.file.holds_many and pair.names is not None:
         source += f"{' and '.join(pair.names)}: "
+    images: dict[str, Picture] = {}
+    if pictures is not None:
+        both = zip((shown.xy0, shown.xy1), pictures, strict=True)
+        if not sum(_warn_of_points_outside(source, xy, picture) for xy, picture in both):
+            images = {"image0": pictures[0], "image1": pictures[1]}
     try:
         with print_short_warnings():
-            result = shown.group(run.config, planes=run.arguments.planes)
+            result = shown.group(run.config, planes=run.arguments.planes, **images)
     except InputError as error:
         raise InputError(f"{source}{error}") from None
-    for k, picture in enumerate(pictures or ()):
-        _warn_of_points_outside(source, (shown.xy0, shown.xy1)[k], picture)
     return shown, result
 
 
-def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> None:
-    outside = ((xy < -1) | (xy > [picture.width, picture.height])).any(axis=1).sum()
+def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> bool:
+    """Warn if points (n, 2) lie outside a picture."""
+    outside = int(((xy < -1) | (xy > [picture.width, picture.height])).any(axis=1).sum())
     if outside:
         print(
             f"gdl-match group: warning: {source}{outside} of {len(xy)} matches lie outside {picture.path}"
-            f" ({picture.width} x {picture.height}): was it matched at another size?",
+            f" ({picture.width} x {picture.height}): was it matched at another size?"
+            " What lies between the matches is not looked at.",
             file=sys.stderr,
         )
+    return outside > 0
 
 
 def _find_pictures(folder: Path | None, names: tuple[str, str]) -> Pictures:

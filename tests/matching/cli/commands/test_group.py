@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from matching.cli import main as cli
 from matching.output.exchange import SCHEMA
@@ -28,9 +28,24 @@ def points(seed=0):
     return xy0, xy1, np.repeat([0, 1, -1], [60, 60, 40])
 
 
-def picture(path, seed):
-    colours = np.random.default_rng(seed).integers(0, 256, (SIZE[1], SIZE[0], 3)).astype(np.uint8)
-    Image.fromarray(colours).save(path)
+def draw_pictures():
+    """Two pictures of blurred noise, of which the second shows both objects of `points` where they are."""
+    rng = np.random.default_rng(0)
+    a, b = (
+        Image.fromarray(rng.integers(0, 256, (SIZE[1], SIZE[0], 3)).astype(np.uint8)).filter(
+            ImageFilter.GaussianBlur(2)
+        )
+        for _ in range(2)
+    )
+    (c, d), (e, f) = np.linalg.inv([[0.94, -0.34], [0.34, 0.94]])
+    x, y = np.array([370, 220]) - [[c, d], [e, f]] @ np.array([140, 200])
+    places = [0, 0, 210, 150], [250, 140, 490, 300]
+    for place, back in zip(places, ((1, 0, -240, 0, 1, -20), (c, d, x, e, f, y)), strict=True):
+        shown = Image.new("L", SIZE)
+        shown.paste(255, place)
+        mask = shown.transform(SIZE, Image.Transform.AFFINE, back)
+        b.paste(a.transform(SIZE, Image.Transform.AFFINE, back, Image.Resampling.BICUBIC), mask=mask)
+    return a, b
 
 
 @pytest.fixture
@@ -39,8 +54,8 @@ def gdl_match(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     xy0, xy1, _ = points()
     np.savetxt("m.csv", np.hstack([xy0, xy1]), delimiter=",")
-    for k, name in enumerate("ab"):
-        picture(f"{name}.png", k)
+    for name, image in zip("ab", draw_pictures(), strict=True):
+        image.save(f"{name}.png")
 
     def call(*arguments):
         try:
@@ -59,6 +74,10 @@ def listed(folder):
 def found(folder):
     with np.load(Path(folder, "matches.npz")) as data:
         return data["xy0"], data["xy1"], data["cluster"]
+
+
+def read_rejected(folder):
+    return json.loads(Path(folder, "matches.json").read_text())["rejected"]
 
 
 def check_groups(cluster):
@@ -131,6 +150,22 @@ def test_matches_outside_the_picture_give_a_warning(gdl_match):
     status, _, error = gdl_match("group", "m.csv", "--image0", "a.png", "--image1", "small.png", "--quiet")
     assert status == 0
     assert "matches lie outside small.png (250 x 150): was it matched at another size?" in error
+    assert not any(group["reason"] == "no-agreement" for group in read_rejected("m-groups"))
+
+
+def test_object_of_pictures_that_disagree_is_rejected(gdl_match):
+    colours = np.random.default_rng(5).integers(0, 256, (SIZE[1], 250, 3)).astype(np.uint8)
+    image = Image.open("b.png")
+    image.paste(Image.fromarray(colours))  # over the place of the second object
+    image.save("b.png")
+    status, output, _ = gdl_match(
+        *("group", "m.csv", "--image0", "a.png", "--image1", "b.png", "--explain", "--out", "o")
+    )
+    assert status == 0
+    assert "what lies between its matches does not agree in both pictures" in output
+    (found,) = json.loads(Path("o/matches.json").read_text())["objects"]
+    assert found["same"] is True
+    assert [group["reason"] for group in read_rejected("o")] == ["no-agreement"]
 
 
 def test_no_object_gives_status_1(gdl_match):
