@@ -31,6 +31,7 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "labels": ("matching.photographs.labelling", "labels that a person has to correct"),
     "unrelated": ("matching.photographs.unrelated", "false objects in unrelated pictures"),
     "reliability": ("matching.photographs.reliability", "how often each word for an object is right"),
+    "learned": ("matching.photographs.learned", "false objects of a learned matcher, with pictures or not"),
     "groups": ("matching.given", "matches from elsewhere, compared with sequential RANSAC"),
     "sfm": ("collections.sfm", "COLMAP's mapping from our matches and from its own"),
     "shortlist": ("collections.shortlist", "recall of shortlists for shelf photographs"),

@@ -56,6 +56,7 @@ def test_each_has_help(name, capsys):
         ("details", ["--data", "a", "--prints", "0"], "--prints: must be at least 1, got 0"),
         ("unrelated", ["a"], "the following arguments are required: FOLDER"),
         ("reliability", ["--data", "none", "--only", "birds"], "invalid choice: 'birds'"),
+        ("learned", ["--data", "none", "--pairs", "0"], "argument --pairs: must be at least 1, got 0"),
         ("groups", [], "give --data DIR, --planes N, or both"),
         ("speed", ["a.png"], "two pictures are needed, or none, got 1"),
         ("shortlist", ["--data", "none"], "none must hold scenes/labels.json"),

@@ -5,7 +5,9 @@ import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -56,6 +58,44 @@ def test_opencv_recipe_runs(folder, capsys):
     assert len(values["result"].cluster) == 2 * len(values["good"])
     assert len(values["result"].objects) == 4  # as the demo has
     assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+@pytest.mark.slow
+def test_recipe_of_opencv_with_aliked_and_lightglue_runs_with_stand_ins(folder, monkeypatch, capsys):
+    """SIFT and its nearest neighbours stand in for the networks, whose weights nobody ships."""
+    sift = cv2.SIFT_create(2000)
+    seen = []
+
+    class Matcher:
+        def setPairInfo(self, points0, points1, size0, size1):
+            seen.extend([points0, points1, size0, size1])
+
+        def match(self, descriptors0, descriptors1):
+            return cv2.BFMatcher(crossCheck=True).match(descriptors0, descriptors1)
+
+    networks = {"ALIKED": sift, "LightGlueMatcher": Matcher()}
+    for name, network in networks.items():
+        stand_in = SimpleNamespace(create=lambda file, network=network: network)
+        monkeypatch.setattr(cv2, name, stand_in, raising=False)
+    images = make_demo_pair()
+    for name, picture in zip(("a.png", "b.png"), images, strict=True):
+        Image.fromarray(picture).save(name)
+    values = {}
+    [code] = examples("OpenCV's ALIKED and LightGlue")
+    exec(code, values)
+    assert [points.shape[1:] for points in seen[:2]] == [(2,)] * 2
+    assert {points.dtype for points in seen[:2]} == {np.dtype(np.float32)}
+    assert seen[2:] == [picture.shape[1::-1] for picture in images]
+    assert len(values["result"].objects) >= 2
+    assert len(capsys.readouterr().out.splitlines()) == len(values["result"].objects)
+
+
+@pytest.mark.skipif(not hasattr(cv2, "LightGlueMatcher"), reason="this OpenCV has no LightGlue")
+def test_opencv_has_the_names_of_its_recipe():
+    assert cv2.ALIKED.create.__doc__.startswith("create(modelPath[")
+    assert cv2.LightGlueMatcher.create.__doc__.startswith("create(modelPath[")
+    arguments = "setPairInfo(queryKpts, trainKpts[, queryImageSize[, trainImageSize"
+    assert cv2.LightGlueMatcher.setPairInfo.__doc__.startswith(arguments)
 
 
 @pytest.mark.slow
