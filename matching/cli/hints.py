@@ -16,6 +16,7 @@ PAIR_HINTS = {
     "suppression": "try suppression__share=0.5 in Python",
     "largest gap": MORE,
     "significance": "to keep it anyway, raise --max-nfa, whose log10 is the bound",
+    "scatter": "give the pictures, which can confirm it",
     "planes": MORE,
     "textures": "try masking the texture with --mask0 and --mask1",
     "mirrored": "try --mirrored",

@@ -7,6 +7,7 @@ from the points:
     maps        the map around each match, from its neighbours                             points/maps.py
     pixel       the working pixel, from the accuracy of the points of significant objects  points/maps.py
     grouping    as `GIVEN`, with a reach that fits the spacing of an object's matches      group.py
+    scatter     without the pictures, groups that agree only roughly leave                 points/scatter.py
     planes      on request, the planes of each object                                      points/planes.py
     objects     their description, in the units of the points
     agreement   if the pictures are given, what lies between the matches                   agreement.py
@@ -40,6 +41,7 @@ from matching.core.points.maps import (
     sort_matches,
 )
 from matching.core.points.planes import split_into_planes
+from matching.core.points.scatter import drop_scattered
 from matching.core.points.units import Unit, find_unit, hide_shares, take_back
 from matching.core.result import MatchResult, add_inputs
 from matching.correspondences.correspondences import Correspondences
@@ -130,6 +132,9 @@ def group_matches(
         given = fit_to_pictures(given, pictures)
     clock, ledger = Clock(), Ledger(len(given.xy0))
     groups, pixel = group_given(given, config, mirrored, ledger, clock)
+    if pictures is None and groups:
+        groups = drop_scattered(*given.local, groups, ledger)
+        clock.lap("scatter")
     if planes:
         groups = split_into_planes(*given.local, groups, ledger)
         clock.lap("planes")

@@ -33,6 +33,7 @@ REASONS = {
     "suppression": Reason("contained", "its points belong to larger groups in both pictures", is_cause=True),
     "largest gap": Reason("low-score", "its score is below the largest gap between the scores of the groups"),
     "significance": Reason("by-chance", "a group this good occurs by chance"),
+    "scatter": Reason("scattered", "its matches agree only roughly with those around them"),
     "planes": Reason("no-plane", "too few of the matches lie on one plane"),
     "textures": Reason(
         "texture",

@@ -224,8 +224,8 @@ class MatchResult:
         """Return the inputs; raise InputError if they are unknown."""
         if self.inputs is None:
             raise InputError(
-                "the result has no pictures to draw on; gdl-match group FILE draws and saves the groups of "
-                "given matches, on the pictures of --image0 and --image1"
+                "the result has no pictures to draw on; give them to group_matches as image0 and image1, or"
+                " to gdl-match group FILE as --image0 and --image1"
             )
         return self.inputs
 
