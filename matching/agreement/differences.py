@@ -31,6 +31,9 @@ MIN_UNEXPLAINED_RATIO = 1.8
 # Correlation of the parts of a place, each moved at will, from which on they show the same print, bent. For
 # other prints chance is enough for 0.63 in one of ten, and for up to 0.72.
 MAX_CORRELATION = 0.73
+# The same in places that are unlike by this many times the noise: without noise, the same print correlates
+# better. Two words on one plain ground correlate by 0.74, as most of both is ground.
+MAX_CLEAN_CORRELATION, CLEAN_RATIO = 0.8, 6.0
 PART = 13  # pixels of the map, side: larger parts are bent themselves, and smaller ones fit anything
 PART_STEP = 4  # pixels between the parts of a place
 MAX_MOVE = 8  # pixels of the map: raised and strongly bent parts move by so much
@@ -52,11 +55,14 @@ def find_differences(grid: Grid, windows: Windows, likelihood: Likelihood) -> tu
     for place, evidence in places:
         unexplained = _measure_unexplained(both, opencv.dilate(place, CLEANING))
         correlation = correlate_parts(grid.grey0, grid.grey1, place)
-        if unexplained is not None and correlation < MAX_CORRELATION:
+        if unexplained is None:
+            continue
+        is_clean = unexplained[1] >= CLEAN_RATIO
+        if correlation < (MAX_CLEAN_CORRELATION if is_clean else MAX_CORRELATION):
             columns, rows = opencv.trace_outline(place).astype(int).T
             polygon0, polygon1 = (xy[rows, columns].astype(float) for xy in (grid.xy_base, grid.xy_other))
             share = float(place.sum()) / n_print
-            found.append(Difference(polygon0, polygon1, share, evidence, unexplained, correlation))
+            found.append(Difference(polygon0, polygon1, share, evidence, unexplained[0], correlation))
     return tuple(sorted(found, key=lambda one: -one.evidence))
 
 
@@ -75,12 +81,12 @@ def _find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterat
             yield place, float(evidence[k])
 
 
-def _measure_unexplained(both: tuple[Unlike, Unlike], place: Bools) -> float | None:
-    """The share of what is unlike in a place (h, w) that light can't explain; None if light is enough."""
+def _measure_unexplained(both: tuple[Unlike, Unlike], place: Bools) -> tuple[float, float] | None:
+    """What of a place (h, w) light can't explain, its share and over the noise; None if light is enough."""
     measured = [(*unlike.measure(place), unlike.noise) for unlike in both]
     share, ratio, noise = min(measured)
     is_print = ratio >= MIN_UNEXPLAINED_RATIO and ratio * noise >= MIN_UNEXPLAINED_LEVEL
-    return share if share >= MIN_UNEXPLAINED and is_print else None
+    return (share, ratio) if share >= MIN_UNEXPLAINED and is_print else None
 
 
 def correlate_parts(grey0: Array, grey1: Array, place: Bools) -> float:

@@ -25,6 +25,8 @@ MAX_GRID_SIDE = 256
 # Pixels of the base per grid pixel, at least. Small objects are enlarged, so that they have more windows.
 MIN_PITCH = 0.5
 MARGIN = 0.35  # sizes of the hull by which the grid extends beyond it, for the search of where it ends
+# Sizes of the hull by which the grid extends at most, to show the rest of picture 0.
+MAX_MARGIN = 1.0
 # Grid pixels around the hull that are registered with it: three times what registration moves.
 BORDER = 18
 MIN_GRID_SIDE = 80  # grid pixels, so that windows that are displaced lie on it
@@ -52,11 +54,14 @@ class Ends:
         The points of the matches, pixels.
     shown : (h, w) bool or None
         Where the picture shows anything; None for everywhere.
+    frame : (4, 2) float64 or None
+        The corners of picture 0 in this picture, pixels; None if they are unknown.
     """
 
     image: Array
     xy: Floats
     shown: Bools | None = None
+    frame: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +82,8 @@ class Grid:
         The matches in the base, pixels of the map.
     xy_base, xy_other : (h, w, 2) float32
         Where the pixels of the map lie in the base and the other picture, pixels.
+    frame : (h, w) bool
+        Inside the corners of picture 0; nowhere if they are unknown.
     """
 
     base: Float32s
@@ -88,6 +95,7 @@ class Grid:
     points: Floats
     xy_base: Float32s
     xy_other: Float32s
+    frame: Bools
 
 
 def choose_base(ends0: Ends, ends1: Ends) -> bool:
@@ -135,17 +143,16 @@ def lay_grid(base: Ends, other: Ends, smooth_map: SmoothMap) -> Grid:
     """Take both pictures to one map around the hull of the matches, and register them."""
     ratio = measure_ratio(base, other)
     size, pitch = float(np.ptp(base.xy, axis=0).max()), _choose_pitch(base)
-    margin = MAP_STEP * math.ceil(MARGIN * size / pitch / MAP_STEP)
-    low = base.xy.min(axis=0) - (margin + BORDER) * pitch
-    extent = np.ptp(base.xy, axis=0) / pitch + 2 * (margin + BORDER)
+    margins = np.ceil(_choose_margins(base, size) / (pitch * MAP_STEP)).astype(int)
+    low = base.xy.min(axis=0) - (MAP_STEP * margins[0] + BORDER) * pitch
+    extent = np.ptp(base.xy, axis=0) / pitch + MAP_STEP * margins.sum(axis=0) + 2 * BORDER
     width, height = (-(-np.maximum(np.rint(extent), MIN_GRID_SIDE).astype(int) // MAP_STEP)).tolist()
     xy_base = list_places(low, pitch, MAP_STEP, (height, width))
     xy_other = evaluate_map(smooth_map, xy_base)
-    inner = np.s_[
-        margin // MAP_STEP : height - margin // MAP_STEP, margin // MAP_STEP : width - margin // MAP_STEP
-    ]
+    (left, top), (right, bottom) = margins.tolist()
+    inner = np.s_[top : height - bottom, left : width - right]
     fine = np.array(xy_base[inner].shape[:2]) * MAP_STEP
-    xy_fine = list_places(low + margin * pitch, pitch, 1, (int(fine[0]), int(fine[1])))
+    xy_fine = list_places(low + MAP_STEP * margins[0] * pitch, pitch, 1, (int(fine[0]), int(fine[1])))
     fine0 = cut_level(base.image, xy_base, pitch)
     fine1 = cut_level(other.image, xy_other, pitch * ratio)
     coarse0, coarse1 = fine0.reduce(MAP_STEP * min(pitch, 1)), fine1.reduce(MAP_STEP * min(pitch * ratio, 1))
@@ -157,11 +164,25 @@ def lay_grid(base: Ends, other: Ends, smooth_map: SmoothMap) -> Grid:
     rows, columns = np.indices((height, width), np.float32)
     xy_other = opencv.sample_linear(xy_other, np.stack([columns, rows], axis=2) + flow)
     colours1 = coarse1.sample(xy_other)
-    points = ((base.xy - low) / pitch - 0.5) / MAP_STEP
-    hull = opencv.fill_polygons((height, width), [opencv.convex_hull(points)])
+
+    def to_map(xy: Floats) -> Floats:
+        return ((xy - low) / pitch - 0.5) / MAP_STEP
+
+    points = to_map(base.xy)
+    outlines = [opencv.convex_hull(points)], [] if base.frame is None else [to_map(base.frame)]
+    hull, frame = (opencv.fill_polygons((height, width), outline) for outline in outlines)
     seen = find_seen(base, xy_base) & find_seen(other, xy_other)
     grey0, grey1 = equalise_sharpness(to_grey(colours0), to_grey(colours1), hull & seen)
-    return Grid(colours0, colours1, grey0, grey1, seen, hull, points, xy_base, xy_other)
+    return Grid(colours0, colours1, grey0, grey1, seen, hull, points, xy_base, xy_other, frame)
+
+
+def _choose_margins(base: Ends, size: float) -> Floats:
+    """By how many pixels the grid extends beyond the hull of the matches, low and high in x and y (2, 2)."""
+    if base.frame is None:
+        return np.full((2, 2), MARGIN * size)
+    hull = np.array([base.xy.min(axis=0), base.xy.max(axis=0)])
+    frame = np.clip([base.frame.min(axis=0), base.frame.max(axis=0)], 0, base.image.shape[1::-1])
+    return np.clip((frame - hull) * [[-1], [1]], MARGIN * size, MAX_MARGIN * size)
 
 
 def list_places(low: Floats, pitch: float, step: int, shape: tuple[int, int]) -> Float32s:
@@ -222,9 +243,9 @@ def to_grey(colours: Float32s) -> Float32s:
     return grey
 
 
-def find_seen(ends: Ends, xy: Float32s) -> Bools:
-    """Where a picture shows something at pixels (h, w, 2) -> (h, w)."""
-    x, y = np.moveaxis(xy, 2, 0)
+def find_seen(ends: Ends, xy: Float32s | Floats) -> Bools:
+    """Where a picture shows something at pixels (..., 2) -> (...)."""
+    x, y = np.moveaxis(xy, -1, 0)
     height, width = ends.image.shape[:2]
     inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
     if ends.shown is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from matching._common.types import Array, Bools, Floats
+from matching.agreement.completeness import measure_completeness
 from matching.agreement.differences import find_differences
 from matching.agreement.existence import Existence, measure_existence
 from matching.agreement.extent import Extent, find_extent
@@ -12,6 +13,7 @@ from matching.agreement.grid import Ends, choose_base, count_places, fit_map, la
 from matching.agreement.likelihood import weigh_windows
 from matching.agreement.resemblance import Resemblance, measure_resemblance
 from matching.agreement.windows import correlate_windows
+from matching.objects.completeness import Completeness
 from matching.objects.differences import Difference
 
 # Share of the print: if only larger differences could be found, it can't be told whether the object is the
@@ -33,12 +35,15 @@ class Agreement:
         The smallest difference that could be found, as a share of its print; 1 if none could.
     extent : Extent
         Where it ends.
+    completeness : Completeness or None
+        How much of picture 0 it shows; None if that can't be told, as without the frames.
     """
 
     existence: Existence | Resemblance
     differences: tuple[Difference, ...]
     smallest_difference: float
     extent: Extent
+    completeness: Completeness | None = None
 
     @property
     def is_object(self) -> bool | None:
@@ -77,6 +82,7 @@ def look_between(
     shown1: Bools | None = None,
     tolerance: float = 5.0,
     of_one: bool = False,
+    frames: tuple[Floats, Floats] | None = None,
 ) -> Agreement:
     """Look at what lies between the matches of an object.
 
@@ -92,19 +98,22 @@ def look_between(
         Pixels of a picture by which matches may be off.
     of_one : bool
         Whether both places are in one picture, with the same light and sharpness.
+    frames : ((4, 2) float64, (4, 2) float64), optional
+        The corners of picture 0 in picture 0 and in picture 1, pixels.
 
     Returns
     -------
     Agreement
         The same if the pictures are swapped, and for any number of threads.
     """
-    base, other = Ends(image0, xy0, shown0), Ends(image1, xy1, shown1)
+    frame0, frame1 = frames or (None, None)
+    base, other = Ends(image0, xy0, shown0, frame0), Ends(image1, xy1, shown1, frame1)
     if choose_base(base, other):
-        return _look(other, base, tolerance, of_one).swapped
-    return _look(base, other, tolerance, of_one)
+        return _look(other, base, tolerance, of_one, is_swapped=True).swapped
+    return _look(base, other, tolerance, of_one, is_swapped=False)
 
 
-def _look(base: Ends, other: Ends, tolerance: float, of_one: bool) -> Agreement:
+def _look(base: Ends, other: Ends, tolerance: float, of_one: bool, is_swapped: bool) -> Agreement:
     smooth_map = fit_map(base, other, tolerance)
     grid = lay_grid(base, other, smooth_map)
     windows = correlate_windows(grid)
@@ -116,4 +125,5 @@ def _look(base: Ends, other: Ends, tolerance: float, of_one: bool) -> Agreement:
         find_differences(grid, windows, likelihood),
         likelihood.smallest,
         find_extent(grid, windows, likelihood),
+        measure_completeness(grid, windows, base, other, is_swapped=is_swapped),
     )

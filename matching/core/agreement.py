@@ -17,6 +17,7 @@ from matching.agreement.look import Agreement, look_between
 from matching.agreement.resemblance import MIN_SHARE
 from matching.core.pixel_matches import PixelMatches
 from matching.objects.description import MatchedObject
+from matching.objects.frames import list_corners
 from matching.pictures.images import Picture
 
 
@@ -32,8 +33,10 @@ def look_at_objects(
     scale: the tolerance of matches, in pixels of the size at which the object was found. If both pictures are
     the same record, an object joins two places of one picture.
     """
+    corners = list_corners(picture0.box)
 
     def look(k: int) -> Agreement:
+        frame1 = objects[k].frame1
         return look_between(
             picture0.rgb,
             picture1.rgb,
@@ -43,6 +46,7 @@ def look_at_objects(
             shown1=picture1.mask,
             tolerance=scale * float(matches.objects[k].steps.max()),
             of_one=picture0 is picture1,
+            frames=None if frame1 is None or picture0 is picture1 else (corners, frame1),
         )
 
     return map_in_threads(look, range(len(objects)))
@@ -51,7 +55,7 @@ def look_at_objects(
 def keep_agreeing(
     objects: Sequence[MatchedObject], looks: Sequence[Agreement], matches: PixelMatches, reach: float
 ) -> tuple[list[MatchedObject], PixelMatches]:
-    """Drop the objects that are none, and tell of the others whether both places show the same."""
+    """Drop the objects that are none, and add to the others what both places show alike."""
     is_kept = np.array([look.is_object is not False for look in looks], bool)
     measures = [measure_look(look) for look in looks]
     kept = [
@@ -60,6 +64,7 @@ def keep_agreeing(
             id=number,
             is_same=looks[k].is_same,
             differences=looks[k].differences,
+            completeness=looks[k].completeness,
             is_doubtful=looks[k].is_object is None and not np.isnan(measures[k][0]),
         )
         for number, k in enumerate(np.flatnonzero(is_kept).tolist())

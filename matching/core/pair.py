@@ -22,7 +22,6 @@ from matching.core.reversals import MIRRORED, NEGATIVE, drop_symmetric, find_pro
 from matching.core.search import Search, find_objects, find_pair_candidates
 from matching.core.source import DescribedPicture, ImageSource, is_larger, is_small
 from matching.core.views import find_in_views, has_enough, is_solved
-from matching.objects.copies import add_completeness
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import Thing, find_things_of_pair
 from matching.pictures.decoding import read_content
@@ -261,7 +260,7 @@ def describe_pair(
         looks = look_at_objects(described, matches, pictures[0], pictures[1], config.graph.scale)
         described, matches = keep_agreeing(described, looks, matches, config.objects.reach)
     things = find_things_of_pair([o.outline0 for o in described], [o.outline1 for o in described])
-    return add_completeness(add_things(described, things), pictures[0], pictures[1]), things, matches
+    return add_things(described, things), things, matches
 
 
 def list_steps(config: MatchConfig) -> tuple[str, ...]:

@@ -1,35 +1,16 @@
 """Where two pictures of the same size show the same print, pixel by pixel.
 
-A and B are small pictures that a map has aligned. The map may be slightly off, so A is compared with B at
-several places around each pixel: those next to the place where a wide window correlates best.
+A and B are small pictures that a map has aligned.
 """
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 
-# Chosen on six photographs of shelves and 75 of film covers; on eight synthetic shelves, all 40 counts are
-# right.
 FINE_WINDOW = 2.0  # pixels: the window in which print is compared
-MAX_SHIFT = 2  # pixels by which a place of B may be off, because prints bend
-SEARCH_WINDOW = 5.0  # pixels: the window in which the place is searched for
-MIN_CORRELATION = 0.6  # of the same print
 NOISE_VARIANCE = 4.0  # of grey values
 MIN_VARIANCE = 16.0  # of grey values that are print: at 6, 12 and 25, the same of 757 objects are whole
-
-
-def correlate(a: Floats, b: Floats) -> Floats:
-    """Correlate the print of two grey pictures (h, w) around each pixel -> (h, w); 1 where both have none."""
-    a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
-    shifted = _shift(b)
-    products = a[..., None] * shifted
-    best = _correlate_windows(a, shifted, products, SEARCH_WINDOW).argmax(axis=2)
-    fine = _correlate_windows(a, shifted, products, FINE_WINDOW)
-    y, x = np.divmod(np.arange((2 * MAX_SHIFT + 1) ** 2), 2 * MAX_SHIFT + 1)
-    is_near = np.maximum(abs(x - x[:, None]), abs(y - y[:, None])) <= 1
-    return np.where(find_flat(a, b), np.float32(1), np.where(is_near[best], fine, -1).max(axis=2))
 
 
 def correlate_in_place(a: Floats, b: Floats) -> tuple[Floats, Bools]:
@@ -74,21 +55,6 @@ def to_grey(rgb: Floats) -> Floats:
 def blur(values: Floats, sigma: float) -> Floats:
     """Smooth a picture (h, w) or (h, w, n) by a Gaussian."""
     return np.asarray(opencv.gaussian_blur(values, sigma))
-
-
-def _shift(values: Floats) -> Floats:
-    """Shift a picture by up to MAX_SHIFT pixels, in rows of shifts -> (h, w, n); edge pixels are repeated."""
-    windows = sliding_window_view(np.pad(values, MAX_SHIFT, "edge"), values.shape)
-    return np.stack([windows[y, x] for y, x in np.ndindex(windows.shape[:2])], axis=2)
-
-
-def _correlate_windows(a: Floats, shifted: Floats, products: Floats, sigma: float) -> Floats:
-    """Correlate A with B, shifted (h, w, n), in the window around each pixel -> (h, w, n)."""
-    (mean_a, unit_a), (mean_b, unit_b) = _standardise(a, sigma), _standardise(shifted, sigma)
-    common = blur(products, sigma)
-    common -= mean_a[..., None] * mean_b
-    common *= unit_a[..., None] * unit_b
-    return common
 
 
 def _standardise(values: Floats, sigma: float) -> tuple[Floats, Floats]:

@@ -1,18 +1,15 @@
 """The number of copies of picture 0 that picture 1 shows, and the places that show only a part of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import shapely
 
-from matching._common.threads import map_in_threads
 from matching._common.types import Ints
-from matching.objects.completeness import measure_completeness
 from matching.objects.description import MatchedObject
 from matching.objects.things import number_places
-from matching.pictures.images import Picture
 
 
 @dataclass(frozen=True)
@@ -26,26 +23,13 @@ class Copies:
     parts : tuple of tuple of int
         The places that show a part of picture 0 and belong to no copy.
     alike : tuple of tuple of int
-        The places that show all of picture 0, but with another print somewhere.
+        The places that show all of picture 0, but with another print somewhere, or so little of it that they
+        can't be confirmed.
     """
 
     copies: tuple[tuple[int, ...], ...]
     parts: tuple[tuple[int, ...], ...]
     alike: tuple[tuple[int, ...], ...] = ()
-
-
-def add_completeness(
-    objects: Sequence[MatchedObject], picture0: Picture, picture1: Picture
-) -> tuple[MatchedObject, ...]:
-    """Add to objects how much of picture 0 they show."""
-
-    def measure(found: MatchedObject) -> MatchedObject:
-        if found.frame1 is None or len(found.outline0) < 3:  # two points, as in the paper's grouping
-            return found
-        completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
-        return replace(found, completeness=completeness)
-
-    return tuple(map_in_threads(measure, objects))
 
 
 def is_mostly_within(shape: Any, other: Any) -> bool:
@@ -58,7 +42,7 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
 
     Several objects, like the halves of a bent print, are one copy if their frames are at one place
     (`number_places`). A part inside the frame of a copy belongs to that copy. A place where an object differs
-    (`is_same`) is no copy, but alike.
+    (`is_same`), or where what lies between its matches does not confirm it, is no copy, but alike.
 
     Parameters
     ----------
@@ -83,7 +67,7 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     parts = [found for found in objects if not found.is_whole and not is_of_a_copy(found)]
     outlines = [np.asarray(found.outline1) for found in parts]
     places = _group(whole, number_places(frames))
-    differing = {found.id for found in objects if found.is_same is False}
+    differing = {found.id for found in objects if found.is_same is False or found.is_doubtful}
     return Copies(
         tuple(ids for ids in places if differing.isdisjoint(ids)),
         _group(parts, number_places(outlines)),

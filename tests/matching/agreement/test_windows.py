@@ -40,7 +40,16 @@ def grid():
     places = np.zeros((*SHAPE, 2), np.float32)
     colours = [np.repeat(grey[..., None], 3, axis=2) for grey in (grey0, grey1)]
     return Grid(
-        colours[0], colours[1], grey0, grey1, np.ones(SHAPE, bool), hull, np.empty((0, 2)), places, places
+        colours[0],
+        colours[1],
+        grey0,
+        grey1,
+        np.ones(SHAPE, bool),
+        hull,
+        np.empty((0, 2)),
+        places,
+        places,
+        hull,
     )
 
 
