@@ -247,7 +247,8 @@ def describe_repeats(
         kept = np.delete(kept, redundant)
     matches = matches.drop("places", np.isin(np.arange(len(objects)), kept), config.objects.reach)
     objects = [replace(objects[k], id=n) for n, k in enumerate(kept.tolist())]
-    return matches, add_things(objects, things), things
+    differing = {found.id for found in objects if found.is_same is False}
+    return matches, add_things(objects, things), tuple(thing.find_alike(differing) for thing in things)
 
 
 def measure_clearance(features: Features, config: FeatureConfig, min_clearance: float) -> Floats:

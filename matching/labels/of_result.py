@@ -1,5 +1,7 @@
 """Labels of one result as files: the places where a picture shows things of another picture."""
 
+from dataclasses import replace
+
 from matching.core.result import MatchResult
 from matching.labels.formats import FORMATS
 from matching.labels.places import Place, choose_places, find_places, make_place
@@ -16,7 +18,9 @@ def label_result(result: MatchResult, pictures: tuple[Picture, Picture]) -> Labe
     places: list[Place] = []
     for item in (item for item in result.things if result.is_single_picture and not item.periodic):
         best = max((o for o in result.objects if o.thing == item.number), key=lambda found: found.score)
-        places += [make_place(f"thing {item.number}", outline, best) for outline in item.places]
+        for k, outline in enumerate(item.places):
+            is_same = False if k in item.alike else best.is_same or None
+            places.append(make_place(f"thing {item.number}", outline, replace(best, is_same=is_same)))
     for found in () if result.is_single_picture else result.objects:
         called = name if found.is_whole else f"thing {found.thing} of {name}"
         places += find_places(called, [found], None, thing.box, size)

@@ -81,9 +81,13 @@ def make_place(name: str, polygon: Floats, found: MatchedObject, *, whole: bool 
     score = found.score
     if found.log_nfa is not None:
         score = measure_certainty(found.log_nfa, is_doubted=is_doubted)
-    outline = tuple((x, y) for x, y in np.round(polygon, 2).tolist())
     doubt = "; ".join(reason for reason, holds in reasons.items() if holds)
-    return Place(name, outline, round(score, 4), found.rank, whole, found.is_same, doubt)
+    return Place(name, round_outline(polygon), round(score, 4), found.rank, whole, found.is_same, doubt)
+
+
+def round_outline(polygon: Floats) -> Polygon:
+    """Round an outline (k, 2) to hundredths of a pixel."""
+    return tuple((x, y) for x, y in np.round(polygon, 2).tolist())
 
 
 def choose_places(places: Sequence[Place]) -> list[Place]:

@@ -1,7 +1,9 @@
 """Which objects show the same thing, and at which places."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -35,6 +37,8 @@ class Thing:
         has too low a score for copies that overlap (leaves, gables).
     joined : tuple of (int, int)
         For repeats in one picture: the two `places` that each of `objects` joins.
+    alike : tuple of int
+        For repeats in one picture: the `places` that differ from most of the others, so they are no copies.
     """
 
     number: int
@@ -42,6 +46,7 @@ class Thing:
     places: tuple[Array, ...]
     periodic: bool = False
     joined: tuple[tuple[int, int], ...] = ()
+    alike: tuple[int, ...] = ()
 
     def name_place(self, k: int) -> str:
         """Name a place of a picture's repeats.
@@ -57,6 +62,26 @@ class Thing:
             "0-2" for the second place of thing 0; the number of the thing alone for a texture.
         """
         return str(self.number) if self.periodic else f"{self.number}-{k + 1}"
+
+    def find_alike(self, differing: Container[int]) -> Thing:
+        """Tell the places that look the same from those that are only alike.
+
+        Parameters
+        ----------
+        differing : container of int
+            The ids of the objects whose two places differ.
+
+        Returns
+        -------
+        Thing
+            With `alike`: all places but the largest set of those that objects without a difference join.
+        """
+        if self.periodic or not any(k in differing for k in self.objects):
+            return self
+        joins = [ends for k, ends in zip(self.objects, self.joined, strict=True) if k not in differing]
+        label = find_components(len(self.places), np.array(joins, np.int64).reshape(-1, 2))
+        alike = np.flatnonzero(label != np.bincount(label).argmax())
+        return replace(self, alike=tuple(alike.tolist()))
 
     def name_kind(self, score: float) -> str:
         """Say what the thing is, unless its places are counted.

@@ -34,6 +34,16 @@ FORMATS = {
         "hloc", ("features.h5", "matches.h5", "pairs.txt"), "encode_hloc", "check_hloc", on_page=False
     ),
     "csv": ExportFormat("CSV", ("matches.csv",), "encode_csv"),
+    # where objects differ, as labels of both pictures
+    **{
+        name: ExportFormat(title, (file,), f"encode_{name}", "check_labels", on_page=False)
+        for name, title, file in (
+            ("coco", "COCO", "differences-coco.json"),
+            ("yolo", "YOLO", "differences-yolo.zip"),
+            ("labelme", "LabelMe", "differences-labelme.zip"),
+            ("voc", "Pascal VOC", "differences-voc.zip"),
+        )
+    },
 }
 
 
@@ -49,7 +59,7 @@ def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
 
 
 def export_matches(name: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
-    """Encode the matches that are in an object in one format; equal results give equal bytes."""
+    """Encode the matches or the differences of objects in one format; equal results give equal bytes."""
     from matching.output import exchange
 
     check_formats([name], pictures)

@@ -189,6 +189,7 @@ def summarise(
                 "places": [np.round(place, digits).tolist() for place in thing.places],
                 "periodic": thing.periodic,
                 "joined": thing.joined,
+                "alike": thing.alike,
             }
             for thing in result.things
         ],

@@ -103,17 +103,26 @@ def list_repeats(result: MatchResult) -> list[tuple[str, ...]]:
         n_matches = str(sum(found.n_matches for found in objects))
         places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture has no count
         _, _, score, sure, *_, error = format_object(best)
-        rows.append((str(thing.number), places, n_matches, score, sure, error, thing.name_kind(best.score)))
+        kind = thing.name_kind(best.score) or _count_alike(thing)
+        rows.append((str(thing.number), places, n_matches, score, sure, error, kind))
     return rows
 
 
 def describe_repeats(result: MatchResult) -> str:
-    """Describe how often one picture shows each thing: "thing 0: 3 places; thing 1: periodic texture"."""
+    """Describe how often one picture shows each thing: "thing 0: 3 places; thing 1: periodic texture".
+
+    Places that differ are no copies: "thing 0: 3 places, 1 alike but different".
+    """
     lines = []
     for thing in result.things:
         kind = thing.name_kind(max(result.objects[k].score for k in thing.objects))
-        lines.append(f"thing {thing.number}: {kind or f'{len(thing.places)} places'}")
+        places = ", ".join(filter(None, (f"{len(thing.places)} places", _count_alike(thing))))
+        lines.append(f"thing {thing.number}: {kind or places}")
     return "; ".join(lines)
+
+
+def _count_alike(thing: Thing) -> str:
+    return f"{len(thing.alike)} alike but different" if thing.alike else ""
 
 
 def count(n: int, word: str, words: str | None = None) -> str:

@@ -15,7 +15,7 @@ from matching._common import opencv
 from matching._common.types import Bytes
 from matching._version import __version__
 from matching.core.result import MatchResult
-from matching.output.figures.drawing import choose_frame, colour
+from matching.output.figures.drawing import choose_frame, colour, draw_difference, zoom
 from matching.output.figures.lettering import add_caption
 from matching.output.files import COORDINATES, summarise
 from matching.output.folders import MANIFEST, Content, write_files
@@ -106,7 +106,9 @@ def _draw(appearance: Appearance, result: VideoResult) -> Bytes:
     for found in appearance.best.objects:
         frame = choose_frame(found)
         outline = found.outline1 if frame is None else frame
-        opencv.draw_polygon(canvas, (outline + 0.5) * factors - 0.5, colour(found.id), 2)
+        opencv.draw_polygon(canvas, zoom(outline, factors), colour(found.id), 2)
+        for one in found.differences:
+            draw_difference(canvas, zoom(one.polygon1, factors), 0.5)
     return canvas
 
 

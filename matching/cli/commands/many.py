@@ -30,8 +30,8 @@ from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_plac
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
 
-HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
-COLUMNS = dict(zip(HEADER, (6, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # with their widths
+HEADER = ("copies", "alike", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
+COLUMNS = dict(zip(HEADER, (6, 5, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # with their widths
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,14 @@ def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
         return f"{name:<{width}}  {NOTHING}"
     found = choose_best_object(outcome.result)
     counted = count_copies(outcome.result.objects)
-    n_others = len(counted.alike) + len(counted.parts)
-    numbers = str(len(counted.copies)), str(n_others), str(found.n_matches), f"{found.score:.2f}"
-    cells = *numbers, found.confidence or UNKNOWN, *format_place(found)[2:]
+    counts = (str(len(places)) for places in (counted.copies, counted.alike, counted.parts))
+    cells = (
+        *counts,
+        str(found.n_matches),
+        f"{found.score:.2f}",
+        found.confidence or UNKNOWN,
+        *format_place(found)[2:],
+    )
     return _format_line(name, cells, width)
 
 

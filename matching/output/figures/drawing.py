@@ -114,7 +114,11 @@ def draw_repeats(
     rgb, factors = reduce(picture.displayed, fit_canvas(picture.width, picture.height))
     unit = max(rgb.shape[:2]) / REFERENCE_SIDE
     places = [
-        (thing.number, thing.name_place(k), zoom(np.asarray(place), factors))
+        (
+            thing.number,
+            thing.name_place(k) + (" alike" if k in thing.alike else ""),
+            zoom(np.asarray(place), factors),
+        )
         for thing in result.things
         for k, place in enumerate(thing.places)
     ]

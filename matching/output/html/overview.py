@@ -27,7 +27,9 @@ class Shot:
     width: int  # of the picture, pixels
     height: int
     copies: tuple[tuple[str, str], ...] = ()  # SVG path and colour of each outline
+    alike: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
+    differences: str = ""  # SVG path
     confidence: str | None = None  # that of the surest object
     score: float = 0.0  # that of the best object
 
@@ -37,26 +39,29 @@ def make_shot(name: str, report: str, picture: Picture, result: MatchResult) -> 
     counted = count_copies(result.objects)
     objects = {found.id: found for found in result.objects}
     copies = tuple(_draw(np.asarray(objects[ids[0]].frame1), ids[0]) for ids in counted.copies)
-    others = (*counted.alike, *counted.parts)
-    parts = tuple(_draw(objects[ids[0]].outline1, ids[0]) for ids in others)
+    alike = tuple(_draw(np.asarray(objects[ids[0]].frame1), ids[0]) for ids in counted.alike)
+    parts = tuple(_draw(objects[ids[0]].outline1, ids[0]) for ids in counted.parts)
+    differences = "".join(svg_path(one.polygon1) for found in result.objects for one in found.differences)
     score = max((found.score for found in result.objects), default=0.0)
     src = embed_picture(picture.displayed, MAX_SIDE)
-    return Shot(name, report, src, picture.width, picture.height, copies, parts, result.confidence, score)
+    places = copies, alike, parts, differences
+    return Shot(name, report, src, picture.width, picture.height, *places, result.confidence, score)
 
 
 def overview_page(name: str, shots: Sequence[Shot], failed: Sequence[tuple[str, str]]) -> str:
     """Make the page."""
     order = [*WORDS[::-1], None]
-    matched = [shot for shot in shots if shot.copies or shot.parts]
+    matched = [shot for shot in shots if shot.copies or shot.alike or shot.parts]
     matched.sort(key=lambda shot: (order.index(shot.confidence), shot.score, shot.name))
     return fill(
         "overview.html",
         version=__version__,
         name=name,
         matched=matched,
-        unmatched=[shot for shot in shots if not (shot.copies or shot.parts)],
+        unmatched=[shot for shot in shots if not (shot.copies or shot.alike or shot.parts)],
         failed=failed,
         n_copies=sum(len(shot.copies) for shot in shots),
+        n_alike=sum(len(shot.alike) for shot in shots),
         n_parts=sum(len(shot.parts) for shot in shots),
         n_showing=sum(bool(shot.copies) for shot in shots),
     )

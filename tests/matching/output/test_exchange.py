@@ -2,8 +2,11 @@
 
 import csv
 import io
+import json
 import os
 import sys
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 from matching import MatchResult
 from matching.errors import InputError
 from matching.objects.description import describe_object
+from matching.objects.differences import Difference
 from matching.objects.transforms import apply_transform
 from matching.output.export_formats import FORMATS, check_formats, export_matches
 from matching.pictures.decoding import TURNS
@@ -184,6 +188,38 @@ def test_csv_holds_the_matches_of_the_objects():
     table = np.array([[float(v) for v in row.values()] for row in rows])
     expected = np.column_stack([result.cluster, result.xy0, result.xy1, result.score])[kept]
     assert np.array_equal(table, expected)
+
+
+def differing():
+    """The second of two objects differs in a square around (50, 40) of the first picture."""
+    result = planted(2)
+    square = np.array([[40.0, 30.0], [60.0, 30.0], [60.0, 50.0], [40.0, 50.0]])
+    difference = Difference(square, apply_transform(HOMOGRAPHY, square), 0.1, 20.0, 0.2, 0.3)
+    objects = result.objects[0], replace(result.objects[1], is_same=False, differences=(difference,))
+    return replace(result, objects=objects)
+
+
+def test_differences_are_labels_of_both_pictures():
+    coco = json.loads(export_matches("coco", pictures(), differing())["differences-coco.json"])
+    assert [entry["name"] for entry in coco["categories"]] == ["difference"]
+    assert [entry["file_name"] for entry in coco["images"]] == ["a.png", "b.png"]
+    first, second = coco["annotations"]
+    assert (first["image_id"], second["image_id"]) == (1, 2)
+    assert first["track_id"] == second["track_id"]  # one difference
+    assert first["bbox"] == [40.5, 30.5, 20, 20]
+    assert 0.5 < first["score"] < 1
+    archive = export_matches("labelme", pictures(), differing())["differences-labelme.zip"]
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        assert sorted(files.namelist()) == ["a.json", "b.json"]
+        (shape,) = json.loads(files.read("b.json"))["shapes"]
+        assert shape["label"] == "difference"
+    assert (
+        json.loads(export_matches("coco", pictures(), planted())["differences-coco.json"])["annotations"]
+        == []
+    )
+    twins = pictures(paths=("a.png", "a.jpg"))
+    with pytest.raises(InputError, match=r"a\.png and a\.jpg would have the same label file"):
+        check_formats(["yolo"], twins)
 
 
 def test_several_objects_are_multiple_geometries(colmap):

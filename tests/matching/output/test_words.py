@@ -101,6 +101,15 @@ def test_table_reports_transform_that_fits_only_some_matches():
     assert format_object(replace(found, inlier_share=None))[-1] == "0.0 px"
 
 
+def test_alike_places_of_one_picture_are_counted():
+    found = replace(describe_object(0, SQUARE, SQUARE + 5, 0.8, 1.0, BOX, BOX), thing=0)
+    thing = Thing(0, (0,), (SQUARE, SQUARE + 5), joined=((0, 1),), alike=(1,))
+    result = replace(EMPTY, objects=(found,), things=(thing,), is_single_picture=True)
+    assert describe_repeats(result) == "thing 0: 2 places, 1 alike but different"
+    ((_, places, *_, cell),) = list_repeats(result)
+    assert (places, cell) == ("2", "1 alike but different")
+
+
 def test_places_that_differ_are_counted_in_every_line():
     same = replace(describe_object(0, SQUARE, SQUARE, 0.5, 1.0, BOX, BOX), is_same=True)
     same = replace(same, completeness=Completeness(1.0, 1.0, 1.0, 0.98))

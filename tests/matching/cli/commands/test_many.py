@@ -38,13 +38,13 @@ def test_each_picture_has_a_line_and_a_folder(gdl_match, tmp_path):
     status, output, error = gdl_match("box.png", "scenes/without.png", "scenes/with.png", "--out", "found")
     assert (status, error) == (0, "")
     head, without, with_ = output.splitlines()
-    titles = "picture copies parts matches score how sure turn scale share complete"
+    titles = "picture copies alike parts matches score how sure turn scale share complete"
     assert " ".join(head.split()) == titles
     assert without == "without.png  no common object"
     words = with_.split()
-    assert words[:3] == ["with.png", "1", "0"]
-    assert words[5:8] == ["sure", "0°", "1.00"]
-    assert 95 <= int(words[9].removesuffix("%")) <= 100
+    assert words[:4] == ["with.png", "1", "0", "0"]
+    assert words[6:9] == ["sure", "0°", "1.00"]
+    assert 95 <= int(words[10].removesuffix("%")) <= 100
     assert names(tmp_path / "found") == ["box-with-match", "box-without-match"]
     for folder in (tmp_path / "found").iterdir():
         assert names(folder) == ["matches.json", "matches.npz"]
@@ -151,9 +151,12 @@ def test_least_sure_come_first_and_parts_are_dashed():
         shot("b", "sure", 0.8, copies=path * 2, parts=path),
         shot("c", "look at it", 0.2, parts=path),
         shot("d", "sure", 0.5, copies=path),
+        shot("e", "sure", 0.9, alike=path, differences="M1 1L2 1L2 2Z"),
     ]
     text = overview_page("box.png", shots, [])
-    assert re.findall(r'href="(\w)/matches', text) == ["c", "d", "b", "a"]
+    assert re.findall(r'href="(\w)/matches', text) == ["c", "d", "b", "e", "a"]
     assert "<strong>3 copies in 2 pictures</strong>" in text
+    assert "1 place is alike but different" in text
+    assert text.count('class="difference dash" d="M1 1L2 1L2 2Z"') == 1
     assert "2 more places share a part" in text
     assert text.count("ink part") == 2
