@@ -86,7 +86,9 @@ def _add_input_and_output(group: Group) -> None:
     add_flag(group, "warp", "draw each object warped onto the other picture")
     add_flag(group, "crops", "cut each object out of both pictures")
     formats = ", ".join(f"{name} ({', '.join(row.files)})" for name, row in FORMATS.items())
-    text = f"also write the matches, or where objects differ, in these formats, separated by commas: {formats}"
+    text = (
+        f"also write the matches, or where objects differ, in these formats, separated by commas: {formats}"
+    )
     add_names(group, "export", FORMATS, text)
     add_flag(group, "html", "also write matches.html, a report in one file for any browser")
     add_flag(group, "open", "write matches.html and open it in the browser")

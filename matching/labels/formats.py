@@ -28,6 +28,7 @@ LABELME_VERSION = "5.5.0"  # whose format is written
 COLUMNS = (  # of the table
     *("picture", "class", "left", "top", "right", "bottom", "score", "how sure", "track", "polygon", "same"),
 )
+SAME_WORDS = {True: "yes", False: "no", None: ""}
 Files = Iterator[tuple[str, bytes]]
 Pictures = Sequence[LabelledPicture]
 Tracks = Sequence[Sequence[int | None]]  # of each place of each picture
@@ -123,7 +124,7 @@ def write_csv(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder
             row = (picture.name, place.name, *_box(place), place.score, place.confidence, track)
             polygon, same = (
                 json.dumps(_corners(place).tolist()),
-                {True: "yes", False: "no"}.get(place.same, ""),
+                SAME_WORDS[place.same],
             )
             table.writerow((*row, polygon, same))
         if not picture.places:
