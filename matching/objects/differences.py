@@ -1,6 +1,12 @@
 """Where both places of an object show print, and not the same."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from matching._common.types import Floats
 
@@ -29,3 +35,8 @@ class Difference:
     evidence: float
     unexplained: float
     correlation: float
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Difference:
+        """Restore a difference from the JSON of its `dataclasses.asdict`."""
+        return cls(**{k: np.array(v) if k.startswith("polygon") else v for k, v in values.items()})

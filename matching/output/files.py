@@ -16,6 +16,7 @@ from matching.core.result import MatchResult, object_deformation
 from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
 from matching.objects.deformation import Deformation, SmoothMap
+from matching.objects.description import MatchedObject
 from matching.objects.frames import Motion
 from matching.output.export_formats import FORMATS, export_matches
 from matching.output.figures.drawing import draw_result
@@ -153,15 +154,7 @@ def summarise(
                 "motion": _summarise_motion(o.motion, digits),
                 "thing": o.thing,
                 **_summarise_completeness(o.completeness),
-                "same": o.is_same,
-                "differences": [
-                    {
-                        "polygon0": np.round(one.polygon0, digits).tolist(),
-                        "polygon1": np.round(one.polygon1, digits).tolist(),
-                        "share": round(one.share, 4),
-                    }
-                    for one in o.differences
-                ],
+                **summarise_agreement(o, digits),
                 **_summarise_deformation((deformations or {}).get(o.id)),
             }
             for o in result.objects
@@ -199,6 +192,19 @@ def summarise(
         "machine": machine(),
         "parameters": None if result.config is None else asdict(result.config),
     }
+
+
+def summarise_agreement(found: MatchedObject, digits: int) -> dict[str, Any]:
+    """List whether an object is the same in both pictures, and where it differs."""
+    differences = [
+        {
+            "polygon0": np.round(one.polygon0, digits).tolist(),
+            "polygon1": np.round(one.polygon1, digits).tolist(),
+            "share": round(one.share, 4),
+        }
+        for one in found.differences
+    ]
+    return {"same": found.is_same, "differences": differences}
 
 
 def _count_digits(result: MatchResult) -> int:

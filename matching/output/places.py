@@ -42,4 +42,5 @@ def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, l
     columns |= {name: [getattr(o.motion, name, None) for o in objects] for name in motion_names}
     columns["completeness"] = [getattr(o.completeness, "value", None) for o in objects]
     columns["is_whole"] = [o.is_whole for o in objects]
+    columns["is_same"] = [o.is_same for o in objects]
     return columns | dict(zip(("left", "top", "right", "bottom"), boxes.T.tolist(), strict=True))

@@ -75,8 +75,8 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
     if motion is None:
         return centre, size, *(UNKNOWN,) * 4
     share = UNKNOWN if motion.share is None else format_percent(motion.share)
-    complete = UNKNOWN if found.completeness is None else format_percent(found.completeness.value)
-    complete += f", {found.doubt}" if found.doubt else ""
+    known = [] if found.completeness is None else [format_percent(found.completeness.value)]
+    complete = ", ".join(filter(None, (*known, found.doubt))) or UNKNOWN
     return centre, size, format_turn(motion), f"{motion.scale:.2f}", share, complete
 
 
@@ -198,7 +198,7 @@ def count_differing(objects: Sequence[MatchedObject]) -> str:
     n = sum(bool(found.differences) for found in objects)
     if not n:
         return ""
-    return f", {objects[0].doubt}" if len(objects) == 1 else f", {n} {'differs' if n == 1 else 'differ'}"
+    return f", {objects[0].doubt}" if len(objects) == 1 else f", {count(n, 'differs', 'differ')}"
 
 
 def describe_result(result: MatchResult) -> str:

@@ -129,6 +129,7 @@ def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
     return (
         f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(path)}: seen around {centre},"
         f" {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}"
+        + (f", {best.doubt}" if best.doubt else "")
     )
 
 
@@ -179,7 +180,9 @@ def _show(results: Sequence[dict[str, Any]]) -> None:
         rows: list[tuple[str, ...]] = [("rank", "score", "objects", "matches", "votes", "picture")]
         for picture in result["pictures"]:
             n = sum(o["n_matches"] for o in picture["objects"])
-            numbers = map(str, (len(picture["objects"]), n, picture["votes"]))
+            n_differing = sum(o["same"] is False for o in picture["objects"])
+            differing = f", {count(n_differing, 'differs', 'differ')}" if n_differing else ""
+            numbers = f"{len(picture['objects'])}{differing}", str(n), str(picture["votes"])
             name = make_printable(picture["path"])
             rows.append((f"{picture['rank']:.3f}", f"{picture['score']:.2f}", *numbers, name))
         print("\n".join(align_columns(rows, left=(5,))))

@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from matching.collection.records import ImageRecord, PairRecord
 from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.objects.description import MatchedObject
+from matching.objects.differences import Difference
 from matching.pictures.names import is_file
 
 PAIRS_WITH_IMAGES = "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
@@ -152,7 +154,9 @@ class Store(Database):
             ]
             counts = record.n_candidates, len(record.candidate), len(record.objects)
             if self._end_pair(record, "matched", *counts, *best, None):
-                self._db.executemany("INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?,?)", _object_rows(record))
+                self._db.executemany(
+                    "INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", _object_rows(record)
+                )
                 self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", _match_rows(record))
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
                 self._db.executemany("INSERT INTO timings VALUES (?,?,?)", timings)
@@ -190,16 +194,19 @@ def read_objects(store: Store, pair: int) -> list[MatchedObject]:
     """Read the objects of a pair, without their motions and frames."""
     query = (
         "SELECT outline0, outline1, transform, object, n_matches, score, transform_kind, transform_error,"
-        " log10_nfa FROM objects WHERE pair = ? ORDER BY object"
+        " log10_nfa, same, doubtful, differences FROM objects WHERE pair = ? ORDER BY object"
     )
     objects = []
-    for *shapes, number, n_matches, score, kind, error, log_nfa in store.rows(query, (pair,)):
+    rows = store.rows(query, (pair,))
+    for *shapes, number, n_matches, score, kind, error, log_nfa, same, doubtful, differences in rows:
         outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
         objects.append(
             MatchedObject(
-                number, n_matches, score, outline0, outline1, transform, kind, error, log_nfa=log_nfa
+                number, n_matches, score, outline0, outline1, transform, kind, error, log_nfa=log_nfa,
+                is_same=None if same is None else bool(same), is_doubtful=bool(doubtful),
+                differences=tuple(Difference.from_json(values) for values in json.loads(differences)),
             )
-        )
+        )  # fmt: skip
     return objects
 
 
@@ -208,7 +215,9 @@ def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
     for o in record.objects:
         shape = (json.dumps(a.tolist()) for a in (o.outline0, o.outline1))
         transform = json.dumps(o.transform.tolist()), o.transform_kind, o.transform_error
-        yield record.id, o.id, o.n_matches, o.score, o.log_nfa, *transform, *shape
+        differences = json.dumps([asdict(one) for one in o.differences], default=np.ndarray.tolist)
+        agreement = o.is_same, o.is_doubtful, differences
+        yield record.id, o.id, o.n_matches, o.score, o.log_nfa, *transform, *shape, *agreement
 
 
 def _match_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:

@@ -16,6 +16,7 @@ from matching.collection.reports.groups import find_joined
 from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
 from matching.objects.description import MatchedObject
+from matching.output.files import summarise_agreement
 
 SUMMARISED = (  # of an object
     *("id", "n_matches", "score", "log10_nfa", "confidence", "transform", "transform_kind"),
@@ -118,4 +119,5 @@ def collect_results(
 def summarise_object(found: MatchedObject) -> dict[str, Any]:
     """Describe an object by values that JSON can hold."""
     values = {name: getattr(found, name.replace("log10", "log")) for name in SUMMARISED}
-    return {k: value.tolist() if isinstance(value, np.ndarray) else value for k, value in values.items()}
+    listed = {k: value.tolist() if isinstance(value, np.ndarray) else value for k, value in values.items()}
+    return listed | summarise_agreement(found, 2)

@@ -12,10 +12,11 @@ from matching.collection.database import settings as settings_module
 from matching.collection.database import store as store_module
 from matching.collection.database.connection import WAIT_SECONDS
 from matching.collection.database.settings import describe_other_programs, make_settings
-from matching.collection.database.store import open_store
+from matching.collection.database.store import open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
-from matching.collection.reports.query_results import collect_results
+from matching.collection.reports.query_results import collect_results, summarise_object
+from matching.objects.differences import Difference
 from matching.objects.frames import Motion
 from matching.output.provenance import RESULT_VERSIONS
 
@@ -55,6 +56,27 @@ def test_result_is_kept_to_the_last_bit(db):
         assert row[:3] == (o.id, o.n_matches, o.score)
         assert row[3] == str(o.transform.tolist())
         assert row[4] == o.transform_error
+
+
+def test_objects_are_read_with_what_differs(db):
+    """A doubtful one is not called sure, and queries list what differs as matches.json does."""
+    made = result()
+    square = np.array([[0.0, 0.0], [9.0, 0.0], [9.0, 9.5]])
+    difference = Difference(square, square + 2, 0.1, 20.0, 0.2, 0.3)
+    first = replace(made.objects[0], is_same=False, differences=(difference,), log_nfa=-12.0)
+    second = replace(made.objects[1], is_same=True, is_doubtful=True, log_nfa=-12.0)
+    with open_store(db, MatchConfig()) as store:
+        fill(store).record_pair(make_pair_record(0, replace(made, objects=(first, second))))
+        read = read_objects(store, 0)
+    assert [found.is_same for found in read] == [False, True]
+    assert [found.confidence for found in read] == ["sure", "look at it"]
+    assert read[0].doubt == "differs in 1 place"
+    (again,) = read[0].differences
+    assert np.array_equal(again.polygon1, difference.polygon1)
+    assert (again.share, again.evidence) == (0.1, 20.0)
+    summary = summarise_object(read[0])
+    assert summary["same"] is False
+    assert summary["differences"][0]["polygon0"] == square.tolist()
 
 
 def test_results_are_sorted_by_rank(db):
