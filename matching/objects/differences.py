@@ -39,4 +39,5 @@ class Difference:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Difference:
         """Restore a difference from the JSON of its `dataclasses.asdict`."""
-        return cls(**{k: np.array(v) if k.startswith("polygon") else v for k, v in values.items()})
+        polygons: dict[str, Any] = {name: np.array(values[name]) for name in ("polygon0", "polygon1")}
+        return cls(**{**values, **polygons})

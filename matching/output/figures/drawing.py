@@ -43,18 +43,11 @@ DIFFERENCE_DASH = 3  # widths of the line, of a black dash around a difference a
 LEGEND = "in dashes of black and white: where the pictures differ"
 
 
-def draw_result(
-    picture0: Picture,
-    picture1: Picture,
-    result: MatchResult,
-    *,
-    explain: bool = False,
-    differences: bool = True,
-) -> Bytes:
+def draw_result(picture0: Picture, picture1: Picture, result: MatchResult, **shown: bool) -> Bytes:
     """Draw a result: two pictures side by side, or the places of the things in one -> (h, w, 3) uint8."""
     if result.is_single_picture:
-        return draw_repeats(picture0, result, explain=explain, differences=differences)
-    return draw_matches(picture0, picture1, result, explain=explain, differences=differences)
+        return draw_repeats(picture0, result, **shown)
+    return draw_matches(picture0, picture1, result, **shown)
 
 
 def draw_matches(
@@ -96,8 +89,9 @@ def draw_matches(
         for number, both in outlines:
             outline_object(canvas, both[side], number, unit)
     differing = list_differences(result) if differences else []
-    for polygon in (polygon for both in differing for polygon in place(*both)):
-        draw_difference(canvas, polygon, unit)
+    for both in differing:
+        for polygon in place(*both):
+            draw_difference(canvas, polygon, unit)
     for side, rgb, left in ((0, rgb0, 0), (1, rgb1, shift[0])):
         labels = [(number, str(number), both[side]) for number, both in outlines]
         labels += [(-1, name, both[side]) for name, both in rejected]
@@ -130,8 +124,9 @@ def draw_repeats(
     for number, _, outline in places:
         outline_object(canvas, outline, number, unit)
     differing = list_differences(result) if differences else []
-    for polygon in (polygon for both in differing for polygon in both):
-        draw_difference(canvas, zoom(polygon, factors), unit)
+    for both in differing:
+        for polygon in both:
+            draw_difference(canvas, zoom(polygon, factors), unit)
     groups = outline_rejected(result)[: MAX_REJECTED // 2] if explain else []  # each group has two places
     rejected = [(-1, name, zoom(outline, factors)) for name, *both in groups for outline in both]
     for _, _, outline in rejected:

@@ -33,12 +33,13 @@ def draw_warps(
     picture0: Picture, picture1: Picture, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
     """Draw one object warped each way onto the other picture, by file name."""
-    name = f"object{found.id}"
-    rgb0, rgb1 = picture0.displayed, picture1.displayed
-    differing0, differing1 = ([getattr(one, f"polygon{k}") for one in found.differences] for k in (0, 1))
+    shown = picture0.displayed, picture1.displayed
+    maps = deformation.forward, deformation.backward
     return {
-        f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, found.id, differing1),
-        f"{name}-warp10": draw_warp(rgb1, rgb0, deformation.forward, found.outline0, found.id, differing0),
+        f"object{found.id}-warp{1 - side}{side}": draw_warp(
+            shown[1 - side], shown[side], maps[side], found, side
+        )
+        for side in (1, 0)
     }
 
 
@@ -80,15 +81,9 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObje
     return _join_panels(panels)
 
 
-def draw_warp(
-    source: Bytes,
-    target: Bytes,
-    to_source: SmoothMap,
-    outline: Floats,
-    number: int,
-    differing: Sequence[Floats] = (),
-) -> Bytes:
-    """Draw object `number` of one picture (h, w, 3) warped onto another; outlines (k, 2)."""
+def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, found: MatchedObject, side: int) -> Bytes:
+    """Draw an object of one picture (h, w, 3) warped onto the other, which is picture `side`."""
+    outline = (found.outline0, found.outline1)[side]
     laid = lay_over(source, target, to_source, outline)
     outline = laid.place(outline)
     inside = opencv.fill_polygons(laid.part.shape[:2], [outline])
@@ -98,9 +93,9 @@ def draw_warp(
     for shown in (np.zeros_like(inside), inside & laid.is_seen, inside & laid.is_seen & board):
         panel = np.where(shown[:, :, None], laid.warped, laid.part)
         panel[~inside] = drawing.fade(panel, BACKGROUND_FADE)[~inside]
-        drawing.outline_object(panel, outline, number, unit)
-        for polygon in differing:
-            drawing.draw_difference(panel, laid.place(polygon), unit)
+        drawing.outline_object(panel, outline, found.id, unit)
+        for one in found.differences:
+            drawing.draw_difference(panel, laid.place((one.polygon0, one.polygon1)[side]), unit)
         panels.append(panel)
     return _join_panels(panels)
 

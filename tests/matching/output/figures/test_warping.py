@@ -72,8 +72,7 @@ def test_panels_show_picture_warped_object_and_checkerboard(pair):
     pictures, result = pair
     deformation = object_deformation(result, 0)
     negative = 255 - pictures[0].rgb
-    outline = result.objects[0].outline1
-    panels = draw_warp(negative, pictures[1].rgb, deformation.backward, outline, 0)
+    panels = draw_warp(negative, pictures[1].rgb, deformation.backward, result.objects[0], 1)
     gap = panels.shape[0] // 50
     width = (panels.shape[1] - 2 * gap) // 3
     shown, laid, board = (panels[:, k * (width + gap) :][:, :width].astype(int) for k in range(3))
