@@ -44,7 +44,7 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
             "collection.html",
             {"pictures": _pictures(images, names), "pairs": pairs},
             name=Path(db).name,
-            pairs=[_card(row, images, names) for row in rows],
+            pairs=[_card(row, images, names, pair) for row, pair in zip(rows, pairs, strict=True)],
             failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
             **_counts(store),
         )
@@ -61,7 +61,9 @@ def _counts(store: Store) -> dict[str, int]:
     return dict(zip(names, map(int, values), strict=True))
 
 
-def _card(row: Row, images: Mapping[int, Row], names: Mapping[int, str]) -> dict[str, Any]:
+def _card(
+    row: Row, images: Mapping[int, Row], names: Mapping[int, str], pair: Mapping[str, Any]
+) -> dict[str, Any]:
     """Make the values of the card of a pair."""
     _, image0, image1, score, n_objects, n_matches, _ = row
     ratios = (min(max(images[k][2] / images[k][3], 0.5), 2) for k in (image0, image1))
@@ -70,6 +72,7 @@ def _card(row: Row, images: Mapping[int, Row], names: Mapping[int, str]) -> dict
         "names": (names[image0], names[image1]),
         "score": score,
         "n_objects": n_objects,
+        "n_differing": sum(bool(found["differences"]) for found in pair["objects"]),
         "n_matches": n_matches,
     }
 

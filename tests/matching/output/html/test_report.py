@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -252,6 +253,26 @@ def test_collection_shows_the_same_as_a_single_match(tmp_path):
         ]
         assert item["words"]
     assert pair["n_rejected"] == 0
+
+
+def test_gallery_tells_what_differs(page_of_collection, tmp_path):
+    square = [[40.0, 40.0], [60.0, 40.0], [60.0, 60.0], [40.0, 60.0]]
+    difference = {"polygon0": square, "polygon1": square, "share": 0.1, "evidence": 20.0}
+    text = json.dumps([difference | {"unexplained": 0.2, "correlation": 0.3}])
+    db = Path(shutil.copy(page_of_collection.with_suffix(".db"), tmp_path / "c.db"))
+    with open_store(db) as store:
+        number = store.value("SELECT pair FROM objects")
+        with store.transaction():
+            store.cursor("UPDATE objects SET same = 0, differences = ? WHERE pair = ?", (text, number))
+        n = store.value("SELECT count(*) FROM objects WHERE pair = ?", (number,))
+    write_collection_report(db, tmp_path / "c.html", 10)
+    with browser_page() as page:
+        page.goto((tmp_path / "c.html").as_uri() + f"#pair-{number}")
+        facts = page.locator(".facts").all_inner_texts()
+        assert sum(f"{n} differ" in text for text in facts) == 1
+        assert page.locator("dialog .pane .difference.dash").count() == 2 * n
+        assert "differs in 1 place" in page.locator("dialog .objects").inner_text()
+        assert page.complaints == []
 
 
 def test_collection_is_shown_without_missing_pictures(page_of_collection, tmp_path):
