@@ -8,6 +8,7 @@ Only frame1 @ inv(frame0) matters, so regions may have any unit that is the same
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,13 @@ import numpy as np
 
 from matching._common.types import Array
 from matching.errors import InputError
+from matching.objects.transforms import apply_transform
+from matching.pictures.decoding import map_displayed_to_stored
 
 if TYPE_CHECKING:
     from matching.core.config import MatchConfig
     from matching.core.result import MatchResult
+    from matching.pictures.images import Picture
 
 Sizes = tuple[tuple[int, int], tuple[int, int]]
 
@@ -125,7 +129,6 @@ class PairMatches:
         """
         from matching.core.config import MatchConfig
         from matching.core.given import group_matches, read_pictures
-        from matching.interchange.results import turn_to_displayed
 
         pictures = read_pictures((image0, image1))
         pair = self if pictures is None else turn_to_displayed(self, pictures)
@@ -133,6 +136,36 @@ class PairMatches:
         if pictures is not None:
             optional |= {"image0": pictures[0], "image1": pictures[1]}
         return group_matches(pair.xy0, pair.xy1, planes=planes, config=config or MatchConfig(), **optional)
+
+
+def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
+    """Turn matches to the pixels of two pictures to which their EXIF orientation has been applied."""
+    changes: dict[str, Any] = {}
+    for k, picture in enumerate(pictures):
+        turn = np.eye(3)
+        if pair.as_stored:
+            turn = np.linalg.inv(map_displayed_to_stored(picture.orientation, picture.width, picture.height))
+        if pair.sizes is not None:
+            _check_size(f"image{k}", pair.sizes[k], picture, is_turned=turn[0, 0] == 0)
+        xy, frames = (pair.xy0, pair.frames0) if k == 0 else (pair.xy1, pair.frames1)
+        changes[f"xy{k}"] = apply_transform(turn, xy) if len(xy) else xy
+        changes[f"frames{k}"] = None if frames is None else turn[:2, :2] @ frames
+    inside = (
+        ((changes[f"xy{k}"] >= -1) & (changes[f"xy{k}"] <= [picture.width, picture.height])).all()
+        for k, picture in enumerate(pictures)
+    )
+    if pair.sizes is not None or all(inside):  # otherwise, they may have been matched at another size
+        changes["sizes"] = tuple((picture.height, picture.width) for picture in pictures)
+    return replace(pair, **changes, as_stored=False)
+
+
+def _check_size(name: str, size: tuple[int, int], picture: Picture, is_turned: bool) -> None:
+    height, width = size[::-1] if is_turned else size
+    if (height, width) != (picture.height, picture.width):
+        raise InputError(
+            f"{picture.path or name}: is {picture.width} x {picture.height} pixels, but the matches are of an"
+            f" image of {width} x {height}"
+        )
 
 
 def to_size(width: float, height: float) -> tuple[int, int] | None:

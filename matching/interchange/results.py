@@ -1,24 +1,19 @@
-"""Given matches in pixels of the pictures as displayed, and their result files.
+"""The result files of given matches.
 
 A file may hold the matches of one pair, whose pictures need not be known, or of many.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from matching._version import __version__
 from matching.core.config import MatchConfig
 from matching.core.result import MatchResult
-from matching.errors import InputError
 from matching.interchange.records import PairMatches
-from matching.objects.transforms import apply_transform
 from matching.output.files import write_results
 from matching.output.folders import Content, write_files
-from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import NamedImage, Picture
 
 COORDINATES_AS_GIVEN = (
@@ -61,33 +56,3 @@ def write_pairs(
     summary: dict[str, Any] = {"version": __version__, "inputs": inputs, "parameters": asdict(config)}
     summary |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
     write_files(folder, groups.items(), summary)
-
-
-def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
-    """Turn matches to the pixels of two pictures to which their EXIF orientation has been applied."""
-    changes: dict[str, Any] = {}
-    for k, picture in enumerate(pictures):
-        turn = np.eye(3)
-        if pair.as_stored:
-            turn = np.linalg.inv(map_displayed_to_stored(picture.orientation, picture.width, picture.height))
-        if pair.sizes is not None:
-            _check_size(f"image{k}", pair.sizes[k], picture, is_turned=turn[0, 0] == 0)
-        xy, frames = (pair.xy0, pair.frames0) if k == 0 else (pair.xy1, pair.frames1)
-        changes[f"xy{k}"] = apply_transform(turn, xy) if len(xy) else xy
-        changes[f"frames{k}"] = None if frames is None else turn[:2, :2] @ frames
-    inside = (
-        ((changes[f"xy{k}"] >= -1) & (changes[f"xy{k}"] <= [picture.width, picture.height])).all()
-        for k, picture in enumerate(pictures)
-    )
-    if pair.sizes is not None or all(inside):  # otherwise, they may have been matched at another size
-        changes["sizes"] = tuple((picture.height, picture.width) for picture in pictures)
-    return replace(pair, **changes, as_stored=False)
-
-
-def _check_size(name: str, size: tuple[int, int], picture: Picture, is_turned: bool) -> None:
-    height, width = size[::-1] if is_turned else size
-    if (height, width) != (picture.height, picture.width):
-        raise InputError(
-            f"{picture.path or name}: is {picture.width} x {picture.height} pixels, but the matches are of an"
-            f" image of {width} x {height}"
-        )

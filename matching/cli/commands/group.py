@@ -21,8 +21,8 @@ from matching.core.result import MatchResult
 from matching.errors import InputError
 from matching.interchange.files import MatchFile, match_file
 from matching.interchange.masks import check_masks_folder, write_masks
-from matching.interchange.records import PairMatches
-from matching.interchange.results import summarise_pair, turn_to_displayed, write_pair, write_pairs
+from matching.interchange.records import PairMatches, turn_to_displayed
+from matching.interchange.results import summarise_pair, write_pair, write_pairs
 from matching.output.words import format_table, hint_at_rejected
 from matching.pictures.images import Picture
 from matching.pictures.names import make_absolute

@@ -159,7 +159,7 @@ def test_result_without_pictures_reports_it():
     one = describe_object(0, xy, xy, 0.35, log_nfa=-6.0)
     result = MatchResult(xy, xy, np.zeros(30, int), np.zeros(30), (one,))
     assert repr(result) == "<MatchResult: 1 object, likely, 30 of 30 candidates>"
-    with pytest.raises(InputError, match=r"the result has no pictures.*; gdl-match group FILE .* --image0"):
+    with pytest.raises(InputError, match="no pictures to draw on; give them to group_matches as image0"):
         result.draw()
 
 
