@@ -4,7 +4,7 @@ From each photograph, these are made: a copy (JPEG of quality 30), a blurred one
 caption across it, thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of
 a tenth of it, a turned copy (by 90 degrees or 8 to 40), a mirrored one, a screenshot that shows it, another
 photograph into which it is pasted whole, and one into which a crop of it is pasted, scaled and turned
-("same thing").
+("shares a part").
 """
 
 import argparse
@@ -25,7 +25,7 @@ KINDS = {
     "copy": "copy of",
     "blurred": "copy of",
     "grey": "copy of",
-    "captioned": "copy of",
+    "captioned": "copy of, differs in 1 place",
     "thumbnail": "thumbnail of",
     "tiny": "thumbnail of",
     "crop": "crop of",
@@ -34,7 +34,7 @@ KINDS = {
     "mirrored": "mirrored copy of",
     "screenshot": "shows more than",
     "pasted": "shows more than",
-    "part": "same thing as",
+    "part": "shares a part with",
 }
 SIDE = 640  # pixels, the longer side of a photograph
 
@@ -161,7 +161,7 @@ def report_relations(db, pairs):
     with open_store(db) as store:
         path_of = dict(store.rows("SELECT id, path FROM images"))
         for link in find_links(store):
-            told[kinds[path_of[link.image0]], link.relation.role] += 1
+            told[kinds[path_of[link.image0]], link.relation.role.split(" (")[0]] += 1
     rows = []
     for kind, wanted in KINDS.items():
         total = sum(k == kind for *_, k in pairs)

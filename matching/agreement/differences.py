@@ -44,7 +44,7 @@ def find_differences(grid: Grid, windows: Windows, likelihood: Likelihood) -> tu
 
     `polygon0` is that in the base.
     """
-    places = list(_find_places(grid, windows, likelihood))
+    places = list(find_places(grid, windows, likelihood))
     if not places:
         return ()
     seen = grid.hull & grid.seen
@@ -54,10 +54,10 @@ def find_differences(grid: Grid, windows: Windows, likelihood: Likelihood) -> tu
     found = []
     for place, evidence in places:
         unexplained = _measure_unexplained(both, opencv.dilate(place, CLEANING))
-        correlation = correlate_parts(grid.grey0, grid.grey1, place)
         if unexplained is None:
             continue
         is_clean = unexplained[1] >= CLEAN_RATIO
+        correlation = correlate_parts(grid.grey0, grid.grey1, place)
         if correlation < (MAX_CLEAN_CORRELATION if is_clean else MAX_CORRELATION):
             columns, rows = opencv.trace_outline(place).astype(int).T
             polygon0, polygon1 = (xy[rows, columns].astype(float) for xy in (grid.xy_base, grid.xy_other))
@@ -66,7 +66,7 @@ def find_differences(grid: Grid, windows: Windows, likelihood: Likelihood) -> tu
     return tuple(sorted(found, key=lambda one: -one.evidence))
 
 
-def _find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[tuple[Bools, float]]:
+def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[tuple[Bools, float]]:
     """The connected places (h, w) where another print is likelier by MIN_EVIDENCE, and their evidence."""
     # windows across the edge of the hull may see something else
     use = (windows.comparable | windows.lone) & opencv.erode(grid.hull & grid.seen, WINDOW)

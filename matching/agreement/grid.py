@@ -166,7 +166,7 @@ def lay_grid(base: Ends, other: Ends, smooth_map: SmoothMap) -> Grid:
     colours1 = coarse1.sample(xy_other)
 
     def to_map(xy: Floats) -> Floats:
-        return ((xy - low) / pitch - 0.5) / MAP_STEP
+        return np.asarray(((xy - low) / pitch - 0.5) / MAP_STEP)
 
     points = to_map(base.xy)
     outlines = [opencv.convex_hull(points)], [] if base.frame is None else [to_map(base.frame)]
@@ -182,7 +182,7 @@ def _choose_margins(base: Ends, size: float) -> Floats:
         return np.full((2, 2), MARGIN * size)
     hull = np.array([base.xy.min(axis=0), base.xy.max(axis=0)])
     frame = np.clip([base.frame.min(axis=0), base.frame.max(axis=0)], 0, base.image.shape[1::-1])
-    return np.clip((frame - hull) * [[-1], [1]], MARGIN * size, MAX_MARGIN * size)
+    return np.asarray(np.clip((frame - hull) * [[-1], [1]], MARGIN * size, MAX_MARGIN * size))
 
 
 def list_places(low: Floats, pitch: float, step: int, shape: tuple[int, int]) -> Float32s:

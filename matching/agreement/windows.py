@@ -64,8 +64,8 @@ class Windows:
     lone: Bools
 
 
-def correlate_windows(grid: Grid) -> Windows:
-    """Correlate the windows of both pictures in place and around."""
+def correlate_windows(grid: Grid, *, has_leads: bool = True) -> Windows:
+    """Correlate the windows of both pictures in place and, for the leads, around."""
     a, b = (grey - grey.mean() for grey in (grid.grey0, grid.grey1))
     (mean0, variance0), (mean1, variance1) = measure_windows(a), measure_windows(b)
     unit0, unit1 = (1 / np.sqrt(variance + NOISE_VARIANCE) for variance in (variance0, variance1))
@@ -78,7 +78,9 @@ def correlate_windows(grid: Grid) -> Windows:
     low, high = np.minimum(variance0, variance1), np.maximum(variance0, variance1)
     both = grid.seen & (low > PRINT_VARIANCE)
     comparable = both & (low > MIN_VARIANCE_RATIO * high)
-    lead = _find_leads(a, mean0, unit0, b, mean1, unit1, grid.hull)
+    lead = np.full(a.shape, np.nan, np.float32)
+    if has_leads:
+        lead = _find_leads(a, mean0, unit0, b, mean1, unit1, grid.hull)
     either, lone = grid.seen & (high > PRINT_VARIANCE), grid.seen & (high > LONE_VARIANCE) & ~comparable
     return Windows(strict, lead, low, grid.seen, both, either, comparable, lone)
 

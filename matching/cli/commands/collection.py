@@ -22,9 +22,10 @@ from matching.collection.cache import FeatureCache
 from matching.collection.database.connection import WAIT_SECONDS
 from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store
 from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
+from matching.collection.reports.duplicates import KEPT, list_removable
 from matching.collection.reports.export import check_tables_replaceable, export
 from matching.collection.reports.export_sfm import check_sfm_replaceable, export_for_sfm
-from matching.collection.reports.groups import Group, format_groups_csv, read_groups
+from matching.collection.reports.groups import Group, find_groups, find_links, format_groups_csv
 from matching.collection.reports.html_report import (
     format_groups,
     write_collection_report,
@@ -68,6 +69,7 @@ def make_parser() -> options.LineParser:
         " with --csv also write groups.csv, with --html show the groups"
     )
     options.add_flag(outputs, "groups", text)
+    add_duplicate_options(outputs)
     options.add_path(outputs, "colmap", "DIR", "write all matches as COLMAP's database.db")
     options.add_path(outputs, "hloc", "DIR", "write all matches as hloc's files")
     options.add_flag(
@@ -83,6 +85,13 @@ def make_parser() -> options.LineParser:
     options.add_version(running)
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
+
+
+def add_duplicate_options(group: options.Group) -> None:
+    """Add the options that list pictures which could go; nothing is deleted."""
+    text = "with groups: write the pictures that could go, as another one that is kept shows exactly the same"
+    options.add_path(group, "list", "FILE", f"{text}; nothing is deleted")
+    options.add_choice(group, "keep", KEPT)
 
 
 def add_run_options(group: options.Group, jobs: str, *, may_be_cluster: bool = True) -> None:
@@ -119,12 +128,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("--query and --gallery must be given together")
     if arguments.shortlist and arguments.gallery is None and arguments.all is None:
         raise InputError("--shortlist requires --all, or --query and --gallery")
+    if arguments.list is not None and not arguments.groups:
+        raise InputError("--list requires --groups")
     if arguments.restart and not n_sources:
         raise InputError("--restart requires --pairs, --all, or --query and --gallery")
     prepare_run(arguments)
     _check_outputs(arguments)
     summary = _match(arguments) if n_sources else None
-    groups = read_groups(arguments.db) if arguments.groups else None
+    groups = read_listed_groups(arguments) if arguments.groups else None
     _write(arguments, groups)
     if summary is not None and summary.internal_errors:
         return INTERNAL_ERROR
@@ -262,6 +273,20 @@ def describe_summary(summary: Summary) -> str:
         f" ({summary.failed_pairs} failed), {objects} in {found};"
         f" this run: {described} described, {matched} matched"
     )
+
+
+def read_listed_groups(arguments: argparse.Namespace, db: Path | None = None) -> list[Group]:
+    """Read the groups of a database, by default that of the arguments, and write the list of duplicates."""
+    with open_store(db or arguments.db) as store:
+        links = list(find_links(store))
+        if arguments.list is not None:
+            removable = list_removable(store, links, arguments.keep)
+            write_whole(
+                arguments.list, "".join(f"{path}\n" for path in removable).encode("utf-8", "surrogateescape")
+            )
+            told = f"{count(len(removable), 'picture')} that could go written to"
+            make_teller(arguments)(f"{told} {make_printable(str(arguments.list))}")
+        return find_groups(store, links)
 
 
 def show_groups(groups: Sequence[Group]) -> int:

@@ -9,13 +9,19 @@ from datetime import datetime
 from typing import Any
 
 from matching.cli import arguments as options
-from matching.cli.commands.collection import add_run_options, prepare_run, run_options, show_groups
+from matching.cli.commands.collection import (
+    add_duplicate_options,
+    add_run_options,
+    prepare_run,
+    read_listed_groups,
+    run_options,
+    show_groups,
+)
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
-from matching.collection.reports.groups import read_groups
 from matching.collection.reports.query_results import (
     collect_results,
     summarise_object,
@@ -54,6 +60,7 @@ def make_parser() -> options.LineParser:
         text = "match each picture with the N that share the most descriptors with it"
         options.add_setting(each, "shortlist", options.count_setting(n, text))
         options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
+    add_duplicate_options(groups)
     text = "Add the pictures of a folder to an index, then all that arrive there, until you press Ctrl-C."
     watch = commands.add_parser("watch", help="add pictures that arrive in a folder", description=text)
     watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="folder of pictures")
@@ -167,7 +174,7 @@ def _groups(arguments: argparse.Namespace) -> int:
         pictures = [path for path in index.indexed() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)
     with verify_for_groups(candidates, db=arguments.db, **running) as db:
-        return show_groups(read_groups(db))
+        return show_groups(read_listed_groups(arguments, db))
 
 
 def _show(results: Sequence[dict[str, Any]]) -> None:

@@ -18,9 +18,22 @@ import shapely
 from shapely import Polygon
 
 from matching._common.components import find_components
-from matching.collection.database.store import PAIRS_WITH_IMAGES, Store, open_store, read_transform
-from matching.collection.reports.alike import is_alike
-from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
+from matching._common.types import Floats
+from matching.collection.database.store import (
+    PAIRS_WITH_IMAGES,
+    Store,
+    open_store,
+    read_objects,
+    read_transform,
+)
+from matching.collection.reports.relations import (
+    UNMEASURED,
+    Relation,
+    check_made,
+    find_relation,
+    fit_motion,
+    shows_most,
+)
 from matching.errors import InputError
 from matching.objects.frames import MIN_PICTURE_SHARE
 from matching.pictures.images import Picture, read_picture
@@ -30,7 +43,9 @@ COLUMNS = (
     *("group", "picture", "role", "of", "share", "share_of"),
     *("turn", "scale", "mirrored", "score", "matches"),
 )
+KINDS_BEHIND = ("same template", "same thing")  # a picture is described by these if by no other
 PICTURES_IN_MEMORY = 8
+MAX_LOOKED_AT = 3  # objects of a pair, of which any may show most of a picture; no record of a choice
 
 
 @dataclass(frozen=True)
@@ -46,8 +61,8 @@ class Link:
 
     @property
     def is_strong(self) -> bool:
-        """True if it joins a group: one picture was made from the other, or they share more than a logo."""
-        return self.relation.kind != "same thing" or self.covered >= MIN_PICTURE_SHARE
+        """True if it joins a group: one picture was made from the other, or they show the same thing."""
+        return self.relation.kind != "shares a part"
 
     def reverse(self) -> Link:
         """Exchange the two pictures."""
@@ -71,9 +86,12 @@ class Member:
 Group = tuple[Member, ...]
 
 
-def find_groups(store: Store) -> list[Group]:
-    """Find groups of strongly linked pictures; each begins with its largest picture."""
-    links = [link for link in find_links(store) if link.is_strong]
+def find_groups(store: Store, links: Iterable[Link] | None = None) -> list[Group]:
+    """Find groups of strongly linked pictures; each begins with its largest picture.
+
+    links: those of `find_links`, if they are known.
+    """
+    links = [link for link in (find_links(store) if links is None else links) if link.is_strong]
     linked = {number for link in links for number in (link.image0, link.image1)}
     rows = store.rows("SELECT -width * height, path, id FROM images WHERE status = 'described'")
     largest_first = sorted((n, -_count_bytes(path), path, k) for n, path, k in rows if k in linked)
@@ -111,7 +129,7 @@ def format_groups_csv(groups: Iterable[Group]) -> bytes:
 
 
 def find_links(store: Store) -> Iterator[Link]:
-    """Find the pairs of pictures with objects in common; copies are confirmed by reading the files."""
+    """Find the pairs of pictures with objects in common; the files are read, and what they show compared."""
     rows = store.cursor(
         "SELECT pairs.id, image0, image1, score, n_matches, a.path, b.path,"
         f" a.width, a.height, b.width, b.height FROM {PAIRS_WITH_IMAGES}"
@@ -123,18 +141,40 @@ def find_links(store: Store) -> Iterator[Link]:
         xy = np.array(store.rows("SELECT x0, y0, x1, y1 FROM matches WHERE pair = ?", (pair,)))
         motion = fit_motion(xy[:, :2], xy[:, 2:], read_transform(store, pair), size0, size1)
         relation = UNMEASURED if motion is None else find_relation(motion, size0, size1)
-        if motion is not None and relation.kind != "same thing":
-            pictures = [(read(path0), motion), (read(path1), np.linalg.inv(motion))]
-            if relation.share0 < relation.share1:
-                pictures.reverse()
-            (inner, to_outer), (outer, _) = pictures
-            if not (inner and outer and is_alike(inner, outer, to_outer)):
-                relation = replace(relation, kind="same thing", derived=None)
         outlines = _read_outlines(store, pair)
-        if relation.kind == "same thing":  # the motion of one thing says nothing of the rest of the pictures
+        covered = _find_covered(outlines, (size0, size1))
+        pictures = read(path0), read(path1)
+        if motion is not None and relation.is_measured:
+            relation = _check_made(relation, *pictures, motion)
+        if not relation.is_measured:  # the motion of one thing says nothing of the rest of the pictures
             share0, share1 = map(_measure_union, outlines, (size0, size1))
-            relation = replace(relation, share0=share0, share1=share1)
-        yield Link(image0, image1, relation, score, n, _find_covered(outlines, (size0, size1)))
+            relation = replace(relation, kind="same thing", share0=share0, share1=share1)
+            if covered < MIN_PICTURE_SHARE or _shares_a_part(store, pair, *pictures):
+                relation = replace(relation, kind="shares a part")
+        yield Link(image0, image1, relation, score, n, covered)
+
+
+def _check_made(
+    relation: Relation, picture0: Picture | None, picture1: Picture | None, motion: Floats
+) -> Relation:
+    """Check whether one picture was made from the other; if a file can't be read, that can't be told."""
+    if picture0 is None or picture1 is None:
+        return replace(relation, kind="same thing", derived=None)
+    return check_made(relation, picture0.rgb, picture1.rgb, motion)
+
+
+def _shares_a_part(store: Store, pair: int, picture0: Picture | None, picture1: Picture | None) -> bool:
+    """Test whether neither picture shows most of the other one, by the objects with most matches."""
+    if picture0 is None or picture1 is None:
+        return False
+    for found in sorted(read_objects(store, pair), key=lambda o: -o.n_matches)[:MAX_LOOKED_AT]:
+        rows = store.rows(
+            "SELECT x0, y0, x1, y1 FROM matches WHERE pair = ? AND object = ?", (pair, found.id)
+        )
+        xy = np.array(rows)
+        if shows_most(picture0.rgb, picture1.rgb, xy[:, :2], xy[:, 2:], found.transform):
+            return False
+    return True
 
 
 def _read_outlines(store: Store, pair: int) -> list[list[Polygon]]:
@@ -224,7 +264,8 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
         yield tuple(members)
 
 
-def _rank(link: Link) -> tuple[bool, bool, int, int, int]:
+def _rank(link: Link) -> tuple[int, bool, int, int, int]:
     """Make the sort key of a link: the smallest for the best link, and different for all links."""
     relation = link.relation
-    return relation.kind == "same thing", relation.mirrored, -link.n_matches, link.image0, link.image1
+    kind = KINDS_BEHIND.index(relation.kind) if relation.kind in KINDS_BEHIND else -1
+    return kind, relation.mirrored, -link.n_matches, link.image0, link.image1

@@ -155,7 +155,7 @@ def describe_link(member: Member) -> str:
     if link is None:
         return ""
     matches = f"{link.n_matches} matches"
-    if link.relation.kind == "same thing":
+    if not link.relation.is_measured:
         return matches
     relation = link.relation
     motion = Motion(np.zeros(2), relation.turn, relation.scale, relation.mirrored, relation.share0)

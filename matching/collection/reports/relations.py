@@ -7,7 +7,7 @@ inside picture 1, and share1 the share of picture 1 inside the frame.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,11 @@ import shapely
 
 from matching._common.arrays import count_distinct
 from matching._common.types import Array, Floats
+from matching.agreement.look import MAX_SMALLEST_DIFFERENCE, look_between
+from matching.agreement.overlay import compare_overlaid
 from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
+from matching.output.words import count
 
 # Share of a picture from which it counts as the whole: fits err by a few percent at the borders.
 MIN_WHOLE_SHARE = 0.93
@@ -29,37 +32,71 @@ OFF_CENTRE_SHARE = 0.03  # of the diagonal: largest shift of a copy that is turn
 # shown, which is less than the error of a photograph.
 TOLERANCE_PIXELS, TOLERANCE_SHARE = 2.0, 0.005
 N_FIT_ROUNDS = 5
+# Share of the print that agrees if one picture was made from the other, or both from one template: strongly
+# compressed, blurred and captioned copies have 0.68 and more, chats of one program 0.69, pictures into which
+# a part of the other one was pasted 0.45 at most.
+MIN_AGREEING = 0.6
+MIN_TEMPLATE_AGREEING = 0.45  # the same of two whole pictures of one size: crosswords of one grid have 0.49
+# If one picture was changed: the share of what both show that differs, and the number of the places times the
+# share that lies between them, as places of one template are many and far apart. Captions and altered places
+# have up to 0.15 and 0.04; tickets, chats, slides and forms have a second number of 0.21 and more.
+MAX_CHANGED, MAX_SCATTERED = 0.2, 0.1
+# Share of the print that agrees in pictures that are known to be the same: copies at a JPEG quality of 30
+# have 0.95 and more.
+MIN_SAME = 0.9
+# Completeness of one of two pictures that show the same thing: photographs of covers have 0.51 and more,
+# packages of one brand 0.47 at most.
+MIN_COMPLETENESS = 0.5
 
 
 @dataclass(frozen=True)
 class Relation:
     """The relation of two pictures."""
 
-    kind: str  # "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing"
+    # "copy", "thumbnail", "crop", "turned" or "mirrored", if one picture was made from the other; "same
+    # template", if both were made from a third one; "same thing" or "shares a part"
+    kind: str
     derived: int | None  # 0 or 1, the one that is a thumbnail or crop; None for other kinds
     # share of each picture that the other one shows, if one motion holds throughout; in a group, the objects
-    # measure it for the kind "same thing"
+    # measure it for the kinds "same thing" and "shares a part"
     share0: float
     share1: float
     # degrees by which picture 0 is turned in picture 1, clockwise, in (-180, 180], after any flip
     turn: float
     scale: float  # size of picture 0 in picture 1; NaN, like the turn, if no frame is known
     mirrored: bool
+    n_differences: int = 0  # places where one picture was changed
+    # of a picture that was made from the other one: False if it differs, None if it is too small to tell
+    is_same: bool | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether one motion holds throughout, so that turn, scale and shares are those of whole pictures."""
+        return self.kind not in ("same thing", "shares a part")
 
     @property
     def role(self) -> str:
         """The role of picture 0, as words that stand before the name of picture 1."""
+        changed = f", differs in {count(self.n_differences, 'place')}" if self.n_differences else ""
         if self.kind == "crop":
-            return "crop of" if self.derived == 0 else "shows more than"
+            return ("crop of" if self.derived == 0 else "shows more than") + changed
         if self.kind == "thumbnail":
-            return "thumbnail of" if self.derived == 0 else "larger copy of"
-        return {"copy": "copy of", "same thing": "same thing as"}.get(self.kind, f"{self.kind} copy of")
+            return ("thumbnail of" if self.derived == 0 else "larger copy of") + changed
+        if self.kind == "shares a part":
+            return f"shares a part with ({min(self.share0, self.share1):.0%})".replace("%", " %")
+        words = {"copy": "copy of", "same thing": "same thing as", "same template": "same template as"}
+        return words.get(self.kind, f"{self.kind} copy of") + changed
 
     def reverse(self) -> Relation:
         """Exchange the two pictures."""
-        derived = None if self.derived is None else 1 - self.derived
-        turn = self.turn if self.mirrored or self.turn == 180 else -self.turn
-        return Relation(self.kind, derived, self.share1, self.share0, turn, 1 / self.scale, self.mirrored)
+        return replace(
+            self,
+            derived=None if self.derived is None else 1 - self.derived,
+            share0=self.share1,
+            share1=self.share0,
+            turn=self.turn if self.mirrored or self.turn == 180 else -self.turn,
+            scale=1 / self.scale,
+        )
 
 
 # If no frame is known.
@@ -117,6 +154,34 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
     ):
         kind = "mirrored" if mirrored else "turned"
     return Relation(kind, derived, share0, share1, turn, scale, mirrored)
+
+
+def check_made(relation: Relation, image0: Array, image1: Array, motion: Array) -> Relation:
+    """Check by the pixels (h, w, 3) whether one picture was made from the other, as a motion (3, 3) tells."""
+    found = compare_overlaid(image0, image1, motion)
+    is_whole = relation.kind in ("copy", "thumbnail")
+    if found.agreeing < (MIN_TEMPLATE_AGREEING if is_whole else MIN_AGREEING):
+        return replace(relation, kind="same thing", derived=None)
+    is_changed = found.differing <= MAX_CHANGED and found.n_places * found.gaps <= MAX_SCATTERED
+    if found.agreeing < MIN_AGREEING or not is_changed:
+        return replace(relation, kind="same template", derived=None, is_same=False)
+    is_told = found.smallest_difference <= MAX_SMALLEST_DIFFERENCE and found.agreeing >= MIN_SAME
+    is_same = not found.n_places if found.n_places or is_told else None
+    return replace(relation, n_differences=found.n_places, is_same=is_same)
+
+
+def shows_most(image0: Array, image1: Array, xy0: Floats, xy1: Floats, transform: Array) -> bool:
+    """Test whether one of two pictures (h, w, 3) shows most of the other, by an object's matches (n, 2)."""
+    ends = (image0, xy0, transform), (image1, xy1, np.linalg.inv(transform))
+    for (first, points0, forward), (second, points1, _) in (ends, ends[::-1]):
+        size = first.shape[1], first.shape[0]
+        frame = map_frame(forward, size)
+        if frame is None:
+            continue
+        found = look_between(first, second, points0, points1, frames=(_corners(size), frame)).completeness
+        if found is not None and found.value >= MIN_COMPLETENESS:
+            return True
+    return False
 
 
 def fit_similarity(xy0: Array, xy1: Array) -> Array:

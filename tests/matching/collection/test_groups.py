@@ -1,6 +1,7 @@
 """Groups of a small collection, and the table, page and CSV of them."""
 
 import csv
+import os
 import re
 from contextlib import contextmanager
 from dataclasses import replace
@@ -121,8 +122,11 @@ def test_logo_alone_joins_no_group_and_mirrored_copies_need_no_option(cache, tmp
     ImageOps.mirror(made["chelsea"]).save(tmp_path / "cat mirrored.png")
     match_collection(plan_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
     with open_store(tmp_path / "c.db") as store:
-        assert len(list(find_links(store))) == 2
-        (cat,) = find_groups(store)
+        links = list(find_links(store))
+        (cat,) = find_groups(store, links)
+    assert sorted(link.relation.kind for link in links) == ["mirrored", "shares a part"]
+    (logo,) = (link.relation.role for link in links if not link.is_strong)
+    assert re.fullmatch(r"shares a part with \([3-9] %\)", logo)
     assert [named(member.picture)[:3] for member in cat] == ["cat", "cat"]
     assert cat[1].role == "mirrored copy of"
 
@@ -170,7 +174,7 @@ def _members_by_definition(links, images):
         link = min(
             (link for link in links if (link.image0 in reached) != (link.image1 in reached)),
             key=lambda x: (
-                x.relation.kind == "same thing",
+                ["copy", "same template", "same thing"].index(x.relation.kind),
                 x.relation.mirrored,
                 -x.n_matches,
                 x.image0,
@@ -189,9 +193,9 @@ def test_members_are_reached_by_the_best_links(seed):
     images = {int(k): str(k) for k in rng.permutation(12)}
     pairs = [(k, int(rng.integers(k))) for k in range(1, 12)]
     pairs += [(int(a), int(b)) for a, b in rng.integers(0, 12, (20, 2)) if a != b]
-    kinds = ["copy", "same thing"]
+    kinds = ["copy", "same thing", "same template"]
     links = [
-        _link(a, b, int(rng.integers(3, 6)), kinds[rng.integers(2)], bool(rng.integers(2)))
+        _link(a, b, int(rng.integers(3, 6)), kinds[rng.integers(3)], bool(rng.integers(2)))
         for a, b in dict.fromkeys(pairs)
     ]
     (members,) = _grow_groups(links, images)
@@ -235,3 +239,52 @@ def test_no_groups_gives_status_1(cache, tmp_path, capsys):
     assert main(["collection", "--db", db, "--groups", "--html", str(tmp_path / "page.html")]) == 1
     assert "no group" in capsys.readouterr().out
     assert "No two pictures" in (tmp_path / "page.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def copies(cache, tmp_path_factory):
+    """A picture, copies of it, one of which was changed, and the database of the folder."""
+    folder = tmp_path_factory.mktemp("copies")
+    coffee = Image.fromarray(crops(300)["coffee"])
+    coffee.save(folder / "b.png")
+    coffee.save(folder / "c.jpg", quality=80)
+    coffee.resize((150, 150), Image.Resampling.LANCZOS).save(folder / "a.png")
+    coffee.paste(Image.fromarray(crops(60)["chelsea"]), (120, 150))
+    coffee.save(folder / "changed.png")
+    for k, name in enumerate(("c.jpg", "a.png", "b.png", "changed.png")):
+        os.utime(folder / name, (k, k))
+    match_collection(plan_folder(folder), folder / "c.db", cache=cache, jobs=1)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("keep", "removable"),
+    [
+        (["--keep", "largest"], ["a.png", "c.jpg"]),
+        (["--keep", "oldest"], ["a.png", "b.png"]),
+        ([], ["a.png", "c.jpg"]),
+    ],
+)
+def test_pictures_that_could_go_are_listed_and_stay(copies, tmp_path, capsys, keep, removable):
+    options = ["--groups", "--list", str(tmp_path / "list.txt"), *keep]
+    assert main(["collection", "--db", str(copies / "c.db"), *options]) == 0
+    told = capsys.readouterr()
+    assert "differs in 1 place" in told.out
+    assert "2 pictures that could go" in told.out + told.err
+    listed = (tmp_path / "list.txt").read_text().splitlines()
+    assert [named(path) for path in listed] == removable
+    assert len(list(copies.glob("*.[pj]*g"))) == 4
+
+
+def test_first_keeps_no_thumbnail_in_place_of_its_original(copies, tmp_path):
+    file = tmp_path / "list.txt"
+    assert (
+        main(["collection", "--db", str(copies / "c.db"), "--groups", "--list", str(file), "--keep", "first"])
+        == 0
+    )
+    assert [named(path) for path in file.read_text().splitlines()] == ["c.jpg"]
+
+
+def test_list_requires_groups(copies, capsys):
+    assert main(["collection", "--db", str(copies / "c.db"), "--html", "x.html", "--list", "list.txt"]) == 2
+    assert "--list requires --groups" in capsys.readouterr().err

@@ -4,12 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 from planting import crops
 
-from matching.collection.reports.alike import MIN_CORRELATION, is_alike, measure_likeness
-from matching.collection.reports.relations import find_relation, fit_motion, fit_similarity, map_frame
-from matching.pictures.images import make_picture
+from matching.collection.reports.relations import (
+    Relation,
+    check_made,
+    find_relation,
+    fit_motion,
+    fit_similarity,
+    map_frame,
+    shows_most,
+)
 
 SIZE = 640, 480
 
@@ -95,39 +101,98 @@ def test_photograph_of_a_picture_is_no_copy():
     assert fit_motion(*matches(tilted, rng), tilted, SIZE, (600, 440)) is None
 
 
-def laid(left, right, transform):
-    """How alike the print of two pictures is, where a map lays one on the other."""
-    return measure_likeness(make_picture(np.asarray(left)), make_picture(np.asarray(right)), transform)
-
-
-def test_copies_are_alike_and_pictures_that_share_a_part_are_not():
-    made = {name: Image.fromarray(picture) for name, picture in crops(300).items()}
-    cup, still = made["coffee"], np.eye(3)
-    assert laid(cup, cup, still) > 0.95  # but for its noise
-    assert laid(cup, cup.convert("L").convert("RGB"), still) > 0.95
-    assert (
-        laid(cup.resize((90, 90), Image.Resampling.LANCZOS), cup, np.diag([300 / 90, 300 / 90, 1]))
-        > MIN_CORRELATION
+def compare(left, right, transform=None, kind="copy"):
+    """The relation of two pictures of one size, or of one that a map lays on the other."""
+    relation = Relation(kind, None, 1.0, 1.0, 0.0, 1.0, False)
+    return check_made(
+        relation, np.asarray(left), np.asarray(right), np.eye(3) if transform is None else transform
     )
-    captioned = np.asarray(cup).copy()
+
+
+def test_copies_agree_and_pictures_that_share_a_part_do_not():
+    made = {name: Image.fromarray(picture) for name, picture in crops(300).items()}
+    cup = made["coffee"]
+    assert compare(cup, cup).is_same is True
+    assert compare(cup, cup.convert("L").convert("RGB")).role == "copy of"
+    small = cup.resize((90, 90), Image.Resampling.LANCZOS)
+    half = 300 / 90 / 2 - 0.5
+    enlarge = np.array([[300 / 90, 0, half], [0, 300 / 90, half], [0, 0, 1]])
+    assert compare(small, cup, enlarge).is_same is True
+    captioned = np.asarray(made["astronaut"]).copy()
     captioned[240:280] = 0
-    assert laid(cup, captioned, still) > MIN_CORRELATION
+    changed = compare(made["astronaut"], captioned)
+    assert changed.role == "copy of, differs in 1 place"
+    assert changed.is_same is False
     pasted = np.asarray(made["rocket"]).copy()
     pasted[90:220, 60:220] = np.asarray(cup)[90:220, 60:220]
-    assert laid(cup, pasted, still) < MIN_CORRELATION
+    assert compare(cup, pasted).kind == "same thing"
     moved = np.array([[1.0, 0, 6], [0, 1, 0], [0, 0, 1]])  # by 6 pixels: another photograph of it
-    assert not is_alike(make_picture(np.asarray(cup)), make_picture(np.asarray(cup)), moved)
+    assert compare(cup, cup, moved).kind != "copy"
 
 
-def test_blank_pages_with_one_logo_are_not_alike():
+def draw_ticket(*words, side=(640, 300)):
+    """A ticket with a header and a picture, filled in with words."""
+    page = Image.new("RGB", side, (245, 238, 224))
+    draw = ImageDraw.Draw(page)
+    draw.rectangle((0, 0, side[0], 55), fill=(20, 58, 120))
+    draw.text((20, 12), "NORTHERN RAILWAYS", fill="white", font_size=26)
+    page.paste(Image.fromarray(crops(180)["coffee"]), (440, 90))
+    for k, word in enumerate(words):
+        draw.text((20, 70 + 44 * k), "Field", fill=(90, 90, 90), font_size=16)
+        draw.text((120, 68 + 44 * k), word, fill="black", font_size=22)
+    return page
+
+
+def test_tickets_of_two_passengers_are_of_one_template():
+    first = draw_ticket("Anna Holm", "Harwich", "Esbjerg", "14 MAR", "12 A")
+    other = draw_ticket("Piotr Zielinski", "Harwich", "Dover", "02 NOV", "31 F")
+    one = draw_ticket("Anna Holm", "Harwich", "Esbjerg", "14 MAR", "31 F")
+    found = compare(first, other)
+    assert (found.role, found.is_same) == ("same template as", False)
+    assert compare(first, one).role == "copy of, differs in 1 place"
+    assert compare(first, first).is_same is True
+
+
+def test_plain_areas_of_another_colour_differ():
+    """The modules of codes are wider than a window, so that no print differs inside them."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (2, 12, 12))
+    pages = [
+        np.kron(code, np.ones((30, 30))).astype(np.uint8)[..., None].repeat(3, 2) * 200 for code in codes
+    ]
+    pages[1][:200] = pages[0][:200]
+    assert compare(*pages).kind == "same template"
+
+
+def test_blank_pages_with_one_logo_are_no_copies():
     """What is blank in both says nothing: only print does."""
     pages = np.full((2, 300, 220, 3), 255, np.uint8)
     for page, name, top in zip(pages, ("astronaut", "rocket"), (120, 150), strict=True):
         page[10:50, 10:50] = crops(40)["coffee"]
         page[top : top + 100, 60:160] = crops(100)[name]
-    assert laid(*pages, np.eye(3)) < MIN_CORRELATION
+    assert compare(*pages).kind == "same thing"
     blank = np.full((100, 100, 3), 255, np.uint8)
-    assert laid(blank, blank, np.eye(3)) == 0
+    assert compare(blank, blank).kind == "same thing"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_photograph_shows_most_of_a_print_and_a_logo_does_not(turned):
+    cup, rng = crops(220)["coffee"], np.random.default_rng(0)
+    scene = crops(400)["rocket"].copy()
+    scene[100:320, 90:310] = cup
+    logo = crops(220)["astronaut"].copy()
+    logo[60:120, 60:120] = cup[60:120, 60:120]
+    xy = rng.uniform(5, 214, (80, 2))
+    within = rng.uniform(62, 118, (60, 2))
+    shift = motion(shift=(90, 100))
+    for image, xy0, xy1, transform, wanted in (
+        (scene, xy, xy + np.array([90, 100]), shift, True),
+        (logo, within, within, np.eye(3), False),
+    ):
+        ends = (
+            (image, cup, xy1, xy0, np.linalg.inv(transform)) if turned else (cup, image, xy0, xy1, transform)
+        )
+        assert shows_most(*ends) is wanted
 
 
 def test_matches_of_several_motions_give_no_motion():
