@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from .completion import complete_by_distance
 from .graph import AffinityGraph, KnnGraph, affinity_graph, enough_initial_clusters, initial_clusters
+from .isolation import count_isolated_branches, leakages, select_isolated_branches
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
+from .paths import path_graph
 from .plots import plot_condensed, plot_dendrogram, plot_scores
-from .prominence import select_prominent_clusters
 from .selection import Selection, give_to_neighbours, select_clusters
-from .separation import count_separate_clusters
 from .smoothing import smooth_labels
 from .tree import MergeTree
 
@@ -30,18 +30,20 @@ __all__ = [
     "agdl",
     "complete_by_distance",
     "connectivity_scores",
-    "count_separate_clusters",
+    "count_isolated_branches",
     "enough_initial_clusters",
     "gdl",
     "gdl_u",
     "give_to_neighbours",
     "initial_clusters",
     "knn_graph",
+    "leakages",
+    "path_graph",
     "plot_condensed",
     "plot_dendrogram",
     "plot_scores",
     "select_clusters",
-    "select_prominent_clusters",
+    "select_isolated_branches",
     "smooth_labels",
     "split_at_largest_gap",
 ]

@@ -14,17 +14,17 @@ from ._common.types import Floats, Ints, Metric
 from ._common.units import find_unit
 from .completion import complete_tree, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
+from .isolation import count_isolated_branches, place_by_tree, select_isolated_branches
 from .merging import agdl, gdl, gdl_u
 from .neighbors import default_n_neighbors, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
+from .paths import PATH_BANDWIDTH, find_paths, path_graph
 from .prediction import conductances, graph_memberships, nearest_of_new, persistences, weigh_neighbours
-from .prominence import select_prominent_clusters
 from .selection import explain_selection, give_to_neighbours, select_clusters
-from .separation import count_separate_clusters, default_min_cluster_size
 from .smoothing import smooth_labels
 from .tree import MergeTree
 
-PROMINENT = "prominent"
+PATHS, PAPER = "paths", "paper"  # values of the parameter ``weights``
 
 
 class GraphDegreeLinkage(
@@ -41,7 +41,8 @@ class GraphDegreeLinkage(
     Parameters
     ----------
     n_clusters : int or None, default=None
-        n_T. None: the number of clusters with valleys between them (`count_separate_clusters`).
+        n_T. None: the number after which one more cluster would cost many times as much as the last one
+        (`count_isolated_branches`).
     algorithm : {"agdl", "gdl-u", "gdl"}, default="agdl"
         "gdl-u" is exact, and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1, for checking.
     n_neighbors : int or None, default=None
@@ -51,18 +52,16 @@ class GraphDegreeLinkage(
     n_initial_neighbors : int, default=1
         K0 of the initial clusters, at most K; 0 starts from single samples. If this gives fewer initial
         clusters than n_clusters, K0 is lowered to the largest value that gives enough, with a warning.
-    bandwidth : float, default=1.0
-        The factor a of Eq. 1.
+    bandwidth : float or None, default=None
+        The factor a of Eq. 1. None: 1, or 0.5 if the weights come from paths.
     n_neighbor_clusters : int, default=10
         K^c, for "agdl".
-    min_cluster_size : int, "prominent" or None, default=None
-        The rule for which clusters count. "prominent": the most prominent branches of the hierarchy
-        (`select_prominent_clusters`); samples between them go to the cluster to which they are joined most
-        strongly (`give_to_neighbours`), and random walks draw the boundaries (`smooth_labels`). A number: the
-        hierarchy is cut where n_clusters clusters have at least that many samples (`select_clusters`);
-        samples of the others go to the cluster to which they are joined most strongly. 1 is the rule of the
-        paper. None: "prominent", or 1 if n_neighbors is given, because the paper's rule goes with the paper's
-        K.
+    min_cluster_size : int or None, default=None
+        The rule for which clusters count. None: the branches of the hierarchy that are linked to themselves
+        and not to the rest (`select_isolated_branches`); random walks place the other samples and draw the
+        boundaries (`smooth_labels`). A number: the hierarchy is cut where n_clusters clusters have at least
+        that many samples (`select_clusters`); samples of the others go to the cluster to which they are
+        joined most strongly. 1 is the rule of the paper, and the default if the weights are the paper's.
     metric : str or callable, default="euclidean"
         Any metric of scikit-learn without parameters, or "precomputed": X is then an (n, n) array of
         distances, or a sparse matrix with at least K of them in each row, or any number if n_neighbors is
@@ -75,8 +74,8 @@ class GraphDegreeLinkage(
     min_nearest_weight : float, default=0.0
         See `affinity_graph`.
     small_clusters : {"absorb", "noise"}, default="absorb"
-        What happens to the samples of clusters that do not count: "absorb" puts them into clusters that do,
-        and "noise" labels them -1.
+        What happens to the samples that are in no cluster that counts: "absorb" puts them into clusters that
+        do, and "noise" labels them -1.
     drop_outliers : bool, default=False
         Whether clusters with connectivity scores below the largest gap are labelled -1
         (`split_at_largest_gap`).
@@ -84,6 +83,10 @@ class GraphDegreeLinkage(
         Seed of pynndescent, as in `knn_graph`; nothing else is random.
     verbose : int, default=0
         1 shows progress bars.
+    weights : {"paths", "paper"} or None, default=None
+        The weights of the edges. "paths": those of the best paths between neighbours (`path_graph`). "paper":
+        those of Eq. 1 (`affinity_graph`). None: "paths", or "paper" if n_neighbors is given, because a user
+        who gives the paper's K wants the paper's method.
 
     Attributes
     ----------
@@ -110,9 +113,7 @@ class GraphDegreeLinkage(
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.metrics import normalized_mutual_info_score
     >>> x, y = load_digits(return_X_y=True)
-    >>> model = GraphDegreeLinkage().fit(x)
-    >>> model.n_clusters_
-    10
+    >>> model = GraphDegreeLinkage(n_clusters=10).fit(x)
     >>> round(float(normalized_mutual_info_score(y, model.labels_)), 2)
     0.86
     >>> len(set(model.cut(3).tolist()))
@@ -125,9 +126,9 @@ class GraphDegreeLinkage(
         algorithm: str = "agdl",
         n_neighbors: int | None = None,
         n_initial_neighbors: int = 1,
-        bandwidth: float = 1.0,
+        bandwidth: float | None = None,
         n_neighbor_clusters: int = 10,
-        min_cluster_size: int | str | None = None,
+        min_cluster_size: int | None = None,
         metric: Metric = "euclidean",
         n_jobs: int | None = None,
         search: str = "auto",
@@ -136,6 +137,7 @@ class GraphDegreeLinkage(
         drop_outliers: bool = False,
         random_state: int = 0,
         verbose: int = 0,
+        weights: str | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.algorithm = algorithm
@@ -152,6 +154,7 @@ class GraphDegreeLinkage(
         self.drop_outliers = drop_outliers
         self.random_state = random_state
         self.verbose = verbose
+        self.weights = weights
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Cluster X.
@@ -179,7 +182,12 @@ class GraphDegreeLinkage(
         if self._unit != 1:
             X = X / X.dtype.type(self._unit)
         knn = self._neighbours(X)
-        self.graph_ = affinity_graph(knn, self.bandwidth, min_nearest_weight=self.min_nearest_weight)
+        weighting: Any = {"bandwidth": self._bandwidth, "min_nearest_weight": self.min_nearest_weight}
+        self._paths = find_paths(knn) if self._weights == PATHS else None
+        if self._paths is None:
+            self.graph_ = affinity_graph(knn, **weighting)
+        else:
+            self.graph_ = path_graph(knn, paths=self._paths, **weighting)
         initial = enough_initial_clusters(knn, self.n_initial_neighbors, self.n_clusters or 1, stacklevel=2)
         n_neighbors = knn.n_neighbors
         del knn  # because merging needs no distances, but much memory
@@ -190,8 +198,7 @@ class GraphDegreeLinkage(
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
         if n_clusters is None:
-            min_size = max(default_min_cluster_size(self.graph_), self._min_size or 1)
-            n_clusters = count_separate_clusters(self.tree_, self.graph_, min_size)
+            n_clusters = count_isolated_branches(self.tree_, self.graph_, self._min_size or 1)
         self.labels_ = self._choose_labels(n_clusters, may_warn=self.n_clusters is not None)
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
         self.conductances_ = conductances(self.graph_, self.labels_)
@@ -232,7 +239,7 @@ class GraphDegreeLinkage(
         Returns
         -------
         (m, n_clusters_) float64
-            The share of each cluster in the weights (Eq. 1) of the edges to the K nearest samples. Each row
+            The share of each cluster in the weights of the edges to the K nearest samples. Each row
             adds up to 1, or is 0 if all neighbours are outliers.
         """
         check_is_fitted(self)
@@ -241,7 +248,8 @@ class GraphDegreeLinkage(
             X = X / X.dtype.type(self._unit)
         k = max(self._n_neighbors, 1)
         indices, distances = nearest_of_new(X, self._fit_X, k, self.metric, self.n_jobs)
-        return weigh_neighbours(indices, distances, self.labels_, self.graph_.sigma2)
+        factors = None if self._paths is None else self._paths.weights_of_new(indices, distances)
+        return weigh_neighbours(indices, distances, self.labels_, self.graph_.sigma2, factors)
 
     def transform(self, X: Any) -> Floats:
         """`predict_memberships` for pipelines; ``set_output(transform="pandas")`` makes it a table.
@@ -319,12 +327,13 @@ class GraphDegreeLinkage(
             check_integer_at_least("n_neighbors", self.n_neighbors, 1)
         check_integer_at_least("n_initial_neighbors", self.n_initial_neighbors, 0)
         check_integer_at_least("n_neighbor_clusters", self.n_neighbor_clusters, 1)
-        if self.min_cluster_size not in (None, PROMINENT):
+        if self.min_cluster_size is not None:
             check_integer_at_least("min_cluster_size", self.min_cluster_size, 1)
         check_one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
         check_one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
         check_one_of("drop_outliers", self.drop_outliers, (False, True))
-        check_weighting(self.bandwidth, self.min_nearest_weight)
+        check_one_of("weights", self.weights, (None, PATHS, PAPER))
+        check_weighting(self._bandwidth, self.min_nearest_weight)
         effective_jobs(self.n_jobs)
         if self.n_neighbors is not None and self.n_initial_neighbors > self.n_neighbors:
             raise ValueError(
@@ -375,24 +384,34 @@ class GraphDegreeLinkage(
         return agdl(self.graph_, labels, n_neighbor_clusters=self.n_neighbor_clusters, **options)
 
     @property
+    def _weights(self) -> str:
+        """The value of ``weights``, or what None means."""
+        return self.weights or (PATHS if self.n_neighbors is None else PAPER)
+
+    @property
+    def _bandwidth(self) -> float:
+        """The factor a of Eq. 1."""
+        if self.bandwidth is not None:
+            return self.bandwidth
+        return PATH_BANDWIDTH if self._weights == PATHS else 1.0
+
+    @property
     def _min_size(self) -> int | None:
-        """The smallest size of a cluster that counts, or None if the most prominent branches count."""
-        if self.min_cluster_size is None:
-            return None if self.n_neighbors is None else 1
-        return None if isinstance(self.min_cluster_size, str) else self.min_cluster_size
+        """The smallest size of a cluster that counts, or None if the isolated branches count."""
+        if self.min_cluster_size is None and self._weights == PAPER:
+            return 1
+        return self.min_cluster_size
 
     def _choose_labels(self, n_clusters: int, may_warn: bool) -> Ints:
         """Choose the partition into n_clusters clusters -> labels (n,), -1 for noise and outliers."""
-        min_size = self._min_size
+        min_size, absorbs = self._min_size, self.small_clusters == "absorb"
         if min_size is None:
-            selection = select_prominent_clusters(self.tree_, self.graph_, n_clusters)
+            selection = select_isolated_branches(self.tree_, self.graph_, n_clusters)
+            labels = smooth_labels(self.graph_, selection.labels, places_noise=absorbs, n_jobs=self.n_jobs)
+            labels = place_by_tree(self.tree_, labels) if absorbs else labels
         else:
             selection = select_clusters(self.tree_, n_clusters, min_size)
-        labels = selection.labels
-        if self.small_clusters == "absorb":
-            labels = give_to_neighbours(self.graph_, labels)
-        if min_size is None:
-            labels = smooth_labels(self.graph_, labels, n_jobs=self.n_jobs)
+            labels = give_to_neighbours(self.graph_, selection.labels) if absorbs else selection.labels
         if may_warn and (remark := explain_selection(self.tree_, selection, n_clusters, min_size)):
             warnings.warn(f"n_clusters={n_clusters}: {remark}", stacklevel=3)
         if self.drop_outliers:

@@ -6,7 +6,6 @@ import numpy as np
 
 from ._common.types import Ints
 from .outliers import connectivity_scores, split_at_largest_gap
-from .separation import default_min_cluster_size
 from .tree import MergeTree
 
 HEIGHT = "1 + log10(first affinity / smallest so far)"
@@ -55,7 +54,7 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
     ax : matplotlib Axes, optional
         A new one by default.
     min_size : int, optional
-        The smallest number of samples of a large branch; by default as in `count_separate_clusters`.
+        The smallest number of samples of a large branch; by default a hundredth of all samples.
 
     Returns
     -------
@@ -66,7 +65,7 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
     ax = _axes(ax)
     tree, sizes = model.tree_, model.tree_.node_sizes()
     if min_size is None:
-        min_size = default_min_cluster_size(model.graph_)
+        min_size = max(1, len(model.labels_) // 100)
     height = np.concatenate([np.zeros(tree.n_initial), tree.heights()])
     places = _place_nodes(tree, sizes)
     labels = model.labels_[np.argsort(places[tree.initial_labels], kind="stable")]

@@ -74,8 +74,10 @@ def nearest_of_new(
     return indices, distances.astype(np.float64)
 
 
-def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: float) -> Floats:
-    """Compute how the weights (Eq. 1) to each new sample's neighbours are divided among the clusters.
+def weigh_neighbours(
+    indices: Array, distances: Floats, labels: Ints, sigma2: float, factors: Floats | None = None
+) -> Floats:
+    """Compute how the weights to each new sample's neighbours are divided among the clusters.
 
     Parameters
     ----------
@@ -87,6 +89,8 @@ def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: fl
         Clusters 0, 1, ...; -1 for samples in no cluster.
     sigma2 : float
         Of Eq. 1.
+    factors : (m, K) float64, optional
+        By which the weights of Eq. 1 are multiplied, see `Paths.weights_of_new`.
 
     Returns
     -------
@@ -100,6 +104,8 @@ def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: fl
         weights = exp_of_negative(((nearest - squared) / sigma2).ravel()).reshape(squared.shape)
     else:
         weights = (squared == nearest).astype(np.float64)
+    if factors is not None:
+        weights = weights * factors
     shares = np.zeros((len(indices), int(labels.max(initial=-1)) + 1))
     for column in range(indices.shape[1]):
         cluster = labels[indices[:, column]]

@@ -16,7 +16,12 @@ MAX_ROUNDS = 50  # rounds of walks
 
 
 def smooth_labels(
-    graph: AffinityGraph, labels: ArrayLike, n_steps: int = N_STEPS, *, n_jobs: int | None = None
+    graph: AffinityGraph,
+    labels: ArrayLike,
+    n_steps: int = N_STEPS,
+    *,
+    places_noise: bool = False,
+    n_jobs: int | None = None,
 ) -> Ints:
     """Give each sample to the cluster in which random walks from it end, until no label changes.
 
@@ -33,9 +38,12 @@ def smooth_labels(
     graph : AffinityGraph
         n vertices.
     labels : (n,) array of int
-        Clusters 0, 1, ...; samples labelled -1 keep this label.
+        Clusters 0, 1, ...; -1 for samples in no cluster.
     n_steps : int
         Steps of a walk; 0 returns the labels.
+    places_noise : bool
+        Whether samples labelled -1 join the clusters that walks from them reach. If not, they keep this
+        label.
     n_jobs : int, optional
         Threads: 1 by default, -1 for all. The result is the same for any number.
 
@@ -45,19 +53,20 @@ def smooth_labels(
     """
     labels = check_sample_labels(graph.n_samples, labels)
     n_clusters = int(labels.max(initial=-1)) + 1
-    if not check_integer_at_least("n_steps", n_steps, 0) or n_clusters < 2:
+    if not check_integer_at_least("n_steps", n_steps, 0) or n_clusters < (1 if places_noise else 2):
         return labels
     edges = graph.symmetric()
     degree = np.asarray(edges.sum(axis=1)).ravel()
-    is_placed = labels >= 0
+    is_noise = (labels < 0) & (not places_noise)
     n_threads, indptr = effective_jobs(n_jobs), edges.indptr
     cuts = [0, *np.searchsorted(indptr, indptr[-1] * np.arange(1, n_threads) / n_threads), len(degree)]
     spans = list(itertools.pairwise(map(int, cuts)))
     with ThreadPoolExecutor(n_threads) as pool:
         for _ in range(MAX_ROUNDS):
+            is_placed = labels >= 0
             volume: Floats = np.bincount(labels[is_placed], degree[is_placed], n_clusters).astype(np.float64)
             ends = _find_ends((indptr, edges.indices, edges.data), spans, pool, labels, n_steps, volume)
-            new_labels = np.where(is_placed, ends, -1)
+            new_labels = np.where(is_noise, -1, ends)
             new_labels = np.where(new_labels >= 0, new_labels, labels)  # a sample without edges goes nowhere
             new_labels = _keep_all_clusters(new_labels, labels, n_clusters)
             if (new_labels == labels).all():

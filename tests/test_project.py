@@ -28,9 +28,9 @@ LAYERS = {  # a folder or module imports from those before it
         "_common",
         "jit types",
         "graph",
-        "_search _merge _cut tree outliers",
-        "neighbors reference selection separation smoothing prediction",
-        "completion merging prominence plots",
+        "_search _merge _cut _graph tree outliers",
+        "neighbors paths reference selection smoothing prediction",
+        "completion isolation merging plots",
         "estimator",
     ),
     "matching": (

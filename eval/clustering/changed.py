@@ -20,7 +20,7 @@ NEIGHBOURS = (15, 20, 25, 40)  # K, beside the default
 
 def _with_neighbours(k: int) -> Fit:
     return lambda x, n: GraphDegreeLinkage(
-        n, n_neighbors=min(k, max(5, len(x) // 10)), min_cluster_size="prominent"
+        n, n_neighbors=min(k, max(5, len(x) // 10)), weights="paths"
     ).fit_predict(x)
 
 

@@ -1,1 +1,1 @@
-"""Compiled loops behind the choice of a partition: weights between branches, random walks."""
+"""Compiled loops behind the choice of a partition: degrees of branches, their choice, random walks."""

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.estimator_checks import check_estimator
 
-from gdl_core import GraphDegreeLinkage
+from gdl_core import GraphDegreeLinkage, affinity_graph, knn_graph, path_graph
 
 RNG = np.random.default_rng(0)
 SAMPLES = RNG.normal(size=(120, 3))
@@ -156,10 +156,9 @@ def test_three_blobs_are_found_in_any_dimension(n_features, seed):
     assert adjusted_rand_score(y, model.labels_) > 0.97
 
 
-def test_ten_digits_are_found_without_settings():
+def test_ten_digits_are_found():
     x, y = load_digits(return_X_y=True)
-    model = fit(x)
-    assert model.n_clusters_ == 10
+    model = fit(x, n_clusters=10)
     assert normalized_mutual_info_score(y, model.labels_) > 0.85
 
 
@@ -316,6 +315,11 @@ def test_outlier_clusters_are_dropped():
         ({"min_cluster_size": 0}, "min_cluster_size must be an integer of at least 1, got 0"),
         ({"bandwidth": -1.0}, "bandwidth must be a finite number above 0, got -1.0"),
         ({"bandwidth": "local"}, "bandwidth must be a finite number above 0, got 'local'"),
+        ({"weights": "path"}, "weights must be one of None, 'paths', 'paper', got 'path'"),
+        (
+            {"min_cluster_size": "prominent"},
+            "min_cluster_size must be an integer of at least 1, got 'prominent'",
+        ),
         ({"algorithm": "gdlu"}, "algorithm must be one of 'agdl', 'gdl-u', 'gdl', got 'gdlu'"),
         ({"drop_outliers": "no"}, "drop_outliers must be one of False, True, got 'no'"),
         ({"small_clusters": "drop"}, "small_clusters must be one of 'absorb', 'noise', got 'drop'"),
@@ -355,11 +359,59 @@ def test_distances_are_freed_before_merging(monkeypatch):
     assert found[1]
 
 
-def test_given_n_neighbors_selects_the_rule_of_the_paper():
-    """min_cluster_size=None means the most prominent branches, or 1 if n_neighbors is given."""
+def test_given_n_neighbors_selects_the_rule_and_the_weights_of_the_paper():
     k = min(30, max(5, len(SAMPLES) // 10))
     same = {"n_clusters": 3, "n_neighbors": k}
-    given = fit(SAMPLES, **same).labels_
-    np.testing.assert_array_equal(given, fit(SAMPLES, **same, min_cluster_size=1).labels_)
-    prominent = fit(SAMPLES, **same, min_cluster_size="prominent").labels_
-    np.testing.assert_array_equal(prominent, fit(SAMPLES, n_clusters=3).labels_)
+    given = fit(SAMPLES, **same)
+    np.testing.assert_array_equal(given.graph_.weights, affinity_graph(knn_graph(SAMPLES, k)).weights)
+    paper = fit(SAMPLES, n_clusters=3, weights="paper", min_cluster_size=1, bandwidth=1.0)
+    np.testing.assert_array_equal(given.labels_, paper.labels_)
+    paths = fit(SAMPLES, **same, weights="paths")
+    np.testing.assert_array_equal(paths.graph_.weights, path_graph(knn_graph(SAMPLES, k)).weights)
+    np.testing.assert_array_equal(paths.labels_, fit(SAMPLES, n_clusters=3).labels_)
+
+
+def far_clusters(seed):
+    """Two to five normal clusters of 15 to 10,000 samples, the nearest 12 standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    d, n_clusters = int(rng.choice([2, 3, 5, 10, 20, 50])), int(rng.integers(2, 6))
+    largest = int(np.exp(rng.uniform(np.log(60), np.log(2000 if seed % 8 else 10_000))))
+    smallest = max(15, largest / 300)
+    sizes = np.exp(rng.uniform(np.log(smallest), np.log(largest), n_clusters - 1)).astype(int)
+    sizes = np.append(sizes, largest)
+    centres = [np.zeros(d)]
+    while len(centres) < n_clusters:
+        way = rng.normal(size=d)
+        new = centres[rng.integers(len(centres))] + 12 * way / np.linalg.norm(way)
+        if min(np.linalg.norm(new - c) for c in centres) > 11.99:
+            centres.append(new)
+    y = np.repeat(np.arange(n_clusters), sizes)
+    return np.array(centres)[y] + rng.normal(size=(len(y), d)), y
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_clusters_of_any_sizes_are_found_if_they_are_far_apart(seed):
+    x, y = far_clusters(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n_clusters in (int(y.max()) + 1, None):
+            labels = fit(x, n_clusters=n_clusters).labels_
+            assert adjusted_rand_score(y, labels) > 0.999, (n_clusters, np.bincount(y), np.bincount(labels))
+
+
+def test_forty_samples_beside_two_thousand_are_a_cluster():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=(2000, 2)), rng.normal([12, 0], 1, (40, 2))])
+    for n_clusters in (2, None):
+        assert np.bincount(fit(x, n_clusters=n_clusters).labels_).tolist() == [2000, 40]
+
+
+@pytest.mark.parametrize("n_clusters", [20, 60])
+@pytest.mark.parametrize("kind", ["blobs", "normal", "duplicates"])
+@pytest.mark.filterwarnings("ignore:n_initial_neighbors:UserWarning")
+def test_all_clusters_are_there_and_no_sample_is_noise(kind, n_clusters):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 2)) + (rng.integers(0, 5, (400, 1)) * 30 if kind == "blobs" else 0)
+    x = np.round(x, 1) if kind == "duplicates" else x
+    labels = fit(x, n_clusters=n_clusters).labels_
+    assert set(labels.tolist()) == set(range(n_clusters))

@@ -164,7 +164,7 @@ def test_transform_makes_a_table_of_memberships():
 
 
 def test_parameters_survive_a_round_trip():
-    changed = {"n_clusters": 3, "bandwidth": 2.0, "min_cluster_size": "prominent", "n_jobs": 2}
+    changed = {"n_clusters": 3, "bandwidth": 2.0, "min_cluster_size": 5, "weights": "paths", "n_jobs": 2}
     model = GraphDegreeLinkage(**changed)
     assert {name: model.get_params()[name] for name in changed} == changed
     again = GraphDegreeLinkage().set_params(**model.get_params())

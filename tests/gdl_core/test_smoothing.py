@@ -63,6 +63,15 @@ def test_noise_isolated_samples_and_single_clusters_stay():
     np.testing.assert_array_equal(smooth_labels(graph, [0] * 7), [0] * 7)
 
 
+def test_noise_is_placed_where_walks_lead_if_that_is_wanted():
+    x, y = make_blobs(300, centers=[[0, 0], [6, 0]], random_state=0)
+    graph = affinity_graph(knn_graph(x, 10))
+    is_noise = np.random.default_rng(0).random(300) < 0.7
+    labels = smooth_labels(graph, np.where(is_noise, -1, y), places_noise=True)
+    assert (labels == y).mean() > 0.99
+    np.testing.assert_array_equal(smooth_labels(graph, np.where(y, -1, 0), places_noise=True) >= 0, True)
+
+
 def test_no_cluster_is_lost():
     w = np.ones((12, 12)) - np.eye(12)
     labels = np.array([0] * 11 + [1])

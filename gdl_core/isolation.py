@@ -1,0 +1,220 @@
+"""Chooses clusters: the branches of the hierarchy that are linked to themselves and not to the rest."""
+
+import numpy as np
+
+from ._common.checks import check_integer_at_least
+from ._common.transpose import transpose
+from ._common.types import Bools, Floats, Ints
+from .graph import AffinityGraph, number_by_first
+from .selection import Selection
+from .tree import MergeTree
+
+ROUNDING = 1e-12  # share of the products of degrees; less is left over from differences of equal sums
+MAX_COUNT = (
+    500  # clusters that `count_isolated_branches` finds at the most, because its table has a column each
+)
+# Times n^(-1/4), as the leakage of a piece of a flat cluster falls with n: of n samples, about n^(1/2) are
+# near its boundary. With 0.06 three clusters of ten samples are missed, with 0.1 a uniform square is divided.
+NEGLIGIBLE_COST = 0.08
+MIN_NEGLIGIBLE_COST = 0.015  # with 0.01, a cluster of 20 samples beside one of 5,000 is missed
+LARGE_SHARE = (
+    0.25  # share of the mean size of a cluster; a merge with a smaller branch only adds a tiny cluster
+)
+
+
+def leakages(tree: MergeTree, graph: AffinityGraph) -> Floats:
+    """Compute the leakage of each node of the hierarchy: how strongly it is linked to the rest.
+
+    This is sqrt(sum_i deg^-_i(rest) deg^+_i(rest) / sum_i deg^-_i(all) deg^+_i(all)) over the samples i of
+    the node, where deg^-_i and deg^+_i are sums of the weights of the edges from and to other samples: those
+    outside the node, or all. The product of indegree and outdegree is that of the affinity (Eq. 3).
+
+    Parameters
+    ----------
+    tree : MergeTree
+        Of m merges.
+    graph : AffinityGraph
+        The graph that was merged.
+
+    Returns
+    -------
+    (n_initial + m,) float64
+        In [0, 1], initial clusters first; 1 for a node none of whose samples has edges in both directions.
+    """
+    from ._cut.leakage_kernel import sum_degree_products
+
+    start, source, edge = transpose(graph.indptr, graph.indices)
+    edges = graph.indptr, graph.indices, graph.weights, start, source, graph.weights[edge]
+    leaving, total = sum_degree_products(*edges, tree.initial_labels, tree.children).T
+    share = leaving / np.where(total > 0, total, 1.0)
+    share[share < ROUNDING] = 0.0
+    return np.where(total > 0, np.sqrt(share), 1.0)
+
+
+def branch_costs(tree: MergeTree, graph: AffinityGraph) -> Floats:
+    """Compute the cost of choosing each node as a cluster, (leakage + 1 / n) / (1 + 1 / n) for n samples.
+
+    A few samples may be linked only to each other by chance: the cost is as if one more sample leaked
+    all its links.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    graph : AffinityGraph
+
+    Returns
+    -------
+    (n_initial + m,) float64
+        In (0, 1], initial clusters first.
+    """
+    sizes = tree.node_sizes()
+    return (leakages(tree, graph) + 1 / sizes) / (1 + 1 / sizes)
+
+
+def select_isolated_branches(tree: MergeTree, graph: AffinityGraph, n_clusters: int) -> Selection:
+    """Choose the ``n_clusters`` branches, none inside another, with the least sum of `branch_costs`, exactly.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    graph : AffinityGraph
+        The graph that was merged.
+    n_clusters : int
+        If it exceeds the number of initial clusters, these are chosen. A part of the graph that no merge
+        joins to the rest holds a cluster if it has more than ln(n) samples, even if this gives more clusters.
+
+    Returns
+    -------
+    Selection
+        Samples in no chosen branch are labelled -1. ``n_merges`` counts the merges up to the last one, inside
+        a chosen branch, that joins two nodes of at least a quarter of n / n_clusters samples each.
+    """
+    check_integer_at_least("n_clusters", n_clusters, 1)
+    nodes = _Choices(tree, branch_costs(tree, graph), n_clusters).nodes(n_clusters)
+    cluster_of_node = np.full(tree.n_initial + len(tree.children), -1, np.int64)
+    cluster_of_node[nodes] = np.arange(len(nodes))
+    for t in range(len(tree.children) - 1, -1, -1):  # a parent comes after its children
+        if cluster_of_node[tree.n_initial + t] >= 0:
+            cluster_of_node[tree.children[t]] = cluster_of_node[tree.n_initial + t]
+    is_inside = cluster_of_node[tree.n_initial :] >= 0
+    min_large_size = LARGE_SHARE * len(tree.initial_labels) / n_clusters
+    merges_of_large = np.flatnonzero(
+        is_inside & (tree.node_sizes()[tree.children] >= min_large_size).all(axis=1)
+    )
+    n_merges = int(merges_of_large.max(initial=-1)) + 1
+    return Selection(number_by_first(cluster_of_node[tree.initial_labels]), n_merges, 1)
+
+
+def count_isolated_branches(tree: MergeTree, graph: AffinityGraph, min_cluster_size: int = 1) -> int:
+    """Count the clusters: the number after which one more cluster costs many times as much as the last.
+
+    The least sum of `branch_costs` grows with the number of clusters. As long as these are isolated, one more
+    adds next to nothing; the first that is not adds much. The number is that before the largest quotient of
+    two successive increases, of which those below max(0.015, 0.08 n^(-1/4)) count as that much.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    graph : AffinityGraph
+        The graph that was merged.
+    min_cluster_size : int
+        Smaller branches are no clusters.
+
+    Returns
+    -------
+    int
+        In [1, 500], or more if more parts of the graph are joined by no merge.
+
+    Examples
+    --------
+    >>> from gdl_core import gdl_u, initial_clusters, knn_graph, path_graph
+    >>> knn = knn_graph([[0.0], [1.0], [2.1], [7.0], [8.0], [9.1]], 3)
+    >>> graph = path_graph(knn)
+    >>> count_isolated_branches(gdl_u(graph, initial_clusters(knn)), graph)
+    2
+    """
+    check_integer_at_least("min_cluster_size", min_cluster_size, 1)
+    cost = branch_costs(tree, graph)
+    cost[tree.node_sizes() < min_cluster_size] = np.inf
+    sums = _Choices(tree, cost, MAX_COUNT).sums
+    possible = np.flatnonzero(np.isfinite(sums))
+    if len(possible) == 0:
+        return 1
+    negligible = max(MIN_NEGLIGIBLE_COST, NEGLIGIBLE_COST * len(tree.initial_labels) ** (-1 / 4))
+    increases = np.maximum(np.diff(sums[possible], prepend=sums[possible[0]]), negligible)
+    quotients = np.append(increases[1:] / increases[:-1], 0.0)
+    return int(possible[quotients.argmax()])
+
+
+def place_by_tree(tree: MergeTree, labels: Ints) -> Ints:
+    """Give samples labelled -1 to the cluster with which the hierarchy joins them first.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    labels : (n,) int64
+        Clusters 0, 1, ...; -1 for samples in no cluster.
+
+    Returns
+    -------
+    (n,) int64
+        Where several clusters are joined, that of the branch with more labelled samples is taken; -1 only for
+        samples that no merge joins to a cluster.
+    """
+    if (labels >= 0).all():
+        return labels
+    n, is_placed = tree.n_initial, labels >= 0
+    cluster = np.full(n + len(tree.children), -1, np.int64)
+    count = np.zeros(len(cluster), np.int64)
+    cluster[tree.initial_labels[is_placed]] = labels[is_placed]
+    count[:n] = np.bincount(tree.initial_labels[is_placed], minlength=n)
+    for t, (a, b) in enumerate(tree.children.tolist()):
+        cluster[n + t] = cluster[a] if count[a] >= count[b] else cluster[b]
+        count[n + t] = count[a] + count[b]
+    for t in range(len(tree.children) - 1, -1, -1):
+        is_empty = cluster[tree.children[t]] < 0
+        cluster[tree.children[t][is_empty]] = cluster[n + t]
+    return np.where(is_placed, labels, cluster[tree.initial_labels])
+
+
+class _Choices:
+    """The best choices of 1, 2, ... up to ``max_clusters`` nodes of a tree, and their sums of costs.
+
+    Parts of the graph that no merge joins are joined by further nodes, which can't be chosen.
+    """
+
+    def __init__(self, tree: MergeTree, cost: Floats, max_clusters: int) -> None:
+        from ._cut.choice_kernel import fill_choices
+
+        roots = tree.roots()
+        parts = roots[_is_large(tree)[roots]] if _is_large(tree)[roots].any() else roots
+        joins = np.arange(len(cost), len(cost) + len(parts) - 1)
+        pairs = np.stack([np.append(parts[:1], joins)[: len(joins)], parts[1:]], axis=1)
+        self.children = np.concatenate([tree.children, pairs])
+        self.root = int(joins[-1] if len(joins) else parts[0])
+        is_required = np.zeros(len(cost) + len(joins), bool)
+        is_required[parts] = True
+        n_leaves = np.concatenate([np.ones(tree.n_initial, np.int64), np.zeros(len(self.children), np.int64)])
+        for t, (a, b) in enumerate(self.children.tolist()):
+            n_leaves[tree.n_initial + t] = n_leaves[a] + n_leaves[b]
+        lengths = np.minimum(n_leaves, max(max_clusters, len(parts))) + 1
+        self.start = np.append(0, np.cumsum(lengths))
+        best, self.n_in_first = np.empty(self.start[-1]), np.full(self.start[-1], -1, np.int32)
+        costs = np.append(cost, np.full(len(joins), np.inf))
+        fill_choices(self.children, costs, is_required, self.start, best, self.n_in_first)
+        self.sums = best[self.start[self.root] : self.start[self.root + 1]]  # for 0, 1, ... nodes
+        self.n_parts = len(parts)
+
+    def nodes(self, n_clusters: int) -> Ints:
+        """Find the best choice of n_clusters nodes, or of the nearest possible number -> (k,)."""
+        from ._cut.choice_kernel import trace_choice
+
+        n_chosen = min(max(n_clusters, self.n_parts), len(self.sums) - 1)
+        nodes: Ints = np.sort(trace_choice(self.children, self.start, self.n_in_first, self.root, n_chosen))
+        return nodes
+
+
+def _is_large(tree: MergeTree) -> Bools:
+    """Find the nodes of more than ln(n) samples, the number that the spacing of a sample needs."""
+    is_large: Bools = tree.node_sizes() > np.log(len(tree.initial_labels))
+    return is_large
