@@ -72,8 +72,8 @@ LAYERS = {  # a folder or module imports from those before it
         "grid light",
         "windows resemblance",
         "existence likelihood",
-        "differences extent",
-        "look",
+        "completeness differences extent",
+        "look overlay",
     ),
     "matching/output": (
         "words provenance json_text",
