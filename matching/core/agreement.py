@@ -16,6 +16,7 @@ from matching.agreement.existence import MAX_REJECTED_SIGNIFICANCE, Existence
 from matching.agreement.look import Agreement, look_between
 from matching.agreement.resemblance import MIN_SHARE
 from matching.core.pixel_matches import PixelMatches
+from matching.correspondences.points import is_narrow
 from matching.objects.description import MatchedObject
 from matching.objects.frames import list_corners
 from matching.pictures.images import Picture
@@ -65,11 +66,19 @@ def keep_agreeing(
             is_same=looks[k].is_same,
             differences=looks[k].differences,
             completeness=looks[k].completeness,
-            is_doubtful=looks[k].is_object is None and not np.isnan(measures[k][0]),
+            is_doubtful=looks[k].is_object is None and needs_agreement(objects[k], measures[k][0]),
         )
         for number, k in enumerate(np.flatnonzero(is_kept).tolist())
     ]
     return kept, matches.drop("agreement", is_kept, reach, measures)
+
+
+def needs_agreement(found: MatchedObject, measure: float) -> bool:
+    """Test whether an object is doubtful unless agreement confirms it.
+
+    That can't be measured (nan) between few matches, but those of a narrow object may be a line of print.
+    """
+    return not np.isnan(measure) or is_narrow(found.points0) or is_narrow(found.points1)
 
 
 def measure_look(look: Agreement) -> tuple[float, float]:
