@@ -97,7 +97,7 @@ LAYERS = {  # a folder or module imports from those before it
         "places",
         "record",
         "formats",
-        "of_result run",
+        "differences of_result run",
         "review",
     ),
     "matching/collection": (

@@ -73,8 +73,8 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
     bound = MAX_Z_RATIO * float(np.median(z[use])) if use.any() else 0.0
     found = [place for place, _ in find_places(grid, windows, likelihood) if np.median(z[place]) < bound]
     # grey values, as a grey copy is a copy, and those that are equally sharp
-    levels = (np.repeat(grey[..., None], 3, axis=2) for grey in (grid.grey0, grid.grey1))
-    off = compare_in_light(*levels, grid.seen).whole > MAX_LEVEL_DIFFERENCE**2
+    level0, level1 = (np.repeat(grey[..., None], 3, axis=2) for grey in (grid.grey0, grid.grey1))
+    off = compare_in_light(level0, level1, grid.seen).whole > MAX_LEVEL_DIFFERENCE**2
     differing = np.any([opencv.dilate(opencv.erode(off & grid.seen, CORE), CORE), *found], axis=0)
     near = max(round(NEAR_SHARE * math.hypot(*differing.shape)), 1)
     n_components, _ = opencv.label_components(opencv.dilate(differing, near))

@@ -14,10 +14,10 @@ import numpy as np
 from matching._common.threads import map_in_threads
 from matching.agreement.existence import MAX_REJECTED_SIGNIFICANCE, Existence
 from matching.agreement.look import Agreement, look_between
-from matching.agreement.resemblance import MIN_SHARE
+from matching.agreement.resemblance import MIN_SHARE, Resemblance
 from matching.core.pixel_matches import PixelMatches
 from matching.correspondences.points import is_narrow
-from matching.objects.description import MatchedObject
+from matching.objects.description import MatchedObject, replace_outlines
 from matching.objects.frames import list_corners
 from matching.pictures.images import Picture
 
@@ -68,7 +68,7 @@ def keep_agreeing(
     measures = [measure_look(look) for look in looks]
     kept = [
         replace(
-            objects[k],
+            _add_extent(objects[k], looks[k]),
             id=number,
             is_same=looks[k].is_same,
             differences=looks[k].differences,
@@ -86,6 +86,13 @@ def is_in_doubt(found: MatchedObject, look: Agreement) -> bool:
     if isinstance(existence, Existence) and (is_narrow(found.points0) or is_narrow(found.points1)):
         return not existence.significance >= NARROW_FACTOR * existence.bound
     return look.is_object is None and not np.isnan(measure_look(look)[0])
+
+
+def _add_extent(found: MatchedObject, look: Agreement) -> MatchedObject:
+    """Give an object the outlines of where it ends, if what lies between its matches confirms it."""
+    if look.is_object is not True or isinstance(look.existence, Resemblance):
+        return found
+    return replace_outlines(found, look.extent.outline0, look.extent.outline1)
 
 
 def measure_look(look: Agreement) -> tuple[float, float]:
