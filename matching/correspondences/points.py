@@ -140,5 +140,7 @@ def measure_spread(points: Array) -> Floats:
 
 def is_narrow(points: Array) -> bool:
     """Test whether points (n, 2) spread much farther in one direction than across it."""
+    if len(points) < 2:
+        return True
     low, high = measure_spread(points)
     return bool(low < NARROW_WIDTH**2 * high)
