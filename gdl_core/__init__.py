@@ -13,7 +13,7 @@ from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
 from .paths import path_graph
 from .plots import plot_condensed, plot_dendrogram, plot_scores
-from .selection import Selection, give_to_neighbours, select_clusters
+from .selection import Selection, place_by_tree, select_clusters
 from .smoothing import smooth_labels
 from .tree import MergeTree
 
@@ -34,11 +34,11 @@ __all__ = [
     "enough_initial_clusters",
     "gdl",
     "gdl_u",
-    "give_to_neighbours",
     "initial_clusters",
     "knn_graph",
     "leakages",
     "path_graph",
+    "place_by_tree",
     "plot_condensed",
     "plot_dendrogram",
     "plot_scores",

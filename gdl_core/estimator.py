@@ -12,15 +12,15 @@ from ._common.checks import check_integer_at_least, check_one_of, check_weightin
 from ._common.jobs import effective_jobs
 from ._common.types import Floats, Ints, Metric
 from ._common.units import find_unit
-from .completion import complete_tree, make_distances_among
+from .completion import complete_by_distance, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
-from .isolation import count_isolated_branches, place_by_tree, select_isolated_branches
+from .isolation import count_isolated_branches, select_isolated_branches
 from .merging import agdl, gdl, gdl_u
 from .neighbors import default_n_neighbors, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
 from .paths import PATH_BANDWIDTH, find_paths, path_graph
 from .prediction import conductances, graph_memberships, nearest_of_new, persistences, weigh_neighbours
-from .selection import explain_selection, give_to_neighbours, select_clusters
+from .selection import explain_selection, place_by_tree, select_clusters
 from .smoothing import smooth_labels
 from .tree import MergeTree
 
@@ -60,8 +60,8 @@ class GraphDegreeLinkage(
         The rule for which clusters count. None: the branches of the hierarchy that are linked to themselves
         and not to the rest (`select_isolated_branches`); random walks place the other samples and draw the
         boundaries (`smooth_labels`). A number: the hierarchy is cut where n_clusters clusters have at least
-        that many samples (`select_clusters`); samples of the others go to the cluster to which they are
-        joined most strongly. 1 is the rule of the paper, and the default if the weights are the paper's.
+        that many samples (`select_clusters`); samples of the others go where the hierarchy joins them
+        (`place_by_tree`). 1 is the rule of the paper, and the default if the weights are the paper's.
     metric : str or callable, default="euclidean"
         Any metric of scikit-learn without parameters, or "precomputed": X is then an (n, n) array of
         distances, or a sparse matrix with at least K of them in each row, or any number if n_neighbors is
@@ -194,7 +194,7 @@ class GraphDegreeLinkage(
         merged = self._merge(initial)
         is_given_graph = isinstance(X, tuple) or (scipy.sparse.issparse(X) and self.metric == "precomputed")
         distances_among = None if is_given_graph else make_distances_among(X, self.metric)
-        self.tree_ = complete_tree(merged, n_neighbors, self.graph_, distances_among)
+        self.tree_ = complete_by_distance(merged, n_neighbors, self.graph_, distances_among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
         if n_clusters is None:
@@ -408,10 +408,11 @@ class GraphDegreeLinkage(
         if min_size is None:
             selection = select_isolated_branches(self.tree_, self.graph_, n_clusters)
             labels = smooth_labels(self.graph_, selection.labels, places_noise=absorbs, n_jobs=self.n_jobs)
-            labels = place_by_tree(self.tree_, labels) if absorbs else labels
         else:
             selection = select_clusters(self.tree_, n_clusters, min_size)
-            labels = give_to_neighbours(self.graph_, selection.labels) if absorbs else selection.labels
+            labels = selection.labels
+        if absorbs:
+            labels = place_by_tree(self.tree_, labels)
         if may_warn and (remark := explain_selection(self.tree_, selection, n_clusters, min_size)):
             warnings.warn(f"n_clusters={n_clusters}: {remark}", stacklevel=3)
         if self.drop_outliers:

@@ -7,7 +7,7 @@ from ._common.transpose import transpose
 from ._common.types import Bools, Floats, Ints
 from .graph import AffinityGraph, number_by_first
 from .selection import Selection
-from .tree import MergeTree
+from .tree import MergeTree, place_nodes, spread_below, sum_below
 
 ROUNDING = 1e-12  # share of the products of degrees; less is left over from differences of equal sums
 MAX_COUNT = (
@@ -44,8 +44,12 @@ def leakages(tree: MergeTree, graph: AffinityGraph) -> Floats:
     from ._cut.leakage_kernel import sum_degree_products
 
     start, source, edge = transpose(graph.indptr, graph.indices)
-    edges = graph.indptr, graph.indices, graph.weights, start, source, graph.weights[edge]
-    leaving, total = sum_degree_products(*edges, tree.initial_labels, tree.children).T
+    edges = (graph.indptr, graph.indices, graph.weights), (start, source, graph.weights[edge])
+    sizes = tree.node_sizes()
+    places = place_nodes(tree, sizes)
+    order = np.argsort(places[tree.initial_labels], kind="stable")
+    spans = np.stack([places, places + sizes], axis=1)
+    leaving, total = sum_degree_products(edges, tree.children, spans, order).T
     share = leaving / np.where(total > 0, total, 1.0)
     share[share < ROUNDING] = 0.0
     return np.where(total > 0, np.sqrt(share), 1.0)
@@ -93,9 +97,7 @@ def select_isolated_branches(tree: MergeTree, graph: AffinityGraph, n_clusters: 
     nodes = _Choices(tree, branch_costs(tree, graph), n_clusters).nodes(n_clusters)
     cluster_of_node = np.full(tree.n_initial + len(tree.children), -1, np.int64)
     cluster_of_node[nodes] = np.arange(len(nodes))
-    for t in range(len(tree.children) - 1, -1, -1):  # a parent comes after its children
-        if cluster_of_node[tree.n_initial + t] >= 0:
-            cluster_of_node[tree.children[t]] = cluster_of_node[tree.n_initial + t]
+    cluster_of_node = spread_below(tree, cluster_of_node)
     is_inside = cluster_of_node[tree.n_initial :] >= 0
     min_large_size = LARGE_SHARE * len(tree.initial_labels) / n_clusters
     merges_of_large = np.flatnonzero(
@@ -146,37 +148,6 @@ def count_isolated_branches(tree: MergeTree, graph: AffinityGraph, min_cluster_s
     return int(possible[quotients.argmax()])
 
 
-def place_by_tree(tree: MergeTree, labels: Ints) -> Ints:
-    """Give samples labelled -1 to the cluster with which the hierarchy joins them first.
-
-    Parameters
-    ----------
-    tree : MergeTree
-    labels : (n,) int64
-        Clusters 0, 1, ...; -1 for samples in no cluster.
-
-    Returns
-    -------
-    (n,) int64
-        Where several clusters are joined, that of the branch with more labelled samples is taken; -1 only for
-        samples that no merge joins to a cluster.
-    """
-    if (labels >= 0).all():
-        return labels
-    n, is_placed = tree.n_initial, labels >= 0
-    cluster = np.full(n + len(tree.children), -1, np.int64)
-    count = np.zeros(len(cluster), np.int64)
-    cluster[tree.initial_labels[is_placed]] = labels[is_placed]
-    count[:n] = np.bincount(tree.initial_labels[is_placed], minlength=n)
-    for t, (a, b) in enumerate(tree.children.tolist()):
-        cluster[n + t] = cluster[a] if count[a] >= count[b] else cluster[b]
-        count[n + t] = count[a] + count[b]
-    for t in range(len(tree.children) - 1, -1, -1):
-        is_empty = cluster[tree.children[t]] < 0
-        cluster[tree.children[t][is_empty]] = cluster[n + t]
-    return np.where(is_placed, labels, cluster[tree.initial_labels])
-
-
 class _Choices:
     """The best choices of 1, 2, ... up to ``max_clusters`` nodes of a tree, and their sums of costs.
 
@@ -190,18 +161,14 @@ class _Choices:
         parts = roots[_is_large(tree)[roots]] if _is_large(tree)[roots].any() else roots
         joins = np.arange(len(cost), len(cost) + len(parts) - 1)
         pairs = np.stack([np.append(parts[:1], joins)[: len(joins)], parts[1:]], axis=1)
-        self.children = np.concatenate([tree.children, pairs])
-        self.root = int(joins[-1] if len(joins) else parts[0])
-        is_required = np.zeros(len(cost) + len(joins), bool)
-        is_required[parts] = True
-        n_leaves = np.concatenate([np.ones(tree.n_initial, np.int64), np.zeros(len(self.children), np.int64)])
-        for t, (a, b) in enumerate(self.children.tolist()):
-            n_leaves[tree.n_initial + t] = n_leaves[a] + n_leaves[b]
-        lengths = np.minimum(n_leaves, max(max_clusters, len(parts))) + 1
-        self.start = np.append(0, np.cumsum(lengths))
-        best, self.n_in_first = np.empty(self.start[-1]), np.full(self.start[-1], -1, np.int32)
+        joined = MergeTree(tree.initial_labels, np.concatenate([tree.children, pairs]), tree.affinities)
+        nodes = np.arange(len(cost) + len(joins))
+        n_leaves = sum_below(joined, (nodes < tree.n_initial).astype(np.int64))
+        self.children, self.root = joined.children, int(joins[-1] if len(joins) else parts[0])
+        self.start = np.append(0, np.cumsum(np.minimum(n_leaves, max(max_clusters, len(parts))) + 1))
+        best, self.n_in_first = np.empty(self.start[-1]), np.empty(self.start[-1], np.int32)
         costs = np.append(cost, np.full(len(joins), np.inf))
-        fill_choices(self.children, costs, is_required, self.start, best, self.n_in_first)
+        fill_choices(self.children, costs, np.isin(nodes, parts), self.start, best, self.n_in_first)
         self.sums = best[self.start[self.root] : self.start[self.root + 1]]  # for 0, 1, ... nodes
         self.n_parts = len(parts)
 

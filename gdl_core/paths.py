@@ -27,15 +27,13 @@ class Paths:
     spacing : (n,) float64
         The distance of each sample to its ln(n)-th neighbour, about the number of neighbours that connects a
         random graph; where it is 0, the smallest one above 0, or 1 if there is none.
-    parent : (n,) int64
-        The sample to which each one is linked; the root of a tree is linked to itself.
-    link_step : (n,) float64
-        The length of these links, infinite for a root. It grows towards the root.
+    forest : tuple of (n,) int64 and (n,) float64
+        The sample to which each one is linked, itself for the root of a tree, and the length of the link,
+        infinite for a root. It grows towards the root.
     """
 
     spacing: Floats
-    parent: Ints
-    link_step: Floats
+    forest: tuple[Ints, Floats]
 
     def bottlenecks(self, source: Array, target: Array) -> Floats:
         """Find the longest step on the best path between samples, the path whose longest step is shortest.
@@ -53,8 +51,7 @@ class Paths:
         from ._graph.path_kernels import find_bottlenecks
 
         longest = np.empty(len(source))
-        ends = np.asarray(source, np.int64), np.asarray(target, np.int64)
-        find_bottlenecks(*ends, self.parent, self.link_step, longest)
+        find_bottlenecks(np.asarray(source, np.int64), np.asarray(target, np.int64), self.forest, longest)
         return longest
 
     def weights_of_new(self, indices: Array, distances: Floats) -> Floats:
@@ -79,8 +76,7 @@ class Paths:
         spacing[spacing == 0] = self.spacing.min(initial=np.inf)
         step = np.maximum(np.maximum(distances, spacing[:, None]), self.spacing[indices])
         longest = np.empty(step.shape)
-        neighbours = np.asarray(indices, np.int64)
-        find_bottlenecks_of_new(neighbours, step, self.parent, self.link_step, longest)
+        find_bottlenecks_of_new(np.asarray(indices, np.int64), step, self.forest, longest)
         return (spacing[:, None] / longest) * (self.spacing[indices] / longest)
 
 
@@ -110,9 +106,9 @@ def find_paths(knn: KnnGraph) -> Paths:
     spacing[spacing == 0] = spacing[spacing > 0].min() if spacing.any() else 1.0
     source, target = np.repeat(np.arange(knn.n_samples), count), target.astype(np.int64)
     step = np.maximum(distance, np.maximum(spacing[source], spacing[target]))
-    paths = Paths(spacing, np.empty(len(spacing), np.int64), np.empty(len(spacing)))
-    link_forest(source, target, step, np.argsort(step, kind="stable"), paths.parent, paths.link_step)
-    return paths
+    forest = np.empty(len(spacing), np.int64), np.empty(len(spacing))
+    link_forest(source, target, step, np.argsort(step, kind="stable"), forest)
+    return Paths(spacing, forest)
 
 
 def path_graph(

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ._common.types import Ints
 from .outliers import connectivity_scores, split_at_largest_gap
-from .tree import MergeTree
+from .tree import place_nodes
 
 HEIGHT = "1 + log10(first affinity / smallest so far)"
 PURE_SHARE = 0.9  # a branch with at least this share of samples in one cluster has the cluster's colour
@@ -67,7 +66,7 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
     if min_size is None:
         min_size = max(1, len(model.labels_) // 100)
     height = np.concatenate([np.zeros(tree.n_initial), tree.heights()])
-    places = _place_nodes(tree, sizes)
+    places = place_nodes(tree, sizes)
     labels = model.labels_[np.argsort(places[tree.initial_labels], kind="stable")]
     pending = [(int(root), height.max(initial=0) + 1) for root in tree.roots() if sizes[root] >= min_size]
     while pending:
@@ -89,20 +88,6 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
     ax.set_xlabel("samples")
     ax.set_ylabel(HEIGHT)
     return ax
-
-
-def _place_nodes(tree: MergeTree, sizes: Ints) -> Ints:
-    """Find the first place on the axis of each node's samples -> (n_initial + m,). The larger of two nodes
-    comes first.
-    """
-    places = np.zeros(len(sizes), np.int64)
-    roots = tree.roots()
-    places[roots] = np.cumsum(sizes[roots]) - sizes[roots]
-    for t in range(len(tree.children) - 1, -1, -1):  # a parent comes after its children
-        small, large = sorted(tree.children[t].tolist(), key=sizes.__getitem__)
-        places[large] = places[tree.n_initial + t]
-        places[small] = places[large] + sizes[large]
-    return places
 
 
 def plot_scores(model: Any, ax: Any = None) -> Any:

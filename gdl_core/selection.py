@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ._common.checks import check_integer_at_least, check_sample_labels
+from ._common.checks import check_integer_at_least
 from ._common.types import Ints
-from .graph import AffinityGraph, number_by_first
-from .tree import MergeTree
+from .graph import number_by_first
+from .tree import MergeTree, spread_below
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,39 +147,27 @@ def explain_selection(
     return ""
 
 
-def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
-    """Put samples labelled -1 into the cluster to which they are joined most strongly.
-
-    In each round every such sample i with placed neighbours j joins the cluster C with the largest sum_{j in
-    C} (w_ij + w_ji) (ties: the smaller label). Rounds are repeated until no label changes.
+def place_by_tree(tree: MergeTree, labels: Ints) -> Ints:
+    """Give samples labelled -1 to the cluster with which the hierarchy joins them first.
 
     Parameters
     ----------
-    graph : AffinityGraph
-    labels : (n,) array of int
+    tree : MergeTree
+    labels : (n,) int64
+        Clusters 0, 1, ...; -1 for samples in no cluster.
 
     Returns
     -------
     (n,) int64
-        The labels; samples without a path of edges to a cluster keep -1.
+        Of several clusters in a branch, that of the larger part is taken; -1 only for samples that no merge
+        joins to a cluster.
     """
-    labels = check_sample_labels(graph.n_samples, labels)
-    is_unplaced = labels < 0
-    if not is_unplaced.any():
+    is_placed, sizes = labels >= 0, tree.node_sizes()
+    if is_placed.all():
         return labels
-    w, rows = graph.to_csr(), np.flatnonzero(is_unplaced)
-    edges = (w[rows] + w[:, rows].T.tocsr()).tocoo()
-    source, target, weight = rows[edges.row], edges.col, edges.data
-    while True:
-        is_ready = (labels[source] < 0) & (labels[target] >= 0) & (weight > 0)
-        if not is_ready.any():
-            return labels
-        n_clusters = labels.max() + 1
-        pairs, pair_of_edge = np.unique(
-            source[is_ready] * n_clusters + labels[target[is_ready]], return_inverse=True
-        )
-        strength = np.bincount(pair_of_edge, weights=weight[is_ready])
-        sample, cluster = np.divmod(pairs, n_clusters)
-        order = np.lexsort((-cluster, strength, sample))  # the best of each sample comes last
-        best = order[np.append(np.diff(sample[order]) > 0, True)]
-        labels[sample[best]] = cluster[best]
+    cluster = np.full(len(sizes), -1, np.int64)
+    cluster[tree.initial_labels[is_placed]] = labels[is_placed]
+    for t, (a, b) in enumerate(tree.children.tolist()):
+        larger, smaller = (a, b) if sizes[a] >= sizes[b] else (b, a)
+        cluster[tree.n_initial + t] = cluster[larger] if cluster[larger] >= 0 else cluster[smaller]
+    return np.where(is_placed, labels, spread_below(tree, cluster)[tree.initial_labels])

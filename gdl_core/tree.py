@@ -199,3 +199,48 @@ def sum_below(tree: MergeTree, values: Array) -> Array:
     for t, (a, b) in enumerate(tree.children.tolist()):
         sums[tree.n_initial + t] += sums[a] + sums[b]
     return sums
+
+
+def spread_below(tree: MergeTree, values: Ints) -> Ints:
+    """Give each node without a value that of the smallest node above it that has one.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    values : (n_initial + m,) int64
+        Initial clusters first; -1 is no value.
+
+    Returns
+    -------
+    (n_initial + m,) int64
+    """
+    values = values.copy()
+    for t in range(len(tree.children) - 1, -1, -1):  # a parent comes after its children
+        for child in tree.children[t]:
+            if values[child] < 0:
+                values[child] = values[tree.n_initial + t]
+    return values
+
+
+def place_nodes(tree: MergeTree, sizes: Ints) -> Ints:
+    """Place the samples on a line, those of each node side by side, the larger of two nodes first.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    sizes : (n_initial + m,) int64
+        Samples of each node.
+
+    Returns
+    -------
+    (n_initial + m,) int64
+        The first place of each node, from 0 on.
+    """
+    places = np.zeros(len(sizes), np.int64)
+    roots = tree.roots()
+    places[roots] = np.cumsum(sizes[roots]) - sizes[roots]
+    for t in range(len(tree.children) - 1, -1, -1):
+        small, large = sorted(tree.children[t].tolist(), key=sizes.__getitem__)
+        places[large] = places[tree.n_initial + t]
+        places[small] = places[large] + sizes[large]
+    return places

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eval.clustering.measuring import images, nmi
-from gdl_core import affinity_graph, gdl_u, give_to_neighbours, initial_clusters, knn_graph, select_clusters
+from gdl_core import affinity_graph, gdl_u, initial_clusters, knn_graph, place_by_tree, select_clusters
 
 SETS = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb": 38}
 NEIGHBOURS = (8, 10, 15, 20, 30, 40)  # K
@@ -22,4 +22,4 @@ def quality_rows(data: Path, jobs: int) -> Iterator[list[str]]:
             graph = affinity_graph(knn)
             tree = gdl_u(graph, initial_clusters(knn))
             labels = [select_clusters(tree, n_clusters, size).labels for size in SMALLEST]
-            yield [name, str(k), *(f"{nmi(y, give_to_neighbours(graph, found)):.3f}" for found in labels)]
+            yield [name, str(k), *(f"{nmi(y, place_by_tree(tree, found)):.3f}" for found in labels)]

@@ -18,43 +18,37 @@ def fill_choices(
     itself (ties: the node itself, then the fewest in the first child).
     """
     n_initial = len(cost) - len(children)
+    best[:], n_in_first[:] = np.inf, -1
     for v in range(len(cost)):
-        costs = best[start[v] : start[v + 1]]
-        costs[:] = np.inf
-        costs[0] = 0.0
-        if v >= n_initial:
+        sums, counts = best[start[v] : start[v + 1]], n_in_first[start[v] : start[v + 1]]
+        if v < n_initial:
+            sums[0] = 0.0
+        else:
             a, b = children[v - n_initial]
             in_a, in_b = best[start[a] : start[a + 1]], best[start[b] : start[b + 1]]
-            counts = n_in_first[start[v] : start[v + 1]]
-            costs[0] = np.inf
             for i in range(len(in_a)):
-                for j in range(min(len(in_b), len(costs) - i)):
-                    if in_a[i] + in_b[j] < costs[i + j]:
-                        costs[i + j] = in_a[i] + in_b[j]
-                        counts[i + j] = i
-        if cost[v] <= costs[1]:
-            costs[1] = cost[v]
-            n_in_first[start[v] + 1] = -1
+                for j in range(min(len(in_b), len(sums) - i)):
+                    if in_a[i] + in_b[j] < sums[i + j]:
+                        sums[i + j], counts[i + j] = in_a[i] + in_b[j], i
+        if cost[v] <= sums[1]:
+            sums[1], counts[1] = cost[v], -1
         if is_required[v]:
-            costs[0] = np.inf
+            sums[0] = np.inf
 
 
 @njit
 def trace_choice(children: Array, start: Array, n_in_first: Array, root: int, n_chosen: int) -> Array:
     """Find the chosen nodes (k,) int64 of the best choice of n_chosen nodes within ``root``."""
-    n_nodes = len(start) - 1
-    n_initial = n_nodes - len(children)
+    n_initial = len(start) - 1 - len(children)
     nodes, n_found = np.empty(n_chosen, np.int64), 0
     pending = [(root, n_chosen)]
     while len(pending):
         v, k = pending.pop()
-        if k == 0:
-            continue
         i = n_in_first[start[v] + k]
-        if i < 0:
+        if k and i < 0:
             nodes[n_found] = v
             n_found += 1
-        else:
+        elif k:
             pending.append((children[v - n_initial, 0], i))
             pending.append((children[v - n_initial, 1], k - i))
-    return nodes[:n_found]
+    return nodes

@@ -2,107 +2,51 @@
 
 import numpy as np
 
-from .._common.jit import inner, njit
-from .._common.types import Array, Scalar, Scalars
-
-
-@inner
-def _degrees(first: Scalar, end: Scalar, others: Array, weights: Array, labels: Array, c: Scalar) -> Scalars:
-    """Sum the weights of edges first .. end - 1: of all, and of those to vertices outside cluster c."""
-    total, outside = 0.0, 0.0
-    for e in range(first, end):
-        total += weights[e]
-        if labels[others[e]] != c:
-            outside += weights[e]
-    return total, outside
-
-
-@inner
-def _absorb(
-    i: Scalar,
-    first: Scalar,
-    end: Scalar,
-    others: Array,
-    weights: Array,
-    slot: Array,
-    a: Scalar,
-    here: Array,
-    there: Array,
-) -> Scalar:
-    """Take the edges first .. end - 1 of vertex i to slot a from the degrees ``here`` of i and ``there`` of
-    their other ends; return the change of the products of degrees.
-    """
-    change = 0.0
-    for e in range(first, end):
-        j = others[e]
-        if slot[j] == a:
-            change -= here[i] * there[i] + here[j] * there[j]
-            here[i] = max(here[i] - weights[e], 0.0)
-            there[j] = max(there[j] - weights[e], 0.0)
-            change += here[i] * there[i] + here[j] * there[j]
-    return change
+from .._common.jit import njit
+from .._common.types import Array, Arrays
 
 
 @njit
-def sum_degree_products(
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    start: Array,
-    source: Array,
-    weights_in: Array,
-    labels: Array,
-    children: Array,
-) -> Array:
+def sum_degree_products(edges: tuple[Arrays, Arrays], children: Array, first: Array, order: Array) -> Array:
     """Compute (n_initial + m, 2) float64: for each node, the sum over its samples of outdegree times
     indegree, counting only the edges that leave or enter the node, and counting all edges.
 
-    The graph is given by the edges from each vertex (indptr, indices, weights) and to it (start, source,
-    weights_in). labels (n,) are the initial clusters, children (m, 2) the merges. At each merge the loop
-    visits the vertices of the smaller node, and they join the slot of the larger one.
+    edges are those from each vertex and those to it: where each vertex begins, the other ends, and weights.
+    children (m, 2) are the merges. The samples of node v are ``order[first[v, 0]:first[v, 1]]``. At each
+    merge the loop visits the samples of the smaller node.
     """
-    n_vertices, n_merges = len(indptr) - 1, len(children)
-    n_initial = labels.max() + 1 if n_vertices else 0
-    out, into = np.zeros(n_vertices), np.zeros(n_vertices)  # to and from the outside of the vertex's node
-    products = np.zeros((n_initial + n_merges, 2))
-    slot = labels.copy()  # (n,) a cluster keeps the slot of its larger part
-    slot_of_node = np.arange(n_initial + n_merges)
-    size = np.zeros(n_initial, np.int64)
-    first, last = np.full(n_initial, -1, np.int64), np.full(n_initial, -1, np.int64)
-    next_vertex = np.full(n_vertices, -1, np.int64)  # the vertices of a slot form a chain
-    for i in range(n_vertices):
-        c = labels[i]
-        all_out, out[i] = _degrees(indptr[i], indptr[i + 1], indices, weights, labels, c)
-        all_into, into[i] = _degrees(start[i], start[i + 1], source, weights_in, labels, c)
-        products[c, 0] += out[i] * into[i]
-        products[c, 1] += all_out * all_into
-        if first[c] < 0:
-            first[c] = i
-        else:
-            next_vertex[last[c]] = i
-        last[c] = i
-        size[c] += 1
-    node_of_slot = np.arange(n_initial)
-    for t in range(n_merges):
-        a, b = slot_of_node[children[t, 0]], slot_of_node[children[t, 1]]
-        if size[a] < size[b]:
+    n, n_initial = len(order), len(first) - len(children)
+    place, outside = np.empty(n, np.int64), np.zeros((2, n))  # outside: to and from the rest
+    place[order] = np.arange(n)
+    products = np.zeros((len(first), 2))
+    for c in range(n_initial):
+        for i in order[first[c, 0] : first[c, 1]]:
+            product = 1.0
+            for side in range(2):
+                start, others, weights = edges[side]
+                degree = 0.0
+                for e in range(start[i], start[i + 1]):
+                    degree += weights[e]
+                    if not first[c, 0] <= place[others[e]] < first[c, 1]:
+                        outside[side, i] += weights[e]
+                product *= degree
+            products[c, 0] += outside[0, i] * outside[1, i]
+            products[c, 1] += product
+    for t in range(len(children)):
+        a, b = children[t]
+        products[n_initial + t] = products[a] + products[b]
+        if first[a, 1] - first[a, 0] < first[b, 1] - first[b, 0]:
             a, b = b, a
-        leaving = products[node_of_slot[a], 0] + products[node_of_slot[b], 0]
-        i = first[b]
-        while i >= 0:
-            leaving += _absorb(i, indptr[i], indptr[i + 1], indices, weights, slot, a, out, into)
-            leaving += _absorb(i, start[i], start[i + 1], source, weights_in, slot, a, into, out)
-            i = next_vertex[i]
-        i = first[b]
-        while i >= 0:
-            slot[i] = a
-            i = next_vertex[i]
-        next_vertex[last[a]] = first[b]
-        last[a] = last[b]
-        size[a] += size[b]
-        new = n_initial + t
-        products[new, 0] = max(leaving, 0.0)
-        products[new, 1] = products[node_of_slot[a], 1] + products[node_of_slot[b], 1]
-        slot_of_node[new] = a
-        node_of_slot[a] = new
+        change = 0.0
+        for i in order[first[b, 0] : first[b, 1]]:
+            for side in range(2):
+                start, others, weights = edges[side]
+                for e in range(start[i], start[i + 1]):
+                    j = others[e]
+                    if first[a, 0] <= place[j] < first[a, 1]:
+                        change -= outside[0, i] * outside[1, i] + outside[0, j] * outside[1, j]
+                        outside[side, i] = max(outside[side, i] - weights[e], 0.0)
+                        outside[1 - side, j] = max(outside[1 - side, j] - weights[e], 0.0)
+                        change += outside[0, i] * outside[1, i] + outside[0, j] * outside[1, j]
+        products[n_initial + t, 0] = max(products[n_initial + t, 0] + change, 0.0)
     return products

@@ -10,7 +10,6 @@ from gdl_core import (
     agdl,
     enough_initial_clusters,
     gdl_u,
-    give_to_neighbours,
     initial_clusters,
     knn_graph,
     split_at_largest_gap,
@@ -105,13 +104,6 @@ def test_gap_between_the_highest_scores_wins_ties():
     assert split_at_largest_gap([0, 2, 1]).tolist() == [False, True, False]
     assert split_at_largest_gap([7, 7, 7]).tolist() == [True] * 3
     assert split_at_largest_gap([3, 1]).tolist() == [True, False]
-
-
-def test_placed_samples_keep_their_labels():
-    # 0 is in cluster 0, and all its edges lead to cluster 1, as those of 3, which has no cluster
-    w = np.zeros((4, 4))
-    w[0, 1:3] = w[1, [0, 2]] = w[2, [0, 1]] = w[3, 1] = 1
-    assert give_to_neighbours(AffinityGraph.from_csr(w), [0, 1, 1, -1]).tolist() == [0, 1, 1, 1]
 
 
 def test_node_sizes_are_integers():

@@ -18,7 +18,7 @@ from gdl_core import (
     leakages,
     select_isolated_branches,
 )
-from gdl_core.isolation import branch_costs, place_by_tree
+from gdl_core.isolation import branch_costs
 
 
 def members(tree):
@@ -98,13 +98,6 @@ def test_parts_without_edges_hold_clusters_if_they_are_large():
 def test_more_clusters_than_initial_ones_are_the_initial_ones():
     tree, graph = cliques(3, 0.1)
     np.testing.assert_array_equal(select_isolated_branches(tree, graph, 9).labels, np.repeat([0, 1, 2], 3))
-
-
-def test_samples_in_no_cluster_are_placed_where_the_hierarchy_joins_them():
-    tree = MergeTree(np.arange(6), np.array([[0, 1], [2, 3], [4, 6], [7, 8]]), np.ones(4))
-    labels = np.array([0, -1, 1, 1, -1, -1])  # 4 joins 0 and 1; nothing joins 5
-    np.testing.assert_array_equal(place_by_tree(tree, labels), [0, 0, 1, 1, 0, -1])
-    np.testing.assert_array_equal(place_by_tree(tree, np.where(labels == 1, 1, -1)), [1, 1, 1, 1, 1, -1])
 
 
 @pytest.mark.parametrize("function", [select_isolated_branches, count_isolated_branches])

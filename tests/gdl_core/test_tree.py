@@ -1,6 +1,6 @@
 """The hierarchy: cuts, linkage matrix, selection of clusters, completion by distance, outlier scores."""
 
-import heapq
+import itertools
 
 import numpy as np
 import pytest
@@ -18,14 +18,16 @@ from gdl_core import (
     complete_by_distance,
     connectivity_scores,
     gdl_u,
-    give_to_neighbours,
     initial_clusters,
     knn_graph,
+    place_by_tree,
     select_clusters,
+    smooth_labels,
     split_at_largest_gap,
 )
 from gdl_core.completion import make_distances_among
 from gdl_core.reference import indegree, outdegree
+from gdl_core.tree import place_nodes
 
 
 def tree_of(initial, children, affinities=None):
@@ -168,36 +170,16 @@ def test_min_cluster_size_of_one_selects_the_plain_cut():
         np.testing.assert_array_equal(select_clusters(tree, k).labels, tree.cut(k))
 
 
-def test_samples_join_the_cluster_with_the_largest_weight():
-    w = np.zeros((6, 6))
-    w[4, 0], w[2, 4], w[4, 1] = 0.3, 0.5, 0.3  # 4: 0.6 to cluster 0, 0.5 from cluster 1
-    w[5, 4] = 0.1  # 5: only through 4, in the second round
-    labels = give_to_neighbours(AffinityGraph.from_csr(w), [0, 0, 1, 1, -1, -1])
-    np.testing.assert_array_equal(labels, [0, 0, 1, 1, 0, 0])
-    w[2, 4] = 0.6  # equal votes go to the smaller label
-    np.testing.assert_array_equal(
-        give_to_neighbours(AffinityGraph.from_csr(w), [1, 1, 0, 0, -1, -1])[4:], [0, 0]
-    )
-
-
-def test_samples_placed_in_one_round_do_not_vote_in_it():
-    w = np.zeros((4, 4))
-    w[2, 0], w[3, 1], w[2, 3] = 0.3, 0.3, 0.9  # 2 and 3 are joined most strongly to each other
-    labels = give_to_neighbours(AffinityGraph.from_csr(w), [0, 1, -1, -1])
-    np.testing.assert_array_equal(labels, [0, 1, 0, 1])
-
-
-def test_samples_that_no_edge_reaches_stay_unplaced():
-    w = np.zeros((4, 4))
-    w[0, 1] = w[2, 3] = 1
-    np.testing.assert_array_equal(
-        give_to_neighbours(AffinityGraph.from_csr(w), [0, 0, -1, -1]), [0, 0, -1, -1]
-    )
+def test_samples_in_no_cluster_are_placed_where_the_hierarchy_joins_them():
+    tree = MergeTree(np.arange(6), np.array([[0, 1], [2, 3], [4, 6], [7, 8]]), np.ones(4))
+    labels = np.array([0, -1, 1, 1, -1, -1])  # 4 joins 0 and 1; nothing joins 5
+    np.testing.assert_array_equal(place_by_tree(tree, labels), [0, 0, 1, 1, 0, -1])
+    np.testing.assert_array_equal(place_by_tree(tree, np.where(labels == 1, 1, -1)), [1, 1, 1, 1, 1, -1])
 
 
 def test_labels_must_fit_the_graph():
     graph = AffinityGraph.from_csr(np.ones((3, 3)))
-    for function in (give_to_neighbours, connectivity_scores):
+    for function in (smooth_labels, connectivity_scores):
         with pytest.raises(ValueError, match=r"labels must have shape \(3,\), got \(2,\)"):
             function(graph, [-1, 0])
         with pytest.raises(ValueError, match=r"labels must be integers, got 0\.5"):
@@ -237,16 +219,16 @@ def test_completion_joins_the_nearest_parts_first():
     tree = gdl_u(graph, initial_clusters(knn))
     parts = connected_components(graph.to_csr(), connection="weak")[0]
     assert parts == len(tree.roots()) == 4
-    whole = complete_by_distance(tree, knn, graph, make_distances_among(x, "euclidean"))
+    whole = complete_by_distance(tree, knn.n_neighbors, graph, make_distances_among(x, "euclidean"))
     assert len(whole.roots()) == 1
     assert (whole.affinities[-3:] == 0).all()
     of_part = np.repeat(np.arange(4), 6)
     assert same_partition(whole.cut(3), np.array([0, 1, 1, 2])[of_part])
     assert same_partition(whole.cut(2), np.array([0, 0, 0, 1])[of_part])
     distances = np.abs(x - x.T)
-    dense = complete_by_distance(tree, knn, graph, make_distances_among(distances, "precomputed"))
+    dense = complete_by_distance(tree, knn.n_neighbors, graph, make_distances_among(distances, "precomputed"))
     np.testing.assert_array_equal(whole.children, dense.children)
-    assert len(complete_by_distance(tree, knn, graph).roots()) == 4
+    assert len(complete_by_distance(tree, knn.n_neighbors, graph).roots()) == 4
 
 
 def test_completion_follows_one_way_edges_first():
@@ -255,17 +237,14 @@ def test_completion_follows_one_way_edges_first():
     graph = affinity_graph(knn)
     tree = gdl_u(graph, np.array([0, 0, 1, 1, 2]))
     assert len(tree.children) == 0
-    np.testing.assert_array_equal(complete_by_distance(tree, knn, graph).children, [[1, 2]])
+    np.testing.assert_array_equal(complete_by_distance(tree, knn.n_neighbors, graph).children, [[1, 2]])
 
 
-def test_completion_takes_the_largest_mean_weight():
+def test_completion_takes_the_largest_weight():
     w = np.zeros((7, 7))
-    w[0, 3] = 0.9  # clusters of 3 and 3: 0.9 / 9
-    w[6, 1] = 0.4  # a cluster of 1 and one of 3: 0.4 / 3
-    w[6, 4] = 0.3
-    graph, knn = AffinityGraph.from_csr(w), KnnGraph(np.zeros((7, 0)), np.zeros((7, 0)))
+    w[0, 3], w[6, 4], w[6, 1] = 0.4, 0.3, 0.9
     tree = tree_of([0, 0, 0, 1, 1, 1, 2], [])
-    whole = complete_by_distance(tree, knn, graph)
+    whole = complete_by_distance(tree, 0, AffinityGraph.from_csr(w))
     np.testing.assert_array_equal(whole.children, [[0, 2], [1, 3]])
     np.testing.assert_array_equal(whole.affinities, [0, 0])
 
@@ -274,20 +253,16 @@ def test_completion_takes_the_largest_mean_weight():
 def test_completion_by_weight_equals_the_definition(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 25))
-    w = np.where(rng.random((n, n)) < 0.2, 2.0 ** rng.integers(-3, 1, size=(n, n)), 0)  # sums are exact
-    w[0, 1:] = np.where(rng.random(n - 1) < 0.7, 1.0, 0.0)  # a hub
-    graph, knn = AffinityGraph.from_csr(w), KnnGraph(np.zeros((n, 0)), np.zeros((n, 0)))
+    w = np.where(rng.random((n, n)) < 0.2, rng.random((n, n)), 0)
     np.fill_diagonal(w, 0)
-    whole = complete_by_distance(tree_of(np.arange(n), []), knn, graph)
+    whole = complete_by_distance(tree_of(np.arange(n), []), 0, AffinityGraph.from_csr(w))
     members, children = {i: [i] for i in range(n)}, []
     while True:
-        pairs = [(a, b) for a in members for b in members if a < b]
         value = {
-            (a, b): (w[np.ix_(members[a], members[b])].sum() + w[np.ix_(members[b], members[a])].sum())
-            / (len(members[a]) * len(members[b]))
-            for a, b in pairs
+            (a, b): max(w[np.ix_(members[a], members[b])].max(), w[np.ix_(members[b], members[a])].max())
+            for a, b in itertools.combinations(members, 2)
         }
-        a, b = min(pairs, key=lambda p: (-value[p], p), default=(0, 0))
+        a, b = max(value, key=value.__getitem__, default=(0, 0))
         if not value.get((a, b), 0) > 0:
             break
         members[n + len(children)] = members.pop(a) + members.pop(b)
@@ -295,19 +270,17 @@ def test_completion_by_weight_equals_the_definition(seed):
     np.testing.assert_array_equal(whole.children, np.array(children).reshape(-1, 2))
 
 
-@pytest.mark.parametrize("n_hubs", [1, 20])
-def test_completion_queues_few_pairs_at_hubs(n_hubs, monkeypatch):
-    """A hub absorbs its neighbours one by one; each merge queues a few pairs, not all pairs of the hub."""
-    pushes = []
-    push = heapq.heappush
-    monkeypatch.setattr(heapq, "heappush", lambda heap, item: (pushes.append(1), push(heap, item)))
-    n = 1000
-    w = np.zeros((n, n))
-    w[n_hubs:, :n_hubs] = 1  # every sample points to the hubs, these to none
-    graph, knn = AffinityGraph.from_csr(w), KnnGraph(np.zeros((n, 0)), np.zeros((n, 0)))
-    whole = complete_by_distance(tree_of(np.arange(n), []), knn, graph)
-    assert len(whole.children) == n - 1
-    assert len(pushes) < 6 * np.count_nonzero(w)
+@given(knn_problems(40))
+@settings(max_examples=30, deadline=None)
+def test_nodes_lie_side_by_side_on_a_line(problem):
+    tree = gdl_u(*problem)
+    sizes = tree.node_sizes()
+    places = place_nodes(tree, sizes)
+    order = np.argsort(places[tree.initial_labels], kind="stable")
+    for t in range(len(tree.children)):
+        node = tree.n_initial + t
+        inside = tree.nodes_after(t + 1) == node
+        assert sorted(order[places[node] : places[node] + sizes[node]]) == np.flatnonzero(inside).tolist()
 
 
 # --- outliers ----------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def _stsc(problem: Problem, _) -> Labels:
 def _zell(problem: Problem, bandwidth: float) -> Labels:
     knn, graph = problem.knn(), problem.graph(bandwidth)
     tree = zell(graph, initial_clusters(knn, N_INITIAL_NEIGHBORS), problem.n_clusters)
-    tree = complete_by_distance(tree, knn, graph, make_distances_among(*problem.metric_space()))
+    tree = complete_by_distance(tree, knn.n_neighbors, graph, make_distances_among(*problem.metric_space()))
     return tree.cut(problem.n_clusters)
 
 

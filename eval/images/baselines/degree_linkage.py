@@ -10,8 +10,8 @@ from gdl_core import (
     agdl,
     complete_by_distance,
     gdl_u,
-    give_to_neighbours,
     initial_clusters,
+    place_by_tree,
     select_clusters,
 )
 from gdl_core.completion import make_distances_among
@@ -38,6 +38,6 @@ def degree_linkage(
         tree = agdl(graph, start, n_neighbor_clusters=N_NEIGHBOR_CLUSTERS)
     else:
         tree = gdl_u(graph, start)
-    tree = complete_by_distance(tree, knn, graph, make_distances_among(*problem.metric_space()))
+    tree = complete_by_distance(tree, knn.n_neighbors, graph, make_distances_among(*problem.metric_space()))
     chosen = select_clusters(tree, problem.n_clusters, min_cluster_size)
-    return give_to_neighbours(graph, chosen.labels)
+    return place_by_tree(tree, chosen.labels)

@@ -1,12 +1,16 @@
 """Agglomerative clustering: SciPy's linkages on distances, and average linkage on the K-NN graph."""
 
+import heapq
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from eval.images.baselines.problem import Problem
-from gdl_core import MergeTree, complete_by_distance
+from gdl_core import AffinityGraph, MergeTree, complete_by_distance
 from gdl_core.completion import make_distances_among
 
 
@@ -38,10 +42,39 @@ def graph_linkage(problem: Problem, bandwidth: float) -> NDArray[np.int64]:
     """Average linkage on the K-NN graph made undirected, w_ij = w_ji = (w_ij + w_ji) / 2, from single
     samples.
 
-    This is the linkage by which the clusterer joins clusters without affinity; here it starts from a
-    hierarchy without merges. If no edge joins any two clusters, the nearest ones are joined. (n,) int64.
+    If no edge joins any two clusters, the nearest ones are joined. (n,) int64.
     """
-    single = MergeTree(np.arange(len(problem)), np.empty((0, 2), np.int64), np.empty(0))
+    graph, n = problem.graph(bandwidth), len(problem)
+    merges = np.array(_join_by_mean_weight(graph), np.int64).reshape(-1, 2)
+    tree = MergeTree(np.arange(n), merges, np.zeros(len(merges)))
     among = make_distances_among(*problem.metric_space())
-    tree = complete_by_distance(single, problem.knn(), problem.graph(bandwidth), among)
-    return tree.cut(problem.n_clusters)
+    return complete_by_distance(tree, problem.n_neighbors, graph, among).cut(problem.n_clusters)
+
+
+def _join_by_mean_weight(graph: AffinityGraph) -> list[tuple[int, int]]:
+    """The merges of the pairs with the largest mean weights, until no edge joins any two."""
+    both, n = graph.symmetric(), graph.n_samples
+    weights = {i: dict(zip(*r, strict=True)) for i, r in enumerate(_rows(both))}
+    size, merges = [1] * n, []
+    queue = [(-w, i, j) for i, row in weights.items() for j, w in row.items() if i < j and w > 0]
+    heapq.heapify(queue)
+    while queue:
+        _, a, b = heapq.heappop(queue)
+        if a not in weights or b not in weights:
+            continue
+        new, joined = n + len(merges), weights.pop(a)
+        for c, w in weights.pop(b).items():
+            joined[c] = joined.get(c, 0.0) + w
+        size.append(size[a] + size[b])
+        merges.append((a, b))
+        weights[new] = {c: w for c, w in joined.items() if c in weights and w > 0}
+        for c, w in weights[new].items():
+            weights[c][new] = w
+            heapq.heappush(queue, (-w / (size[c] * size[new]), c, new))
+    return merges
+
+
+def _rows(matrix) -> Iterator[tuple[list[int], list[float]]]:
+    """Columns and values of each row of a CSR matrix."""
+    for start, end in itertools.pairwise(matrix.indptr.tolist()):
+        yield matrix.indices[start:end].tolist(), matrix.data[start:end].tolist()
