@@ -80,6 +80,8 @@ class VideoReader:
         properties = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_COUNT)
         self.width, self.height, self.n_frames = (max(int(self._capture.get(name)), 0) for name in properties)
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
+        code = int(self._capture.get(cv2.CAP_PROP_FOURCC)).to_bytes(4, "little", signed=True)
+        self.codec = code.decode("latin1").strip("\0 ").lower()
         self.rate = rate if math.isfinite(rate) and rate > 0 else 0.0
 
     def skip(self) -> float | None:

@@ -61,8 +61,14 @@ def read_pictures(images: Sequence[Path | Picture], masks: Sequence[Path | None]
     from matching.pictures.images import add_mask, make_picture
 
     given = zip_longest(images, masks[: len(images)])
-    with silence_decoders():
-        return [add_mask(make_picture(image), mask) for image, mask in given]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with silence_decoders():
+            pictures = [add_mask(make_picture(image), mask) for image, mask in given]
+    with print_short_warnings():
+        for warning in caught:
+            warnings.warn(warning.message, stacklevel=2)
+    return pictures
 
 
 @contextmanager

@@ -5,6 +5,7 @@ as records.
 """
 
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -66,7 +67,9 @@ class FileSource(ImageSource):
     @property
     def picture(self) -> Picture:  # type: ignore[override]
         """The picture, which is read each time; raise InputError if the file has changed."""
-        picture = read_picture(self.file.path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is read more than once, by several processes
+            picture = read_picture(self.file.path)
         if compute_digest(self.file.path) != self.file.content:
             raise InputError(f"{self.file.path}: the file changed during the run")
         return picture

@@ -14,7 +14,8 @@ from matching.video.reading import open_video
 
 FRAMES_FOLDER = "frames"  # inside the folder for the labels
 MARKER_NAME = "frames.json"  # is written last, and names the video
-FRAME_PATTERN = re.compile(r"frame\d{6,}\.jpg|" + re.escape(MARKER_NAME))
+# also the unfinished files of a run that was killed
+FRAME_PATTERN = re.compile(r"frame\d{6,}\.jpg|\.[0-9a-f]{32}\.(jpg|json)|" + re.escape(MARKER_NAME))
 
 
 def save_frames(video: Path, out: Path, every: float) -> Path:
@@ -32,8 +33,6 @@ def save_frames(video: Path, out: Path, every: float) -> Path:
         for frame in opened.frames(every):
             jpeg = encode_jpeg(Image.fromarray(frame.rgb), TRAINING_QUALITY)
             write_whole(folder / f"frame{frame.number:06d}.jpg", jpeg)
-        if not opened.n_frames:
-            raise InputError(f"{video}: damaged video, or in a format that can't be read")
     write_whole(folder / MARKER_NAME, json.dumps(source).encode())
     return folder
 

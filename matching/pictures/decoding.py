@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -27,6 +27,7 @@ from matching.pictures.names import check_name
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit of Pillow
 HEAD_BYTES = 4096  # at the start of a file, which identify its format
 STRIP_PIXELS = 4_000_000  # pixels converted from Pillow to an array at a time
+ANIMATED = ("AVIF", "GIF", "PNG", "WEBP")
 ORIENTATION = 0x0112  # a tag of EXIF, and of TIFF
 TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> function that turns the array upright
     2: np.fliplr,
@@ -39,11 +40,18 @@ TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> function t
 }
 
 
-def decode(image: Any, name: str = "image") -> tuple[Any, int]:
+class Decoded(NamedTuple):
+    """What a file holds."""
+
+    array: Any  # (h, w), (h, w, 3) or (h, w, 4)
+    orientation: int = 1  # EXIF, which has been applied
+    n_frames: int = 1  # frames or pages, of which the first is the array
+
+
+def decode(image: Any, name: str = "image") -> Decoded:
     """Read the picture in a file, given by its path, content or open file, or in a Pillow image.
 
-    -> (h, w), (h, w, 3) or (h, w, 4), the EXIF orientation, which has been applied. Any other input is
-    returned as it is.
+    Any other input is returned as it is.
     """
     if isinstance(image, str | PathLike):
         check_name(image)
@@ -58,8 +66,8 @@ def decode(image: Any, name: str = "image") -> tuple[Any, int]:
         if isinstance(image, bytes | bytearray):
             return _decode_file(BytesIO(image), name, bytes(image))
         if isinstance(image, Image.Image):  # which has 16-bit colours with 8 bits
-            return _decode(image, name)
-    return image, 1
+            return Decoded(*_decode(image, name))
+    return Decoded(image)
 
 
 def read_content(image: Any, name: str) -> Any:
@@ -73,18 +81,25 @@ def read_content(image: Any, name: str) -> Any:
     return content
 
 
-def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
+def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> Decoded:
     """Decode an open file with the path or content `encoded`."""
     head, image = file.read(HEAD_BYTES), None
     file.seek(0)
     with _report_damage(name), suppress(UnidentifiedImageError):
         image = open_image(file)
     if head.startswith(tiff.HEADS):
-        return _decode_tiff(file, image, name, encoded)
+        return Decoded(*_decode_tiff(file, image, name, encoded), tiff.count_pages(file))
     if image is None:
-        return _decode_unusual(file, head, name, encoded)
+        return Decoded(*_decode_unusual(file, head, name, encoded))
     with image:
-        return _decode(image, name, encoded)
+        return Decoded(*_decode(image, name, encoded), _count_frames(image))
+
+
+def _count_frames(image: Image.Image) -> int:
+    """Count the frames of an animation; the other pictures in files of cameras and of layers are none."""
+    with suppress(Exception):  # later frames may be damaged
+        return getattr(image, "n_frames", 1) if image.format in ANIMATED else 1
+    return 1
 
 
 @contextmanager

@@ -7,6 +7,7 @@ pixel of the picture as displayed.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -19,7 +20,7 @@ from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
 from matching.pictures.contrast import draw_shape, has_one_colour, raise_contrast, to_eight_bits
-from matching.pictures.decoding import decode
+from matching.pictures.decoding import Decoded, decode
 
 N_SQUARES = 60  # of the checkerboard along the longer side
 SQUARE_GREYS = (255, 204)  # those of most image editors
@@ -117,9 +118,7 @@ def make_working_image(picture: Picture, max_pixels: int, enlarged: int = 1) -> 
 
 def read_picture(path: str | PathLike[str]) -> Picture:
     """Read the picture in a file, upright; transparent pixels are masked, except in one-colour drawings."""
-    array, orientation = decode(path)
-    picture = make_picture_of_array(array, str(path))
-    return replace(picture, path=Path(path), orientation=orientation)
+    return replace(_make_decoded(decode(path), str(path)), path=Path(path))
 
 
 def make_picture(image: Any, name: str = "image") -> Picture:
@@ -128,13 +127,22 @@ def make_picture(image: Any, name: str = "image") -> Picture:
         return image
     if isinstance(image, (str, PathLike)):
         return read_picture(image)
-    array, orientation = decode(image, name)
-    return replace(make_picture_of_array(array, name), orientation=orientation)
+    return _make_decoded(decode(image, name), name)
+
+
+def _make_decoded(decoded: Decoded, name: str) -> Picture:
+    """Make a picture of what a file holds, and warn if it holds more."""
+    if decoded.n_frames > 1:
+        text = f"only the first of its {decoded.n_frames} frames or pages is looked at"
+        warnings.warn(f"{name}: {text}; save a video, or pictures, to look at all", stacklevel=3)
+    return replace(make_picture_of_array(decoded.array, name), orientation=decoded.orientation)
 
 
 def make_picture_of_array(array: Any, name: str = "image") -> Picture:
     """Make a picture from an array (h, w), (h, w, 3) or (h, w, 4)."""
     array, alpha = _split_channels(array, name)
+    if array.dtype.kind == "f" and not np.isfinite(array).any():
+        warnings.warn(f"{name}: all of its pixels are NaN or infinite", stacklevel=3)
     mask = None if alpha is None else _drop_full_mask(alpha >= _find_opaque(alpha) / 2)
     grey = to_eight_bits(array, mask)
     rgb = np.repeat(grey[:, :, None], 3, axis=2) if grey.ndim == 2 else np.ascontiguousarray(grey)

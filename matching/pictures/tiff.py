@@ -7,6 +7,7 @@ tifffile reads them. Without imagecodecs it lacks LZW and the predictor of float
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -28,6 +29,7 @@ N_COLOURS = {WHITE_IS_ZERO: 1, BLACK_IS_ZERO: 1, RGB: 3}
 ALPHA = (1, 2)  # extra samples: associated, unassociated
 SEPARATE = 2  # planar configuration: a plane for each sample
 SIGNED = 2  # sample format
+NO_PAGE = 1 | 4  # bits of the kind of a page: a smaller copy, a mask
 WEBP = 50001  # the one compression that Pillow accepts but its libtiff may lack
 OPENCV_CODECS = (1, 5, 8, 32773, 32946)  # none, LZW, Deflate, PackBits, old Deflate
 
@@ -40,6 +42,17 @@ def open_page(file: BinaryIO) -> TiffPage:
     page = tifffile.TiffFile(file).pages.first
     assert isinstance(page, tifffile.TiffPage)
     return page
+
+
+def count_pages(file: BinaryIO) -> int:
+    """Count the pages of a TIFF that are neither smaller copies of another one nor masks."""
+    import tifffile
+
+    file.seek(0)
+    with suppress(Exception):  # later pages may be damaged
+        pages = tifffile.TiffFile(file).pages
+        return 1 if len(pages) == 1 else sum(page.subfiletype & NO_PAGE == 0 for page in pages)
+    return 1
 
 
 def read_tag(page: TiffPage, code: int, default: Any) -> Any:

@@ -38,6 +38,7 @@ class Frame:
 class Video:
     """An open video, and the length that has been read."""
 
+    path: Path
     reader: VideoReader
     n_frames: int = 0  # frames read so far
     seconds: float = 0.0  # time of the last frame read
@@ -48,7 +49,7 @@ class Video:
         return self.n_frames < 0.9 * self.reader.n_frames
 
     def frames(self, every: float) -> Iterator[Frame]:
-        """Read on, yielding the first frame in each interval of `every` seconds."""
+        """Read on, yielding the first frame in each interval of `every` seconds; there must be one."""
         last_interval, last = -np.inf, -np.inf
         while (seconds := self.reader.skip()) is not None:
             if seconds <= last:  # the file has no times, or wrong times
@@ -63,6 +64,9 @@ class Video:
                 continue
             last_interval = interval
             yield Frame(number, self.seconds, rgb)
+        if last_interval == -np.inf:
+            text = f"no frame of it can be decoded (codec {self.reader.codec or 'unknown'})"
+            raise InputError(f"{self.path}: {text}; convert it, for example to H.264")
 
 
 def _count_intervals(seconds: float, every: float) -> int:
@@ -86,7 +90,7 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
                 f"{path}: a frame may have at most {MAX_PIXELS // 10**6} megapixels;"
                 f" the frames of this video have {reader.width * reader.height / 1e6:.1f}"
             )
-        yield Video(reader)
+        yield Video(path, reader)
     finally:
         reader.close()
 

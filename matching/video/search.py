@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from matching._common.types import Bytes
 from matching.core.config import MatchConfig, check_config
 from matching.core.pair import match_pair
 from matching.core.source import ImageSource
-from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
@@ -200,8 +198,6 @@ def find_in_video(
                 n_seen, n_missed = n_seen + 1, 0
             if progress is not None:
                 progress(frame.seconds, length, n_seen)
-    if not n_looked_at:
-        raise InputError(f"{Path(video)}: damaged video: no frame of it can be decoded")
     appearances = tuple(
         Appearance(tuple(group), shown) for group, shown in zip(groups, pictures, strict=True)
     )

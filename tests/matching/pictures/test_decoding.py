@@ -26,7 +26,7 @@ RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
 def test_first_page_of_a_tiff_is_read(tmp_path, kind):
     pages = np.stack([RGB, 255 - RGB]).astype(kind)
     tifffile.imwrite(tmp_path / "a.tiff", pages, photometric="rgb")
-    array, _ = decode(tmp_path / "a.tiff")
+    array = decode(tmp_path / "a.tiff").array
     assert array.dtype == kind
     assert np.array_equal(array, RGB)
 
@@ -35,7 +35,7 @@ def test_first_page_of_a_tiff_is_read(tmp_path, kind):
 def test_cmyk_is_converted(tmp_path, name):
     options = {"quality": 95} if name == "a.jpg" else {}
     Image.fromarray(RGB).convert("CMYK").save(tmp_path / name, **options)
-    array, _ = decode(tmp_path / name)
+    array = decode(tmp_path / name).array
     assert array.shape == RGB.shape
     assert np.abs(array.astype(int) - RGB).mean() < 8
 
@@ -111,7 +111,7 @@ def test_broken_exif_block_is_ignored(tmp_path, name, block):
         tifffile.imwrite(tmp_path / name, RGB, extratags=[(0x0112, "s", 0, "junk", True)])
     else:
         Image.fromarray(RGB).save(tmp_path / name, exif=block, **({} if name == "a.png" else {"quality": 95}))
-    array, orientation = decode(tmp_path / name)
+    array, orientation = decode(tmp_path / name)[:2]
     assert orientation == 1
     assert np.abs(array.astype(int) - RGB).mean() < 6
 
@@ -242,7 +242,7 @@ def test_undeclared_fourth_band_is_not_alpha(tmp_path):
 def test_orientation_of_a_tiff_is_read(tmp_path, kind, orientation):
     tag = (0x0112, "H", 1, orientation, True)
     tifffile.imwrite(tmp_path / "a.tiff", RGB.astype(kind), photometric="rgb", extratags=[tag])
-    shown, found = decode(tmp_path / "a.tiff")
+    shown, found = decode(tmp_path / "a.tiff")[:2]
     assert found == orientation == decoding.read_orientation(tmp_path / "a.tiff")
     h, w = shown.shape[:2]
     y, x = np.mgrid[:h, :w].reshape(2, -1)

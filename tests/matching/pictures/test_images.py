@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 import pytest
 import skimage.data
+import tifffile
 from PIL import Image, features
 
 from matching.errors import InputError
@@ -82,10 +83,19 @@ def test_transparent_colour_of_a_palette_is_masked(tmp_path, name):
     assert (picture.rgb[:, 20:] == [10, 20, 30]).all()
 
 
-def test_first_frame_of_an_animation_is_read(tmp_path):
+@pytest.mark.parametrize("name", ["a.gif", "a.png", "a.webp", "a.tif"])
+def test_first_frame_of_several_is_read_and_the_others_are_counted(tmp_path, name):
     frames = [Image.fromarray(np.full((20, 20), v, np.uint8)) for v in (40, 200)]
-    path = saved(tmp_path, frames[0], "a.gif", save_all=True, append_images=frames[1:])
-    assert (read_picture(path).rgb == 40).all()
+    path = saved(tmp_path, frames[0], name, save_all=True, append_images=frames[1:])
+    with pytest.warns(UserWarning, match=r"a\.[a-z]+: only the first of its 2 frames or pages is looked at"):
+        assert (abs(read_picture(path).rgb.astype(int) - 40) <= 2).all()
+
+
+def test_smaller_copies_in_a_tiff_are_no_pages(tmp_path):
+    with tifffile.TiffWriter(tmp_path / "pyramid.tif") as file:
+        file.write(GREY)
+        file.write(GREY[::2, ::2], subfiletype=1)
+    assert np.array_equal(read_picture(tmp_path / "pyramid.tif").rgb[:, :, 0], GREY)
 
 
 def test_alpha_is_a_mask(tmp_path):
@@ -140,7 +150,8 @@ def test_values_that_are_not_finite_do_not_affect_contrast(tmp_path):
     values[:5], values[5:8], values[8] = np.nan, np.inf, -np.inf
     picture = read_picture(saved(tmp_path, values, "a.tiff"))
     assert np.abs(picture.rgb[9:] - stretched(values[9:])[:, :, None]).max() <= 1
-    assert not read_picture(saved(tmp_path, np.full((9, 9), np.nan, np.float32), "b.tiff")).rgb.any()
+    with pytest.warns(UserWarning, match="all of its pixels are NaN or infinite"):
+        assert not read_picture(saved(tmp_path, np.full((9, 9), np.nan, np.float32), "b.tiff")).rgb.any()
 
 
 DISPLAYED = {  # how the stored pixels are shown, by EXIF orientation

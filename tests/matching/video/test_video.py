@@ -187,6 +187,11 @@ def test_other_files_are_rejected_by_name(thing, clip, tmp_path):
     assert "every must be at least" in refused(lambda: find_in_video(thing, clip, every=0))
 
 
+def test_codec_is_named_if_no_frame_can_be_decoded(thing, clip, monkeypatch):
+    monkeypatch.setattr("matching.video.reading.VideoReader.skip", lambda self: None)
+    assert "no frame of it can be decoded (codec fmp4)" in refused(lambda: find_in_video(thing, clip))
+
+
 def test_frames_have_the_decoders_limit(thing, clip, monkeypatch):
     monkeypatch.setattr("matching.video.reading.MAX_PIXELS", 100_000)
     assert re.search(
