@@ -72,8 +72,8 @@ LAYERS = {  # a folder or module imports from those before it
         "grid light",
         "windows resemblance",
         "existence likelihood",
-        "differences extent",
-        "look",
+        "completeness differences extent",
+        "look overlay",
     ),
     "matching/output": (
         "words provenance json_text",
@@ -91,7 +91,15 @@ LAYERS = {  # a folder or module imports from those before it
         "start",
     ),
     "matching/video": ("reading", "search", "files"),
-    "matching/labels": ("references frames", "places", "record", "formats", "of_result run", "review"),
+    "matching/labels": (
+        "label_files",
+        "references frames",
+        "places",
+        "record",
+        "formats",
+        "differences of_result run",
+        "review",
+    ),
     "matching/collection": (
         "plan records",
         "cache database",

@@ -274,12 +274,15 @@ def label_components(mask: Bools) -> tuple[int, Ints]:
     return int(n), np.asarray(labels, np.int64)
 
 
+def trace_outlines(mask: Bools) -> list[Floats]:
+    """Find the outer outlines (k, 2) of all components of a mask (h, w)."""
+    outlines = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)[0]
+    return [outline.reshape(-1, 2).astype(np.float64) for outline in outlines]
+
+
 def trace_outline(mask: Bools) -> Floats:
     """Find the outer outline of the largest component of a mask (h, w) -> (k, 2); (0, 2) if it is empty."""
-    outlines = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)[0]
-    if not outlines:
-        return np.empty((0, 2))
-    return np.asarray(max(outlines, key=cv2.contourArea).reshape(-1, 2), np.float64)
+    return max(trace_outlines(mask), key=polygon_area, default=np.empty((0, 2)))
 
 
 def correlate_template(image: Array, template: Array) -> Floats:

@@ -117,6 +117,11 @@ def count_places(base: Ends, other: Ends) -> float:
     return n_pixels[0] / _measure_area(base) * n_pixels[1] / _measure_area(other)
 
 
+def measure_filled(base: Ends, other: Ends) -> float:
+    """The share of a picture that the hull of the matches fills, of the picture where it is larger."""
+    return max(_measure_area(ends) / float(np.prod(ends.image.shape[:2])) for ends in (base, other))
+
+
 def _measure_area(ends: Ends) -> float:
     """Square pixels of the hull of the matches, at least one."""
     return max(opencv.polygon_area(opencv.convex_hull(ends.xy)), 1.0)

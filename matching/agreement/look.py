@@ -9,7 +9,7 @@ from matching.agreement.completeness import measure_completeness
 from matching.agreement.differences import find_differences
 from matching.agreement.existence import Existence, measure_existence
 from matching.agreement.extent import Extent, find_extent
-from matching.agreement.grid import Ends, choose_base, count_places, fit_map, lay_grid
+from matching.agreement.grid import Ends, choose_base, count_places, fit_map, lay_grid, measure_filled
 from matching.agreement.likelihood import weigh_windows
 from matching.agreement.resemblance import Resemblance, measure_resemblance
 from matching.agreement.windows import correlate_windows
@@ -124,6 +124,6 @@ def _look(base: Ends, other: Ends, tolerance: float, of_one: bool, is_swapped: b
         else measure_existence(grid, windows, count_places(base, other)),
         find_differences(grid, windows, likelihood),
         likelihood.smallest,
-        find_extent(grid, windows, likelihood),
+        find_extent(grid, windows, likelihood, measure_filled(base, other)),
         measure_completeness(grid, windows, base, other, is_swapped=is_swapped),
     )

@@ -29,7 +29,7 @@ MIN_CORRELATION = 0.5  # of windows that agree: strong compression and blur leav
 # Fisher's z of a place that differs, over that of all windows: other words have 0.24 and less, places of
 # strongly blurred copies 0.4 and more.
 MAX_Z_RATIO = 0.35
-# Grey values, root mean square of the channels, in the light of the other picture: plain areas that differ by
+# Grey values, in the light of the other picture: plain areas that differ by
 # more have another colour, such as the modules of a code.
 MAX_LEVEL_DIFFERENCE = 60.0
 NEAR_SHARE = 0.02  # of the diagonal: places that are so near are one, as letters of a word are
@@ -72,7 +72,9 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
     z = to_z(windows.strict, *Z_LIMITS)
     bound = MAX_Z_RATIO * float(np.median(z[use])) if use.any() else 0.0
     found = [place for place, _ in find_places(grid, windows, likelihood) if np.median(z[place]) < bound]
-    off = compare_in_light(grid.base, grid.other, grid.seen).whole > MAX_LEVEL_DIFFERENCE**2
+    # grey values, as a grey copy is a copy, and those that are equally sharp
+    level0, level1 = (np.repeat(grey[..., None], 3, axis=2) for grey in (grid.grey0, grid.grey1))
+    off = compare_in_light(level0, level1, grid.seen).whole > MAX_LEVEL_DIFFERENCE**2
     differing = np.any([opencv.dilate(opencv.erode(off & grid.seen, CORE), CORE), *found], axis=0)
     near = max(round(NEAR_SHARE * math.hypot(*differing.shape)), 1)
     n_components, _ = opencv.label_components(opencv.dilate(differing, near))

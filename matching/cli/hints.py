@@ -12,7 +12,7 @@ PAIR_HINTS = {
     "degree": MORE,
     "size": MORE,
     "smooth map": MORE,
-    "width": "if it is a long, narrow thing, not a line of text, try min_width=0.05 in Python",
+    "line": MORE,
     "suppression": "try suppression__share=0.5 in Python",
     "largest gap": MORE,
     "significance": "to keep it anyway, raise --max-nfa, whose log10 is the bound",

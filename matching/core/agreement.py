@@ -14,11 +14,16 @@ import numpy as np
 from matching._common.threads import map_in_threads
 from matching.agreement.existence import MAX_REJECTED_SIGNIFICANCE, Existence
 from matching.agreement.look import Agreement, look_between
-from matching.agreement.resemblance import MIN_SHARE
+from matching.agreement.resemblance import MIN_SHARE, Resemblance
 from matching.core.pixel_matches import PixelMatches
-from matching.objects.description import MatchedObject
+from matching.correspondences.points import is_narrow
+from matching.objects.description import MatchedObject, replace_outlines
 from matching.objects.frames import list_corners
 from matching.pictures.images import Picture
+
+# Times the significance of other objects that a narrow one needs. Of rows of alike elements that are found as
+# narrow objects, three have 1.1 to 1.7 times as much, and one more; of 58 true narrow objects, 37 have more.
+NARROW_FACTOR = 2.0
 
 
 def look_at_objects(
@@ -34,12 +39,15 @@ def look_at_objects(
     the same record, an object joins two places of one picture.
     """
     corners = list_corners(picture0.box)
+    negatives = {
+        k: 255 - (picture0, picture1)[k].rgb for k in {one.negative for one in matches.objects} - {None}
+    }
 
     def look(k: int) -> Agreement:
-        frame1 = objects[k].frame1
+        frame1, negative = objects[k].frame1, matches.objects[k].negative
         return look_between(
-            picture0.rgb,
-            picture1.rgb,
+            negatives[0] if negative == 0 else picture0.rgb,
+            negatives[1] if negative == 1 else picture1.rgb,
             objects[k].points0,
             objects[k].points1,
             shown0=picture0.mask,
@@ -60,16 +68,31 @@ def keep_agreeing(
     measures = [measure_look(look) for look in looks]
     kept = [
         replace(
-            objects[k],
+            _add_extent(objects[k], looks[k]),
             id=number,
             is_same=looks[k].is_same,
             differences=looks[k].differences,
             completeness=looks[k].completeness,
-            is_doubtful=looks[k].is_object is None and not np.isnan(measures[k][0]),
+            is_doubtful=is_in_doubt(objects[k], looks[k]),
         )
         for number, k in enumerate(np.flatnonzero(is_kept).tolist())
     ]
     return kept, matches.drop("agreement", is_kept, reach, measures)
+
+
+def is_in_doubt(found: MatchedObject, look: Agreement) -> bool:
+    """Test whether agreement leaves doubt about an object, not where it measures nothing (nan)."""
+    existence = look.existence
+    if isinstance(existence, Existence) and (is_narrow(found.points0) or is_narrow(found.points1)):
+        return not existence.significance >= NARROW_FACTOR * existence.bound
+    return look.is_object is None and not np.isnan(measure_look(look)[0])
+
+
+def _add_extent(found: MatchedObject, look: Agreement) -> MatchedObject:
+    """Give an object the outlines of where it ends, if what lies between its matches confirms it."""
+    if look.is_object is not True or isinstance(look.existence, Resemblance):
+        return found
+    return replace_outlines(found, look.extent.outline0, look.extent.outline1)
 
 
 def measure_look(look: Agreement) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.core.reasons import REASONS
-from matching.correspondences.points import is_within_reach, measure_width
+from matching.correspondences.points import is_within_reach
 
 STEPS = "", *REASONS  # numbered in this order; a match of an object has no step that dropped it
 IN_OBJECT = STEPS.index("")
@@ -28,12 +28,13 @@ class RejectedGroup:
         The step that dropped it, a key of `matching.core.reasons.REASONS`.
     measure, bound : float or None
         The measured value, and its bound for an object: matches ("size", "smooth map"), mutual candidates
-        that agree ("evidence"), width over length ("width"), the score, with that of the lowest object above
-        the gap ("largest gap"), log10 of the number of false alarms ("significance"), places ("planes"), the
-        scatter of its matches ("scatter"), the share of confusable matches ("textures"), the share of a
-        picture ("mirrored", "negative"), or log10 of the significance of agreement ("agreement"; in one
-        picture, the share of the print that agrees). The value of "textures" must be lower than its bound,
-        those of "significance" and "scatter" no higher, and all others no lower.
+        that agree ("evidence"), the standard error of the map in pixels ("line"), the score, with that of the
+        lowest object above the gap ("largest gap"), log10 of the number of false alarms ("significance"),
+        places ("planes"), the scatter of its matches ("scatter"), the share of confusable matches
+        ("textures"), the share of a picture ("mirrored", "negative"), or log10 of the significance of
+        agreement ("agreement"; in one picture, the share of the print that agrees). The value of "textures"
+        must be lower than its bound, those of "line", "significance" and "scatter" no higher, and all others
+        no lower.
         None if the step measures nothing.
     points0, points1 : (n_matches, 2) float64
         The points of its matches in image 0 and 1, pixels.
@@ -57,13 +58,7 @@ class RejectedGroup:
 
     @property
     def is_cause(self) -> bool:
-        """True if the group cannot be an object from any viewpoint.
-
-        For "width", the matches must be collinear in both pictures, because a surface seen edge-on is
-        collinear in one.
-        """
-        if self.step == "width" and self.bound is not None:
-            return all(measure_width(points) < self.bound for points in (self.points0, self.points1))
+        """True if the group cannot be an object from any viewpoint."""
         return REASONS[self.step].is_cause
 
     @property

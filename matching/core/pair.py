@@ -18,12 +18,12 @@ from matching.core.ledger import name_steps
 from matching.core.methods import PAIR, Method, choose_method
 from matching.core.pixel_matches import PixelMatches
 from matching.core.result import MatchResult, add_inputs
-from matching.core.reversals import MIRRORED, NEGATIVE, drop_symmetric, find_promising, search_reversed
+from matching.core.reversals import MIRRORED, drop_symmetric, find_promising, search_reversed
 from matching.core.search import Search, find_objects, find_pair_candidates
 from matching.core.source import DescribedPicture, ImageSource, is_larger, is_small
 from matching.core.views import find_in_views, has_enough, is_solved
 from matching.objects.description import MatchedObject, add_things
-from matching.objects.things import Thing, find_things_of_pair
+from matching.objects.things import find_things_of_pair
 from matching.pictures.decoding import read_content
 from matching.pictures.images import add_mask, make_picture
 
@@ -115,14 +115,15 @@ def match_pair(
     found = search_pair(*pair, choose_method(config, method), clock)
     if is_swapped:
         found = found.swapped
-    objects, things, matches = describe_pair(first, second, found)
+    objects, matches = keep_existing(first, second, found)
+    things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     clock.lap("objects")
     return MatchResult(
         matches.xy0,
         matches.xy1,
         matches.labels,
         matches.score,
-        objects,
+        add_things(objects, things),
         clock.seconds,
         config=config,
         things=things,
@@ -130,7 +131,7 @@ def match_pair(
         matched_at=(found.seen[0].megapixels, found.seen[1].megapixels),
         rejected=matches.rejected,
         dropped_by=name_steps(matches.dropped_by),
-        negative=any(found.negative),
+        negative=any(one.negative is not None for one in matches.objects),
     )
 
 
@@ -140,12 +141,11 @@ class Found:
 
     matches: PixelMatches
     seen: tuple[DescribedPicture, DescribedPicture]  # the pictures at the sizes at which they were matched
-    negative: tuple[bool, bool] = (False, False)  # whether a picture shows the objects in negative
 
     @property
     def swapped(self) -> Found:
         """The same with the pictures in the other order."""
-        return Found(self.matches.swapped, self.seen[::-1], self.negative[::-1])
+        return Found(self.matches.swapped, self.seen[::-1])
 
 
 def search_pair(first: ImageSource, second: ImageSource, method: Method, clock: Clock) -> Found:
@@ -192,7 +192,11 @@ def add_details(found: Found, first: ImageSource, second: ImageSource, method: M
     if len(chosen) != 1:
         are_small = all(is_small(one, config) for one in coarse)
         is_worth_it = method.is_thorough or (are_small and was_close(found.matches, config))
-        if is_solved(found.matches.objects) or not (chosen or are_small) or not is_worth_it:
+        if not (chosen or are_small) or not is_worth_it:
+            return found
+        if is_solved(found.matches.objects):  # what agreement rejects must not prevent a closer look
+            found = replace(found, matches=keep_existing(first, second, found)[1])
+        if is_solved(found.matches.objects):
             return found
         chosen = [0, 1]
     details, seen = list[PixelMatches](), list(coarse)
@@ -222,45 +226,31 @@ def was_close(matches: PixelMatches, config: MatchConfig) -> bool:
 
 
 def add_reversed(found: Found, first: ImageSource, second: ImageSource, method: Method) -> Found:
-    """Add mirrored objects that are sure or likely, or the only ones; without objects, look for negatives."""
-    config, pair = first.config, (first.described, second.described)
+    """Add mirrored and negative objects that are sure or likely, or the only ones."""
+    config, pair, known = first.config, (first.described, second.described), found.matches
     reach, max_rows = config.objects.reach, config.candidates.max_matches
-    promising = find_promising(first, second)
-    if MIRRORED in promising and not config.mirrored:
-        known, mirrored = found.matches, search_reversed(*pair, MIRRORED, config, method)
-        if not known.objects or is_solved(mirrored.objects):
-            known, mirrored = drop_symmetric(known, mirrored, reach)
-            known = add_objects(known, [mirrored], reach, max_rows)
-        found = replace(found, matches=known.add_rejected(mirrored.rejected_by(MIRRORED.step), reach))
-    if NEGATIVE in promising and not found.matches.objects:
-        negative = search_reversed(*pair, NEGATIVE, config, method)
-        if negative.objects:
-            return Found(negative, pair, negative=(False, True))
-        small = negative.rejected_by(NEGATIVE.step)
-        found = replace(found, matches=found.matches.add_rejected(small, reach))
-    return found
+    for reversal in find_promising(first, second):
+        if reversal is MIRRORED and config.mirrored:
+            continue
+        turned = search_reversed(*pair, reversal, config, method)
+        if not known.objects or is_solved(turned.objects):
+            if reversal is MIRRORED:  # the wallpaper around a dark window is no reason to drop either
+                known, turned = drop_symmetric(known, turned, reach)
+            known = add_objects(known, [turned], reach, max_rows)
+        known = known.add_rejected(turned.rejected_by(reversal.step), reach)
+    return replace(found, matches=known)
 
 
-def describe_pair(
+def keep_existing(
     first: ImageSource, second: ImageSource, found: Found
-) -> tuple[tuple[MatchedObject, ...], tuple[Thing, ...], PixelMatches]:
-    """Describe the objects in pixels of both pictures, and list the things that they show.
-
-    The matches are returned without those objects between whose matches nothing agrees.
-    """
+) -> tuple[list[MatchedObject], PixelMatches]:
+    """Describe the objects in pixels of both pictures, without those between whose matches nothing agrees."""
     config, matches, boxes = first.config, found.matches, (found.seen[0].box, found.seen[1].box)
     described = describe_located(matches, config.graph.scale, boxes)
-    if not described:
-        return (), (), matches
-    pictures = [
-        source.picture.negative if is_negative else source.picture
-        for source, is_negative in zip((first, second), found.negative, strict=True)
-    ]
-    if not config.is_paper:
-        looks = look_at_objects(described, matches, pictures[0], pictures[1], config.graph.scale)
-        described, matches = keep_agreeing(described, looks, matches, config.objects.reach)
-    things = find_things_of_pair([o.outline0 for o in described], [o.outline1 for o in described])
-    return add_things(described, things), things, matches
+    if not described or config.is_paper:
+        return described, matches
+    looks = look_at_objects(described, matches, first.picture, second.picture, config.graph.scale)
+    return keep_agreeing(described, looks, matches, config.objects.reach)
 
 
 def list_steps(config: MatchConfig) -> tuple[str, ...]:

@@ -22,6 +22,14 @@ class PixelObject:
     score: float
     log_nfa: float | None  # log10 of its number of false alarms; None if it was not measured
     steps: Floats  # (2,), pixels of each picture per pixel of the size at which it was found
+    negative: int | None = None  # the picture, 0 or 1, that shows it in negative
+
+    @property
+    def swapped(self) -> PixelObject:
+        """The same object with the pictures in the other order."""
+        return replace(
+            self, steps=self.steps[::-1], negative=None if self.negative is None else 1 - self.negative
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +56,7 @@ class PixelMatches:
             self,
             xy0=self.xy1,
             xy1=self.xy0,
-            objects=tuple(replace(found, steps=found.steps[::-1]) for found in self.objects),
+            objects=tuple(found.swapped for found in self.objects),
             rejected=tuple(group.swapped for group in self.rejected),
         )
 

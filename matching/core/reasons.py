@@ -29,7 +29,7 @@ REASONS = {
     "degree": Reason("loose", "few of the neighbours are in the same cluster"),
     "size": Reason("too-small", "the cluster has fewer matches than an object needs"),
     "smooth map": Reason("not-smooth", "it follows no smooth map that enough matches share"),
-    "width": Reason("on-a-line", "the matches lie on a line, so they don't determine a map", is_cause=True),
+    "line": Reason("on-a-line", "the matches lie so close to a line that they don't determine a map"),
     "suppression": Reason("contained", "its points belong to larger groups in both pictures", is_cause=True),
     "largest gap": Reason("low-score", "its score is below the largest gap between the scores of the groups"),
     "significance": Reason("by-chance", "a group this good occurs by chance"),

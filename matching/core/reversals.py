@@ -45,10 +45,12 @@ class Reversal:
 
     step: str  # that drops what is too small, a key of `matching.core.reasons.REASONS`
     reverse: Callable[[Features], Features]
+    min_share: float  # of a picture that an object must surround
 
 
-MIRRORED = Reversal("mirrored", mirrored_features)
-NEGATIVE = Reversal("negative", negative_features)
+MIRRORED = Reversal("mirrored", mirrored_features, MIN_PICTURE_SHARE)
+# Windows of a dark desktop surround 0.08 of it. Agreement rejects print that is in negative by chance.
+NEGATIVE = Reversal("negative", negative_features, MIN_PICTURE_SHARE / 2)
 REVERSALS = MIRRORED, NEGATIVE
 
 
@@ -67,22 +69,25 @@ def search_reversed(
     turned = replace(second, features=reversal.reverse(second.features))
     candidates = find_pair_candidates(first.features, turned.features, replace(config, mirrored=False))
     found = find_objects(first.features, turned.features, candidates, config, method)
-    kept = keep_large(found, first, turned, reversal.step, found.ledger)
+    kept = keep_large(found, first, turned, reversal, found.ledger)
     kept = correct_for_tests(kept, N_SEARCHES, config.objects.max_log_nfa, found.ledger)
-    return replace(found, objects=kept).locate(first.step, turned.step)
+    located = replace(found, objects=kept).locate(first.step, turned.step)
+    if reversal is not NEGATIVE:
+        return located
+    return replace(located, objects=tuple(replace(one, negative=1) for one in located.objects))
 
 
 def keep_large(
-    search: Search, first: DescribedPicture, second: DescribedPicture, step: str, ledger: Ledger
+    search: Search, first: DescribedPicture, second: DescribedPicture, reversal: Reversal, ledger: Ledger
 ) -> list[Group]:
-    """Keep the objects that surround at least MIN_PICTURE_SHARE of a picture."""
+    """Keep the objects that surround enough of a picture."""
     kept = []
     for group in search.objects:
         share = measure_share(search, group.rows, first, second)
-        if share >= MIN_PICTURE_SHARE:
+        if share >= reversal.min_share:
             kept.append(group)
         else:
-            ledger.drop(step, group.rows, share, MIN_PICTURE_SHARE)
+            ledger.drop(reversal.step, group.rows, share, reversal.min_share)
     return kept
 
 

@@ -21,10 +21,11 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.core import _kernels
 from matching.core.graph import GraphConfig
 from matching.core.groups import (
+    MAX_MAP_ERROR,
     ObjectsConfig,
     Part,
     is_object,
-    measure_width_of_matches,
+    measure_map_error,
     sort_by_size,
 )
 from matching.core.ledger import Ledger
@@ -126,8 +127,8 @@ def keep_objects(
         elif len(part.rows) < conditions.min_matches:
             ledger.drop("smooth map", before.rows, len(part.rows), conditions.min_matches)
         else:
-            width = measure_width_of_matches(correspondences, part.rows)
-            ledger.drop("width", before.rows, width, conditions.min_width)
+            error = measure_map_error(correspondences.xy0[part.rows], correspondences.xy1[part.rows])
+            ledger.drop("line", before.rows, error, MAX_MAP_ERROR)
     return sort_by_size(kept)
 
 

@@ -6,7 +6,6 @@ many more (`matching.features.views`). The objects are those groups that are pla
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -42,7 +41,6 @@ def find_in_views(
     plain: Sequence[Features], pictures: Sequence[ViewedPicture], config: MatchConfig = MatchConfig()
 ) -> Search:
     """Find objects that only simulated views show, and the rejected groups of the views."""
-    narrow = replace(config, objects=replace(config.objects, min_width=0.0))  # seen from the side
     found: Search | None = None
     for views in view_levels(config.features.regions):
         features0, features1 = (
@@ -51,7 +49,7 @@ def find_in_views(
         )
         candidates, n_listed = match_views(features0, features1, config.candidates, config.view_candidates)
         matches, ledger = candidates.correspondences, Ledger(len(candidates))
-        groups = group(matches, n_listed, narrow, VIEWS, ledger)
+        groups = group(matches, n_listed, config, VIEWS, ledger)
         share = config.suppression.share  # as for other objects that share matches with stronger ones
         planes = find_planes(matches, groups, config.planes, config.graph.scale, share, ledger)
         if planes or found is None or not found.objects:

@@ -15,6 +15,9 @@ from matching.correspondences import _point_kernels
 
 # A point covers its surroundings up to its neighbour of this rank; no record of a choice.
 RADIUS_RANK = 8
+# Standard deviation of points across, relative to that along them, below which they are narrow. No record of
+# a choice.
+NARROW_WIDTH = 0.15
 
 
 def nearest_points(points: Array, places: Array, k: int, reach: float = np.inf) -> tuple[Ints, Floats]:
@@ -135,7 +138,9 @@ def measure_spread(points: Array) -> Floats:
     return np.asarray(np.linalg.eigvalsh(np.cov(points.T)))
 
 
-def measure_width(points: Array) -> float:
-    """Measure the ratio of width to length of points (n, 2); 0 if they lie within a pixel of a line."""
+def is_narrow(points: Array) -> bool:
+    """Test whether points (n, 2) spread much farther in one direction than across it."""
+    if len(points) < 2:
+        return True
     low, high = measure_spread(points)
-    return float(np.sqrt(low / high)) if low >= 1 else 0.0
+    return bool(low < NARROW_WIDTH**2 * high)

@@ -12,7 +12,7 @@ from matching.correspondences.points import as_numbers
 from matching.objects.completeness import Completeness
 from matching.objects.confidence import DOUBTFUL, confidence
 from matching.objects.differences import Difference
-from matching.objects.frames import Motion, describe_motion, fit_frame
+from matching.objects.frames import Motion, describe_motion, fit_frame, polygon_area
 from matching.objects.things import Thing
 from matching.objects.transforms import fit_transform, transform_errors
 
@@ -160,6 +160,19 @@ def describe_object(
     )  # fmt: skip
 
 
+def replace_outlines(found: MatchedObject, outline0: Floats, outline1: Floats) -> MatchedObject:
+    """Give an object other outlines (k, 2), if they hold nearly all of its matches."""
+    pairs = (outline0, found.outline0, found.points0), (outline1, found.outline1, found.points1)
+    if not all(len(new) >= 3 and _holds(shapely.Polygon(new).buffer(0), xy) for new, _, xy in pairs):
+        return found
+    motion = found.motion
+    if motion is not None and motion.share is not None:
+        growth0, growth1 = (polygon_area(new) / max(polygon_area(old), 1e-9) for new, old, _ in pairs)
+        shares = min(motion.share * growth0, 1.0), min((motion.share1 or 0.0) * growth1, 1.0)
+        motion = replace(motion, share=shares[0], share1=shares[1])
+    return replace(found, outline0=outline0, outline1=outline1, motion=motion)
+
+
 def add_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tuple[MatchedObject, ...]:
     """Give objects the numbers of their things."""
     number = {k: thing.number for thing in things for k in thing.objects}
@@ -179,7 +192,11 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     small = triangles[side <= MAX_TRIANGLE_SIDE]
     pieces = [_merge_triangles(xy, small) for xy in (xy0, xy1) if len(small)]
     if pieces and all(_holds(piece, xy) for piece, xy in zip(pieces, (xy0, xy1), strict=True)):
-        return _simplify(pieces[0], _size(xy0)), _simplify(pieces[1], _size(xy1))
+        first, second = (
+            simplify(shapely.get_coordinates(piece)[:-1], _size(xy) / 1000)
+            for piece, xy in zip(pieces, (xy0, xy1), strict=True)
+        )
+        return first, second
     return opencv.convex_hull(xy0), opencv.convex_hull(xy1)
 
 
@@ -231,6 +248,8 @@ def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:
     return bool(shapely.intersects_xy(polygon, *xy.T).mean() >= MIN_SHARE_INSIDE)
 
 
-def _simplify(polygon: shapely.Polygon, size: float) -> Floats:
-    """Return the corners (k, 2) of a polygon, exact to a thousandth of the size."""
-    return np.asarray(shapely.get_coordinates(polygon.simplify(size / 1000))[:-1])
+def simplify(polygon: Floats, max_error: float) -> Floats:
+    """Return the corners (k, 2) of a polygon (n, 2) without those that change it by less than an error."""
+    if len(polygon) < 4:
+        return polygon
+    return np.asarray(shapely.get_coordinates(shapely.Polygon(polygon).simplify(max_error))[:-1])

@@ -14,6 +14,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Floats
+from matching.correspondences.points import is_narrow
 from matching.objects.robust import minimize_cauchy
 
 # Standard deviation of the deviation from a similarity, relative to the scale, and of g. Frames of objects of
@@ -25,8 +26,13 @@ MIN_DEPTH_RATIO = 0.2  # between the nearest and the farthest corner of a polygo
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
-    """Fit points (n, 2) robustly: a homography if sound and better than an affine map -> (3, 3), its kind."""
+    """Fit points (n, 2) robustly: a homography if sound and better than an affine map -> (3, 3), its kind.
+
+    Narrow points have no homography: the perspective across them is unknown.
+    """
     best, kind = _fit_affine(xy0, xy1, tolerance), "affine"
+    if is_narrow(xy0) or is_narrow(xy1):
+        return best, kind
     bound = MAX_ERROR_RATIO * median_error(best, xy0, xy1)
     for homography in _fit_homographies(xy0, xy1, tolerance):
         error = median_error(homography, xy0, xy1)

@@ -6,13 +6,11 @@ stored, without EXIF orientation; in COLMAP, the centre of the top-left pixel is
 """
 
 import io
-import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,6 @@ from matching._common.optional import import_optional
 from matching._common.types import Array, Floats
 from matching.core.result import MatchResult
 from matching.errors import InputError
-from matching.objects.confidence import measure_certainty
 from matching.objects.transforms import apply_transform
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
@@ -130,50 +127,6 @@ def encode_colmap(pictures: Sequence[Picture], result: MatchResult) -> dict[str,
         insert_geometry(database, MAX_IMAGES + 2, matches, _describe_two_views(images, result))
         database.commit()
         return {"database.db": database.serialize()}
-
-
-def encode_differences(form: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
-    """Encode where objects differ as labels of both pictures, in a format of `matching.labels.formats`.
-
-    A difference has the same number (`track_id` of COCO, `group_id` of LabelMe) in both pictures.
-    """
-    from matching.labels.formats import FORMATS
-    from matching.labels.places import Place, round_outline
-    from matching.labels.record import LabelledPicture
-    from matching.output.export_formats import FORMATS as EXPORT_FORMATS
-    from matching.output.files import encode_zip
-
-    found = [(one, item.rank) for item in result.objects for one in item.differences]
-    labelled = []
-    for k, (name, picture) in enumerate(zip(list_picture_names(pictures), pictures, strict=True)):
-        places = tuple(
-            Place(
-                "difference",
-                round_outline((one.polygon0, one.polygon1)[k]),
-                round(measure_certainty(-one.evidence / math.log(10), is_doubted=False), 4),
-                rank,
-                same=False,
-            )
-            for one, rank in found
-        )
-        labelled.append(LabelledPicture(k, name, None, picture.width, picture.height, places))
-    numbers = range(1, len(found) + 1)
-    files = dict(FORMATS[form].write(labelled, ["difference"], [numbers, numbers], ".", "."))
-    (target,) = EXPORT_FORMATS[form].files
-    return {target: encode_zip(files) if target.endswith(".zip") else next(iter(files.values()))}
-
-
-encode_coco, encode_yolo, encode_labelme, encode_voc = (
-    partial(encode_differences, form) for form in ("coco", "yolo", "labelme", "voc")
-)
-
-
-def check_labels(pictures: Sequence[Picture]) -> None:
-    """Check that the labels of two pictures have files of different names."""
-    from matching.labels.formats import find_twins
-
-    if twins := find_twins(list_picture_names(pictures)):
-        raise InputError(f"{twins[0]} and {twins[1]} would have the same label file; rename one of them")
 
 
 def list_picture_names(pictures: Sequence[Picture]) -> list[str]:

@@ -1,14 +1,15 @@
 """The formats of other programs to which results can be exported: a row of FORMATS each.
 
-The command reads this table before it loads anything slow, so the rows only name the functions of
-`matching.output.exchange`, which is loaded when they are called.
+The command reads this table before it loads anything slow, so the rows only name their modules and functions,
+which are loaded when they are called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from matching.errors import InputError
 
@@ -26,6 +27,12 @@ class ExportFormat:
     encode: str  # the function that encodes pictures and a result: contents by file name
     check: str | None = None  # the function that raises InputError if the format can't hold the pictures
     on_page: bool = True  # whether the page of gdl-match serve offers it
+    module: str = "matching.output.exchange"  # where both functions are
+
+    def get(self, function: str) -> Callable[..., Any]:
+        """Load one of the functions."""
+        loaded: Callable[..., Any] = getattr(import_module(self.module), function)
+        return loaded
 
 
 FORMATS = {
@@ -36,7 +43,14 @@ FORMATS = {
     "csv": ExportFormat("CSV", ("matches.csv",), "encode_csv"),
     # where objects differ, as labels of both pictures
     **{
-        name: ExportFormat(title, (file,), f"encode_{name}", "check_labels", on_page=False)
+        name: ExportFormat(
+            title,
+            (file,),
+            f"encode_{name}",
+            "check_labels",
+            on_page=False,
+            module="matching.labels.differences",
+        )
         for name, title, file in (
             ("coco", "COCO", "differences-coco.json"),
             ("yolo", "YOLO", "differences-yolo.zip"),
@@ -53,15 +67,11 @@ def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
         if name not in FORMATS:
             raise InputError(f"export format must be one of {', '.join(FORMATS)}, got {name!r}")
         if (check := FORMATS[name].check) is not None:
-            from matching.output import exchange
-
-            getattr(exchange, check)(pictures)
+            FORMATS[name].get(check)(pictures)
 
 
 def export_matches(name: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
     """Encode the matches or the differences of objects in one format; equal results give equal bytes."""
-    from matching.output import exchange
-
     check_formats([name], pictures)
-    encoded: dict[str, bytes] = getattr(exchange, FORMATS[name].encode)(pictures, result)
+    encoded: dict[str, bytes] = FORMATS[name].get(FORMATS[name].encode)(pictures, result)
     return encoded

@@ -70,7 +70,6 @@ def settings() -> dict[str, MatchConfig]:
         "no reach of objects": changed("objects", reach=0.0),
         "parts up to 90 px apart": changed("objects", gap=90.0),
         "parts at any distance": changed("objects", gap=1e6),
-        "no minimum width": changed("objects", min_width=0.0),
         "no test of the evidence": changed("objects", evidence=0.0),
         "no pool": changed("candidates", reserve=0.0),
         "no faint key points": changed("features", sift_contrast=0.04),

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, run_options
-from matching.cli.console import make_printable, make_teller
+from matching.cli.console import make_printable, make_teller, print_short_warnings
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.errors import InputError
 from matching.labels.formats import FORMATS
@@ -60,10 +60,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.every is not None and not is_video(arguments.folder):
         raise InputError("--every requires a video")
     forms = tuple(dict.fromkeys(arguments.format)) or (DEFAULT_FORMAT,)
+    with print_short_warnings():
+        references = read_references(arguments.references, arguments.mask, arguments.folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
         labels = label_pictures(
-            read_references(arguments.references, arguments.mask, arguments.folder),
+            references,
             arguments.folder,
             arguments.out,
             form=forms,

@@ -242,12 +242,29 @@ def test_what_is_left_over_is_grouped_until_nothing_is_found(rounds, n_found):
     assert all((labels[rows] >= 0).mean() > 0.9 for rows in things[:n_found])
 
 
-def test_as_many_and_as_wide_as_is_asked_for_is_an_object():
-    xy = np.array([[2.0, 0], [-2, 0], [0, 4], [0, -4]])  # half as wide as long
+def test_group_needs_its_smallest_number_of_matches():
+    xy = np.array([[2.0, 0], [-2, 0], [0, 4], [0, -4]])
     c = Correspondences(xy, xy, np.tile(np.eye(2), (4, 1, 1)))
-    for min_matches, min_width in ((4, 0.5), (5, 0.5), (4, 0.51)):
-        config = ObjectsConfig(min_matches=min_matches, min_width=min_width)
-        assert is_object(c, np.arange(4), config) == ((min_matches, min_width) == (4, 0.5))
+    assert is_object(c, np.arange(4), ObjectsConfig(min_matches=4))
+    assert not is_object(c, np.arange(4), ObjectsConfig(min_matches=5))
+
+
+@pytest.mark.parametrize(("n", "width", "noise", "is_found"), [
+    (80, 30, 0.4, True),  # the spine of a book
+    (80, 30, 4.0, False),  # letters of different words: they follow no map to within a pixel
+    (80, 4, 0.4, False),  # a line of text: what lies beside it could be anywhere
+    (15, 30, 2.0, False),  # few matches
+])  # fmt: skip
+@pytest.mark.parametrize("zoom", [0.4, 1, 2.5])
+def test_narrow_group_is_an_object_if_its_matches_determine_a_map(n, width, noise, is_found, zoom):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, (n, 2)) * (600, width) * max(1, 1 / zoom)
+    turn = zoom * np.array([[0.6, -0.8], [0.8, 0.6]])
+    y = x @ turn.T + rng.normal(0, noise * max(1, zoom), (n, 2))
+    c = Correspondences(x, y, np.tile(turn, (n, 1, 1)))
+    again = c[np.tile(np.arange(n), 8)]  # places that repeat tell nothing new
+    assert is_object(c, np.arange(n), ObjectsConfig()) is is_found
+    assert is_object(again, np.arange(8 * n), ObjectsConfig()) is is_found
 
 
 def test_matches_of_one_place_are_no_object():

@@ -288,7 +288,7 @@ def test_a_picture_in_negative_is_told(pair, found):
 
 def test_an_object_of_a_negative_that_is_small_is_none(pair, monkeypatch):
     """A logo is seen in negative by chance more easily than a picture."""
-    monkeypatch.setattr(reversals, "MIN_PICTURE_SHARE", 0.9)
+    monkeypatch.setattr(reversals, "REVERSALS", (replace(reversals.NEGATIVE, min_share=0.9),))
     result = match(pair[0], 255 - pair[1])
     assert not result.objects
     assert not result.negative

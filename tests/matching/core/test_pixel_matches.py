@@ -68,11 +68,11 @@ def test_rejected_groups_of_another_search_are_added_unless_they_are_near():
     candidates = moving(np.random.default_rng(0), 20, np.eye(2))
     step = np.ones(2)
     found = locate(candidates, make_groups(np.zeros(20), [0.9]), Ledger(20), step, step)
-    near = RejectedGroup("width", 0.1, 0.15, found.xy0[:9] + 3, found.xy1[:9] + 3)
+    near = RejectedGroup("line", 0.1, 0.15, found.xy0[:9] + 3, found.xy1[:9] + 3)
     far = RejectedGroup("size", 9, 12, found.xy0[:9] + 900, found.xy1[:9] + 900)
     assert found.add_rejected([], 10.0) is found
     assert [group.step for group in found.add_rejected([near, far], 10.0).rejected] == ["size"]
-    assert [group.step for group in found.add_rejected([near, far], 1.0).rejected] == ["width", "size"]
+    assert [group.step for group in found.add_rejected([near, far], 1.0).rejected] == ["line", "size"]
 
 
 def test_at_most_as_many_matches_are_located_as_are_listed():

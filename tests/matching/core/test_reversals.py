@@ -117,6 +117,18 @@ def test_mirrored_thing_is_found_beside_plain_one(stones):
     assert sorted(found.motion.mirrored for found in match(stones, scene).objects) == [False, True]
 
 
+def test_negative_thing_is_found_beside_plain_one(stones, other):
+    """A window in dark mode on a wallpaper that is not in negative."""
+    first, second = np.hstack([stones, other]), np.hstack([255 - stones, other])
+    found = match(first, second)
+    assert found.negative
+    places = sorted((one.points0[:, 0].mean() > stones.shape[1]) for one in found.objects)
+    assert places == [False, True]
+    assert {one.confidence for one in found.objects} == {"sure"}
+    swapped = match(second, first)
+    assert np.array_equal(swapped.xy0, found.xy1) and np.array_equal(swapped.cluster, found.cluster)
+
+
 @pytest.mark.parametrize("reverse", [flip, lambda picture: 255 - picture], ids=["mirrored", "negative"])
 def test_one_of_many_pairs_is_searched_for_the_same_reversals(reverse, stones):
     found = match_as_one_of_many(stones, reverse(stones))
@@ -152,7 +164,7 @@ def test_small_reversed_print_is_rejected_with_its_share(reverse, step, reason, 
     assert not found.negative
     group = found.rejected[0]
     assert (group.step, group.reason) == (step, reason)
-    assert 0.02 < group.measure < 80**2 / 400**2 < group.bound == MIN_PICTURE_SHARE
+    assert 0.02 < group.measure < 80**2 / 400**2 < group.bound <= MIN_PICTURE_SHARE
     assert group.is_cause
     assert np.abs(group.centres[0] - [100, 140]).max() < 10
     assert np.abs(group.centres[1] - [260, 190]).max() < 10

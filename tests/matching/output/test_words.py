@@ -82,16 +82,11 @@ def test_candidates_dropped_by_each_stage_are_counted():
 
 
 def test_simulated_views_are_suggested_unless_another_cause_is_known():
-    """Matches on a line in only one picture may be those of a surface seen from the side."""
     n = MatchConfig().objects.min_matches
     result = MatchResult(*np.zeros((2, n, 2)), np.full(n, -1), np.zeros(n), (), config=MatchConfig())
     assert may_look_harder(result)
     assert may_look_harder(replace(result, rejected=REJECTED))
     assert not may_look_harder(replace(result, rejected=REJECTED[::-1]))
-    line = SQUARE * [1, 0.05]
-    for points0, points1, advised in ((line, line, False), (SQUARE, line, True), (line, SQUARE, True)):
-        rejected = (RejectedGroup("width", 0.05, 0.15, points0, points1),)
-        assert may_look_harder(replace(result, rejected=rejected)) == advised
 
 
 def test_table_reports_transform_that_fits_only_some_matches():

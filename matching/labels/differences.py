@@ -1,0 +1,52 @@
+"""Where objects differ, exported as labels of both pictures."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from matching.core.result import MatchResult
+from matching.errors import InputError
+from matching.labels.formats import FORMATS, find_twins
+from matching.labels.places import Place, round_outline
+from matching.labels.record import LabelledPicture
+from matching.objects.confidence import measure_certainty
+from matching.output.exchange import list_picture_names
+from matching.output.export_formats import FORMATS as EXPORT_FORMATS
+from matching.output.files import encode_zip
+from matching.pictures.images import Picture
+
+
+def encode_differences(form: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+    """Encode where objects differ as labels of both pictures, in a format of `matching.labels.formats`.
+
+    A difference has the same number (`track_id` of COCO, `group_id` of LabelMe) in both pictures.
+    """
+    found = [(one, item.rank) for item in result.objects for one in item.differences]
+    labelled = []
+    for k, (name, picture) in enumerate(zip(list_picture_names(pictures), pictures, strict=True)):
+        places = tuple(
+            Place(
+                "difference",
+                round_outline((one.polygon0, one.polygon1)[k]),
+                round(measure_certainty(-one.evidence / math.log(10), is_doubted=False), 4),
+                rank,
+                same=False,
+            )
+            for one, rank in found
+        )
+        labelled.append(LabelledPicture(k, name, None, picture.width, picture.height, places))
+    numbers = range(1, len(found) + 1)
+    files = dict(FORMATS[form].write(labelled, ["difference"], [numbers, numbers], ".", "."))
+    (target,) = EXPORT_FORMATS[form].files
+    return {target: encode_zip(files) if target.endswith(".zip") else next(iter(files.values()))}
+
+
+encode_coco, encode_yolo, encode_labelme, encode_voc = (
+    partial(encode_differences, form) for form in ("coco", "yolo", "labelme", "voc")
+)
+
+
+def check_labels(pictures: Sequence[Picture]) -> None:
+    """Check that the labels of two pictures have files of different names."""
+    if twins := find_twins(list_picture_names(pictures)):
+        raise InputError(f"{twins[0]} and {twins[1]} would have the same label file; rename one of them")
