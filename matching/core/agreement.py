@@ -39,15 +39,16 @@ def look_at_objects(
     the same record, an object joins two places of one picture.
     """
     corners = list_corners(picture0.box)
-    negatives = {
-        k: 255 - (picture0, picture1)[k].rgb for k in {one.negative for one in matches.objects} - {None}
-    }
+    negatives = {one.negative for one in matches.objects}
+    turned = [
+        picture.negative if k in negatives else picture for k, picture in enumerate((picture0, picture1))
+    ]
 
     def look(k: int) -> Agreement:
         frame1, negative = objects[k].frame1, matches.objects[k].negative
         return look_between(
-            negatives[0] if negative == 0 else picture0.rgb,
-            negatives[1] if negative == 1 else picture1.rgb,
+            (turned[0] if negative == 0 else picture0).rgb,
+            (turned[1] if negative == 1 else picture1).rgb,
             objects[k].points0,
             objects[k].points1,
             shown0=picture0.mask,
@@ -64,16 +65,17 @@ def keep_agreeing(
     objects: Sequence[MatchedObject], looks: Sequence[Agreement], matches: PixelMatches, reach: float
 ) -> tuple[list[MatchedObject], PixelMatches]:
     """Drop the objects that are none, and add to the others what both places show alike."""
-    is_kept = np.array([look.is_object is not False for look in looks], bool)
+    is_exact = [one.is_exact for one in matches.objects]
+    is_kept = np.array([look.is_object is not False for look in looks], bool) | is_exact
     measures = [measure_look(look) for look in looks]
     kept = [
         replace(
             _add_extent(objects[k], looks[k]),
             id=number,
-            is_same=looks[k].is_same,
-            differences=looks[k].differences,
+            is_same=is_exact[k] or looks[k].is_same,
+            differences=() if is_exact[k] else looks[k].differences,
             completeness=looks[k].completeness,
-            is_doubtful=is_in_doubt(objects[k], looks[k]),
+            is_doubtful=not is_exact[k] and is_in_doubt(objects[k], looks[k]),
         )
         for number, k in enumerate(np.flatnonzero(is_kept).tolist())
     ]

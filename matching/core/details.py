@@ -136,6 +136,11 @@ def add_objects(
     return joined.add_rejected([group for part in searches for group in part.rejected], reach)
 
 
+def replace_objects(known: PixelMatches, found: PixelMatches, max_rows: int) -> PixelMatches:
+    """Take the objects of another search instead of those known."""
+    return join_objects(known, [_NumberedObject(found, k) for k in range(len(found.objects))], max_rows)
+
+
 @dataclass(frozen=True, eq=False)
 class _NumberedObject:
     """An object by its number among the matches of its search."""

@@ -13,9 +13,10 @@ from matching.core.agreement import keep_agreeing, look_at_objects
 from matching.core.clock import Clock
 from matching.core.config import MatchConfig, check_config
 from matching.core.description import describe_located
-from matching.core.details import add_objects, find_details, group_details
+from matching.core.details import add_objects, find_details, group_details, replace_objects
 from matching.core.ledger import name_steps
 from matching.core.methods import PAIR, Method, choose_method
+from matching.core.pixel_copies import find_pixel_copies
 from matching.core.pixel_matches import PixelMatches
 from matching.core.result import MatchResult, add_inputs
 from matching.core.reversals import MIRRORED, drop_symmetric, find_promising, search_reversed
@@ -165,6 +166,9 @@ def search_pair(first: ImageSource, second: ImageSource, method: Method, clock: 
     clock.lap("details")
     found = add_reversed(found, first, second, method)
     clock.lap("reversals")
+    if not is_solved(found.matches.objects):
+        found = add_pixel_copies(found, first, second)
+    clock.lap("pixels")
     return found
 
 
@@ -241,6 +245,14 @@ def add_reversed(found: Found, first: ImageSource, second: ImageSource, method: 
     return replace(found, matches=known)
 
 
+def add_pixel_copies(found: Found, first: ImageSource, second: ImageSource) -> Found:
+    """Take the places where one picture shows the other one pixel for pixel instead, if there are any."""
+    copies = find_pixel_copies(first.picture, second.picture)
+    if copies is None:
+        return found
+    return replace(found, matches=replace_objects(found.matches, copies, first.config.candidates.max_matches))
+
+
 def keep_existing(
     first: ImageSource, second: ImageSource, found: Found
 ) -> tuple[list[MatchedObject], PixelMatches]:
@@ -258,4 +270,11 @@ def list_steps(config: MatchConfig) -> tuple[str, ...]:
     names = "read", "features", "candidates", "grouping"
     if config.is_paper:
         return *names, "objects"
-    return (*names, *(["views"] if config.view_synthesis else []), "details", "reversals", "objects")
+    return (
+        *names,
+        *(["views"] if config.view_synthesis else []),
+        "details",
+        "reversals",
+        "pixels",
+        "objects",
+    )

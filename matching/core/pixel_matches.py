@@ -23,6 +23,7 @@ class PixelObject:
     log_nfa: float | None  # log10 of its number of false alarms; None if it was not measured
     steps: Floats  # (2,), pixels of each picture per pixel of the size at which it was found
     negative: int | None = None  # the picture, 0 or 1, that shows it in negative
+    is_exact: bool = False  # whether its pixels were found to be equal
 
     @property
     def swapped(self) -> PixelObject:
