@@ -24,6 +24,10 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "counts": ("matching.photographs.counts", "copies of a product, counted"),
     "repeats": ("matching.synthetic.repeats", "things that one picture shows several times, counted"),
     "tabletops": ("matching.synthetic.tabletops", "how far things move to be told apart, or bend"),
+    "alike": (
+        "matching.synthetic.alike",
+        "down to which size and noise altered prints are told",
+    ),
     "mirrored": ("matching.synthetic.mirrored", "mirrored objects, and false alarms"),
     "crops": ("matching.synthetic.crops", "pieces cut out of screens, found at their places"),
     "views": ("matching.photographs.extreme_views", "very different views, compared with ASIFT"),

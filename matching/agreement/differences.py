@@ -39,31 +39,35 @@ PART_STEP = 4  # pixels between the parts of a place
 MAX_MOVE = 8  # pixels of the map: raised and strongly bent parts move by so much
 
 
-def find_differences(grid: Grid, windows: Windows, likelihood: Likelihood) -> tuple[Difference, ...]:
+def find_differences(
+    grid: Grid, windows: Windows, likelihood: Likelihood
+) -> tuple[tuple[Difference, ...], float]:
     """Find the places of an object with another print, the one with most evidence first.
 
-    `polygon0` is that in the base.
+    `polygon0` is that in the base. Also returns the share of the print in other places, which may as well be
+    another print as light or a bend.
     """
     places = list(find_places(grid, windows, likelihood))
     if not places:
-        return ()
+        return (), 0.0
     seen = grid.hull & grid.seen
     # Light lies on the one picture or on the other.
-    both = compare_in_light(grid.base, grid.other, seen), compare_in_light(grid.other, grid.base, seen)
+    base, other = grid.equally_sharp
+    both = compare_in_light(base, other, seen), compare_in_light(other, base, seen)
     n_print = max(int((windows.either & grid.hull).sum()), 1)
-    found = []
+    found, unclear = [], 0.0
     for place, evidence in places:
+        share = float(place.sum()) / n_print
         unexplained = _measure_unexplained(both, opencv.dilate(place, CLEANING))
-        if unexplained is None:
+        correlation = 1.0 if unexplained is None else correlate_parts(grid.grey0, grid.grey1, place)
+        is_clean = unexplained is not None and unexplained[1] >= CLEAN_RATIO
+        if unexplained is None or correlation >= (MAX_CLEAN_CORRELATION if is_clean else MAX_CORRELATION):
+            unclear += share
             continue
-        is_clean = unexplained[1] >= CLEAN_RATIO
-        correlation = correlate_parts(grid.grey0, grid.grey1, place)
-        if correlation < (MAX_CLEAN_CORRELATION if is_clean else MAX_CORRELATION):
-            columns, rows = opencv.trace_outline(place).astype(int).T
-            polygon0, polygon1 = (xy[rows, columns].astype(float) for xy in (grid.xy_base, grid.xy_other))
-            share = float(place.sum()) / n_print
-            found.append(Difference(polygon0, polygon1, share, evidence, unexplained[0], correlation))
-    return tuple(sorted(found, key=lambda one: -one.evidence))
+        columns, rows = opencv.trace_outline(place).astype(int).T
+        polygon0, polygon1 = (xy[rows, columns].astype(float) for xy in (grid.xy_base, grid.xy_other))
+        found.append(Difference(polygon0, polygon1, share, evidence, unexplained[0], correlation))
+    return tuple(sorted(found, key=lambda one: -one.evidence)), unclear
 
 
 def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[tuple[Bools, float]]:

@@ -84,6 +84,8 @@ class Grid:
         Where the pixels of the map lie in the base and the other picture, pixels.
     frame : (h, w) bool
         Inside the corners of picture 0; nowhere if they are unknown.
+    blurs : pair of float
+        By how much base and other are blurred to be equally sharp, standard deviations in pixels of the map.
     """
 
     base: Float32s
@@ -96,6 +98,16 @@ class Grid:
     xy_base: Float32s
     xy_other: Float32s
     frame: Bools
+    blurs: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def equally_sharp(self) -> tuple[Float32s, Float32s]:
+        """Colours of both pictures (h, w, 3)."""
+        base, other = (
+            opencv.gaussian_blur(colours, blur) if blur else colours
+            for colours, blur in zip((self.base, self.other), self.blurs, strict=True)
+        )
+        return base, other
 
 
 def choose_base(ends0: Ends, ends1: Ends) -> bool:
@@ -177,8 +189,8 @@ def lay_grid(base: Ends, other: Ends, smooth_map: SmoothMap) -> Grid:
     outlines = [opencv.convex_hull(points)], [] if base.frame is None else [to_map(base.frame)]
     hull, frame = (opencv.fill_polygons((height, width), outline) for outline in outlines)
     seen = find_seen(base, xy_base) & find_seen(other, xy_other)
-    grey0, grey1 = equalise_sharpness(to_grey(colours0), to_grey(colours1), hull & seen)
-    return Grid(colours0, colours1, grey0, grey1, seen, hull, points, xy_base, xy_other, frame)
+    grey0, grey1, blurs = equalise_sharpness(to_grey(colours0), to_grey(colours1), hull & seen)
+    return Grid(colours0, colours1, grey0, grey1, seen, hull, points, xy_base, xy_other, frame, blurs)
 
 
 def _choose_margins(base: Ends, size: float) -> Floats:

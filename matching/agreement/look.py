@@ -32,7 +32,8 @@ class Agreement:
     differences : tuple of Difference
         Where it shows another print, the one with most evidence first.
     smallest_difference : float
-        The smallest difference that could be found, as a share of its print; 1 if none could.
+        The smallest difference that could be found, as a share of its print, plus the share that may as well
+        be another print as light or a bend; 1 if none could be found.
     extent : Extent
         Where it ends.
     completeness : Completeness or None
@@ -118,12 +119,13 @@ def _look(base: Ends, other: Ends, tolerance: float, of_one: bool, is_swapped: b
     grid = lay_grid(base, other, smooth_map)
     windows = correlate_windows(grid)
     likelihood = weigh_windows(grid, windows)
+    differences, unclear = find_differences(grid, windows, likelihood)
     return Agreement(
         measure_resemblance(base, other, smooth_map)
         if of_one
         else measure_existence(grid, windows, count_places(base, other)),
-        find_differences(grid, windows, likelihood),
-        likelihood.smallest,
+        differences,
+        likelihood.smallest + unclear,
         find_extent(grid, windows, likelihood, measure_filled(base, other)),
         measure_completeness(grid, windows, base, other, is_swapped=is_swapped),
     )

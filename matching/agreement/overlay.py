@@ -103,5 +103,5 @@ def _lay_grid(image0: Array, image1: Array, motion: Floats, scale: float) -> Gri
     other = cut_level(image1, xy_other, pitch * scale).sample(xy_other)
     nothing = np.empty((0, 2))
     seen = find_seen(Ends(image0, nothing), xy_base) & find_seen(Ends(image1, nothing), xy_other)
-    grey0, grey1 = equalise_sharpness(to_grey(base), to_grey(other), seen)
-    return Grid(base, other, grey0, grey1, seen, seen, nothing, xy_base, xy_other, seen)
+    grey0, grey1, blurs = equalise_sharpness(to_grey(base), to_grey(other), seen)
+    return Grid(base, other, grey0, grey1, seen, seen, nothing, xy_base, xy_other, seen, blurs)

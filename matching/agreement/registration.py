@@ -1,5 +1,7 @@
 """Registration of two pictures that a map has nearly aligned: dense optical flow, and equal sharpness."""
 
+import math
+
 import numpy as np
 
 from matching._common import opencv
@@ -41,17 +43,22 @@ def _normalise(grey: Float32s, window: float) -> Float32s:
     return np.clip(above / spread * CONTRAST + 128, 0, 255).astype(np.uint8)
 
 
-def equalise_sharpness(grey0: Float32s, grey1: Float32s, use: Bools) -> tuple[Float32s, Float32s]:
-    """Blur the sharper of two pictures (h, w) until both are equally sharp on the pixels in use (h, w)."""
+def equalise_sharpness(
+    grey0: Float32s, grey1: Float32s, use: Bools
+) -> tuple[Float32s, Float32s, tuple[float, float]]:
+    """Blur the sharper of two pictures (h, w) until both are equally sharp on the pixels in use (h, w).
+
+    Also returns by how much each was blurred: standard deviations, pixels.
+    """
+    greys, n_steps = [grey0, grey1], [0, 0]
     for _ in range(MAX_BLURS if use.any() else 0):
-        sharpness0, sharpness1 = measure_sharpness(grey0, use), measure_sharpness(grey1, use)
-        if sharpness0 > MAX_SHARPNESS_RATIO * sharpness1:
-            grey0 = opencv.gaussian_blur(grey0, BLUR_STEP)
-        elif sharpness1 > MAX_SHARPNESS_RATIO * sharpness0:
-            grey1 = opencv.gaussian_blur(grey1, BLUR_STEP)
-        else:
+        sharpness0, sharpness1 = (measure_sharpness(grey, use) for grey in greys)
+        if max(sharpness0, sharpness1) <= MAX_SHARPNESS_RATIO * min(sharpness0, sharpness1):
             break
-    return grey0, grey1
+        k = int(sharpness1 > sharpness0)
+        greys[k], n_steps[k] = opencv.gaussian_blur(greys[k], BLUR_STEP), n_steps[k] + 1
+    blurs = BLUR_STEP * math.sqrt(n_steps[0]), BLUR_STEP * math.sqrt(n_steps[1])
+    return greys[0], greys[1], blurs
 
 
 def measure_sharpness(grey: Float32s, use: Bools) -> float:

@@ -175,3 +175,22 @@ def test_flat_pictures_tell_nothing():
     assert found.is_same is None
     assert np.isnan(found.existence.significance)
     assert look_between(flat, flat, xy0, xy0 + 1.0, of_one=True).is_object is None
+
+
+def test_altered_place_is_found_in_a_softer_scene(front, altered):
+    """Both pictures are made equally sharp before their colours are compared."""
+    xy0, xy1 = list_matches()
+    soft = opencv.gaussian_blur(photograph(altered).astype(np.float32), 1.5).astype(np.uint8)
+    found = look_between(front, soft, xy0, xy1)
+    assert found.is_same is False
+    copy = opencv.gaussian_blur(photograph(front).astype(np.float32), 1.5).astype(np.uint8)
+    assert look_between(front, copy, xy0, xy1).is_same is not False
+
+
+def test_place_that_may_be_glare_leaves_open_whether_both_are_the_same(front):
+    scene = photograph(front).astype(np.float32)
+    scene[120:190, 170:240] = 0.25 * scene[120:190, 170:240] + 0.75 * 255
+    xy0, xy1 = list_matches()
+    found = look_between(front, scene.astype(np.uint8), xy0, xy1)
+    assert found.differences == ()
+    assert found.is_same is None
