@@ -62,7 +62,7 @@ LAYERS = {  # a folder or module imports from those before it
         "methods description",
         "group",
         "search repeats points",
-        "details reversals views agreement",
+        "details reversals views agreement pixel_copies",
         "pair one_picture given",
     ),
     "matching/core/points": ("checks units", "maps planes"),
