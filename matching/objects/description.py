@@ -14,7 +14,7 @@ from matching.objects.confidence import DOUBTFUL, confidence
 from matching.objects.differences import Difference
 from matching.objects.frames import Motion, describe_motion, fit_frame, polygon_area
 from matching.objects.things import Thing
-from matching.objects.transforms import fit_transform, transform_errors
+from matching.objects.transforms import fit_transform, measure_covariance, transform_errors
 
 MAX_TRIANGLE_SIDE = 0.45  # of a triangle inside an outline, in sizes of the object; no record of a choice
 MIN_SHARE_INSIDE = 0.9  # of an object's matches that its outline must contain; no record of a choice
@@ -100,6 +100,17 @@ class MatchedObject:
         if self.log_nfa is None:
             return None
         return DOUBTFUL if self.is_doubtful else confidence(self.log_nfa)
+
+    @property
+    def transform_covariance(self) -> Floats | None:
+        """(8, 8) float64: the covariance of the first eight entries of `transform`, row by row.
+
+        The last entry is 1. If the transform is affine, the rows and columns of the seventh and eighth are 0.
+        None if the matches are unknown.
+        """
+        if not len(self.points0):
+            return None
+        return measure_covariance(self.transform, self.transform_kind, self.points0, self.points1)
 
     @property
     def is_whole(self) -> bool:

@@ -147,6 +147,9 @@ def summarise(
                 "transform": o.transform.tolist(),
                 "transform_kind": o.transform_kind,
                 "transform_error": round(o.transform_error, digits + 2),
+                "transform_covariance": None
+                if o.transform_covariance is None
+                else o.transform_covariance.tolist(),
                 "inlier_share": _round(o.inlier_share, 4),
                 "outline0": np.round(o.outline0, digits).tolist(),
                 "outline1": np.round(o.outline1, digits).tolist(),

@@ -11,7 +11,7 @@ from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import RESULT_VERSIONS, as_text, differences, machine, programs
 
-SCHEMA = "4"
+SCHEMA = "5"
 SOURCES_KEY = "its sources"  # the version numbers of stages stand in for this program's sources
 REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
 

@@ -155,7 +155,7 @@ class Store(Database):
             counts = record.n_candidates, len(record.candidate), len(record.objects)
             if self._end_pair(record, "matched", *counts, *best, None):
                 self._db.executemany(
-                    "INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", _object_rows(record)
+                    "INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _object_rows(record)
                 )
                 self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", _match_rows(record))
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
@@ -215,9 +215,10 @@ def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
     for o in record.objects:
         shape = (json.dumps(a.tolist()) for a in (o.outline0, o.outline1))
         transform = json.dumps(o.transform.tolist()), o.transform_kind, o.transform_error
+        covariance = json.dumps(o.transform_covariance, default=np.ndarray.tolist)
         differences = json.dumps([asdict(one) for one in o.differences], default=np.ndarray.tolist)
         agreement = o.is_same, o.is_doubtful, differences
-        yield record.id, o.id, o.n_matches, o.score, o.log_nfa, *transform, *shape, *agreement
+        yield record.id, o.id, o.n_matches, o.score, o.log_nfa, *transform, covariance, *shape, *agreement
 
 
 def _match_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:

@@ -21,7 +21,13 @@ from matching.objects.description import (
     draw_outlines,
 )
 from matching.objects.things import Thing
-from matching.objects.transforms import apply_transform, fit_transform, is_sound
+from matching.objects.transforms import (
+    apply_transform,
+    fit_transform,
+    is_sound,
+    measure_covariance,
+    refine_homography,
+)
 
 SQUARE = np.array([[0, 0], [200, 0], [200, 200], [0, 200]], float)
 SHIFT = np.array([10.0, 20.0])
@@ -274,3 +280,36 @@ def test_a_transform_does_not_depend_on_the_unit(unit):
     (found, kind), (scaled, kind_scaled) = (fit_transform(xy0 * u, xy1 * u, 5 * u) for u in (1.0, unit))
     assert kind == kind_scaled == "homography"
     assert np.allclose(apply_transform(scaled, xy0 * unit) / unit, apply_transform(found, xy0), atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["affine", "homography"])
+def test_covariance_of_a_transform_is_that_of_repeated_fits(kind):
+    """Of 200 fits to noisy points. The homography is fitted robustly, which is less accurate."""
+    rng = np.random.default_rng(0)
+    true = np.array([[1.1, -0.2, 30], [0.3, 0.9, -20], [0, 0, 1]])
+    true[2, :2] = (2e-4, -1e-4) if kind == "homography" else 0
+    x = rng.uniform(0, 600, (150, 2))
+    design = np.column_stack([x, np.ones(150)])
+    errors, variances = [], []
+    for _ in range(200):
+        y = apply_transform(true, x) + rng.normal(0, 0.5, x.shape)
+        if kind == "affine":
+            fitted = np.vstack([np.linalg.lstsq(design, y, rcond=None)[0].T, [0, 0, 1]])
+        else:
+            box = np.array([x.min(axis=0), x.max(axis=0)])
+            fitted = refine_homography(x, y, true, 0.5, box)
+            fitted /= fitted[2, 2]
+        errors.append((fitted - true).ravel()[:8])
+        variances.append(np.diag(measure_covariance(fitted, kind, x, y)))
+    free = slice(0, 6 if kind == "affine" else 8)
+    ratio = np.mean(np.square(errors), axis=0)[free] / np.mean(variances, axis=0)[free]
+    assert 0.7 < ratio.min() < ratio.max() < (2.0 if kind == "homography" else 1.3)
+    if kind == "affine":
+        assert not np.any(np.array(variances)[:, 6:])
+
+
+def test_covariance_counts_repeated_places_once():
+    x = np.random.default_rng(0).uniform(0, 300, (40, 2))
+    y = x + np.random.default_rng(1).normal(0, 0.4, x.shape)
+    once = measure_covariance(np.eye(3), "affine", x, y)
+    assert np.allclose(measure_covariance(np.eye(3), "affine", np.tile(x, (5, 1)), np.tile(y, (5, 1))), once)
