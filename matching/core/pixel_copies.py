@@ -21,6 +21,8 @@ from matching.pictures.images import Picture, to_picture
 
 SCALES = 1.0, 1.25, 1.5, 2.0, 1 / 1.25, 1 / 1.5, 1 / 2  # of screens; the first one with a copy counts
 MIN_SIDE, MAX_SIDE = 16, 480  # pixels of the small picture
+# Of the area of the other picture: most pairs of alike size, such as covers, are no piece and a screen.
+MAX_AREA = 0.25
 MAX_PIXELS = 9_000_000  # of the other one, somewhat more than a screen of 3840 x 2160: limits the work
 BLOCK = 4  # pixels: side of a square that shows print or not
 MIN_RANGE = 24  # grey levels in a square with print
@@ -40,6 +42,8 @@ def find_pixel_copies(first: Picture, second: Picture) -> PixelMatches | None:
     """Find the places where one picture shows the other one pixel for pixel; None if there are none."""
     small, large = (first, second) if first.rgb.size <= second.rgb.size else (second, first)
     if small.mask is not None or large.mask is not None:
+        return None
+    if small.rgb.size > MAX_AREA * large.rgb.size:
         return None
     if not MIN_SIDE <= min(small.width, small.height) <= max(small.width, small.height) <= MAX_SIDE:
         return None
