@@ -65,7 +65,7 @@ def knn_graph(
     search : {"auto", "exact", "approximate"}
         "exact" uses scikit-learn. "approximate" compares each sample with those in the nearest cells of a
         partition and with the neighbours of its neighbours; for Manhattan, Chebyshev, Canberra, Bray-Curtis
-        and Hamming distances it uses pynndescent (``pip install gdl-match[ann]``). "auto" is exact if an
+        and Hamming distances it uses pynndescent (``pip install pynndescent``). "auto" is exact if an
         exact search takes at most about three seconds on one processor, if there are at most 8 features, or
         if the approximate search doesn't support the metric or needs pynndescent, which is missing.
     n_jobs : int, optional
@@ -210,11 +210,11 @@ def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
         return True
     if search == "approximate":
         raise ValueError(
-            f'search="approximate" of {metric} distances needs pynndescent: pip install gdl-match[ann]'
+            f'search="approximate" of {metric} distances needs pynndescent: pip install pynndescent'
         )
     warnings.warn(
         f"exact neighbour search among {n} samples by {metric} distances; "
-        "pip install gdl-match[ann] for a faster, approximate one",
+        "pip install pynndescent for a faster, approximate one",
         stacklevel=4,
     )
     return False

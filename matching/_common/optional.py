@@ -6,9 +6,9 @@ from typing import Any
 from matching.errors import InputError
 
 
-def import_optional(name: str, need: str, extra: str) -> Any:
-    """Import a module of an optional library; `need` begins the error message, `extra` is to be installed."""
+def import_optional(name: str, need: str, packages: str) -> Any:
+    """Import a module of an optional library; `need` begins the error message, `packages` end it."""
     try:
         return import_module(name)
     except ImportError:
-        raise InputError(f"{need}: pip install 'gdl-match[{extra}]'") from None
+        raise InputError(f"{need}: pip install {packages}") from None

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NoReturn
 
 from matching._common.interrupts import handle_interrupts
@@ -20,6 +21,11 @@ RESUMABLE_MESSAGE = "interrupted; run the same command again to continue"
 
 def exit_status(command: str, work: Callable[[], int], message: str = "interrupted") -> int:
     """Run a command, and return its exit status; only errors of the program itself show a traceback."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        print(f"{command}: error: the working folder no longer exists", file=sys.stderr)
+        return BAD_INPUT
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console may be unable to print a picture's name
         sys.stdout.reconfigure(errors="replace")
     try:

@@ -7,7 +7,7 @@ PAIR_HINTS = {
     "stray": "check the coordinates",
     "rounds": FURTHER,
     "reach": "nothing to do",
-    "evidence": "try evidence=0 in Python",
+    "evidence": "usual if the pictures have nothing in common",
     "graph": MORE,
     "degree": MORE,
     "size": MORE,

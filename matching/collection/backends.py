@@ -146,7 +146,7 @@ def _run_ahead(
 @contextmanager
 def dask_backend(address: str) -> Iterator[Run]:
     """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others."""
-    distributed = import_optional("distributed", "--scheduler needs dask.distributed", "dask")
+    distributed = import_optional("distributed", "--scheduler needs dask.distributed", "distributed")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -35,7 +35,7 @@ def watch_folder(
 
     Yield each batch that was added, with the match of each of its pictures with the thing, if there is one.
     """
-    watchfiles = import_optional("watchfiles", "index watch needs watchfiles", "watch")
+    watchfiles = import_optional("watchfiles", "index watch needs watchfiles", "watchfiles")
     if not is_folder(folder):
         raise InputError(f"{folder}: is not a folder")
     root, index_folder = make_absolute(folder), make_absolute(index)
@@ -48,24 +48,16 @@ def watch_folder(
         has_suffix = os.path.splitext(path)[1].lower() in find_picture_suffixes()  # noqa: PTH122
         return not is_hidden and not is_of_index and (has_suffix or not is_file(path))
 
-    changes = watchfiles.watch(
-        root,
-        watch_filter=is_of_interest,
-        debounce=DEBOUNCE_MS,
-        rust_timeout=START_MS,
-        yield_on_timeout=True,
-        recursive=recursive,
-    )
-    has_begun = False
-    for batch in changes:
+    options: dict[str, Any] = {"debounce": DEBOUNCE_MS, "rust_timeout": START_MS, "yield_on_timeout": True}
+    options |= {"watch_filter": is_of_interest, "recursive": recursive}
+    for batch, is_first in _list_changes(watchfiles.watch, root, options):
         if not is_folder(root):
             raise InputError(f"{folder}: the folder no longer exists")
         paths = sorted(path for _, path in batch)
-        if has_begun and not paths:
+        if not is_first and not paths:
             continue
         # the whole folder is listed at first, and when a folder changes or a path disappears
-        is_listed = not has_begun or any(not is_file(path) for path in paths)
-        has_begun = True
+        is_listed = is_first or any(not is_file(path) for path in paths)
         if is_listed:
             paths = list_pictures(folder, recursive, may_be_empty=True)
         added = add_pictures(index, paths, config, inside=[root] if is_listed else (), cache=cache, **running)
@@ -74,6 +66,22 @@ def watch_folder(
             if source is not None and path != source.path:
                 matches[path] = match_files(0, source, Source(path, compute_digest(path)), settings)
         yield added, matches
+
+
+def _list_changes(watch: Any, root: str, options: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
+    """Yield batches of changes, and whether each is the first of a watch, which begins again if it fails."""
+    is_first = True
+    while True:
+        try:
+            for batch in watch(root, **options):
+                yield batch, is_first
+                is_first = False
+        except RuntimeError:  # a name is not UTF-8, which the list of the folder tells
+            if is_first:
+                raise
+            is_first = True
+        else:
+            return
 
 
 def _read_thing(thing: Path, settings: Settings) -> Source:

@@ -76,6 +76,10 @@ class MatchResult:
     dropped_by: Array | None = None
     negative: bool = False
 
+    def __len__(self) -> int:
+        """The number of objects, so that a result without objects is false."""
+        return len(self.objects)
+
     @property
     def confidence(self) -> str | None:
         """The confidence of the surest object: "sure", "likely" or "look at it".

@@ -83,8 +83,8 @@ class Detector:
         if not self.name.replace("-", "").isalnum():
             raise InputError(f"name must be letters, digits and hyphens, got {self.name!r}")
         for field in ("window", "localisation", "border", "coarsest"):
-            if not getattr(self, field) > 0:
-                raise InputError(f"{field} must be above 0, got {getattr(self, field)!r}")
+            if not 0 < getattr(self, field) < math.inf:
+                raise InputError(f"{field} must be above 0 and finite, got {getattr(self, field)!r}")
         if not callable(self.detect):
             raise InputError(f"detect must be a function, got {type(self.detect).__name__}")
 

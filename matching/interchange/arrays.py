@@ -50,6 +50,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
           `keypoints0`, `keypoints1` in it or as arguments;
         * a dictionary of LoFTR, RoMa, vismatch or Transformers with the matched points of both images:
           `keypoints0` and `keypoints1`, `mkpts0_f`, `mkpts0`, `matched_kpts0`, `xy0`, ...;
+        * a list with one such dictionary, as Transformers returns it;
         * an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, where smaller is better;
         * an array (n, 2) of indices of keypoints, or (n0,) of partners, -1 for none;
         * OpenCV's matches: a list of `DMatch`, or a list of lists as `knnMatch` gives it.
@@ -78,6 +79,10 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     """
     if isinstance(matches, Mapping):
         return _read_mapping(matches, keypoints0, keypoints1)
+    if isinstance(matches, list | tuple) and matches and all(isinstance(m, Mapping) for m in matches):
+        if len(matches) > 1:
+            raise InputError(f"matches: holds dictionaries of {len(matches)} pairs; give that of one pair")
+        return _read_mapping(matches[0], keypoints0, keypoints1)
     if isinstance(matches, Sequence):  # OpenCV's list of DMatch, or of lists of them, some of them empty
         flat = list(chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches))
         if flat and hasattr(flat[0], "queryIdx"):

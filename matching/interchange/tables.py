@@ -17,6 +17,7 @@ from matching.errors import InputError
 from matching.interchange import arrays
 from matching.interchange.records import PairMatches
 
+MAX_UNPACKED_BYTES = 500_000_000  # of an archive: half a million keypoints with descriptors of 256 floats
 COLUMNS = ("x0", "y0", "x1", "y1")
 
 
@@ -29,6 +30,8 @@ def _read_file(path: Path, load: Callable[[Path], Any], kind: str) -> PairMatche
     """Read the matches in what `load` returns; if it fails, report that the file is not of this kind."""
     try:
         content = load(path)
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
     except Exception:  # zipfile, zlib, pickle and NumPy raise different errors
@@ -41,6 +44,10 @@ def _load_numpy(path: Path) -> Array | dict[str, Array]:
         warnings.simplefilter("error")
         with path.open("rb") as file:  # otherwise, NumPy would leave a damaged file open
             loaded = np.load(file, allow_pickle=False)
+            size = 0 if isinstance(loaded, np.ndarray) else sum(i.file_size for i in loaded.zip.infolist())
+            if size > MAX_UNPACKED_BYTES:
+                limit = f"at most {MAX_UNPACKED_BYTES / 1e6:.0f} MB may be unpacked"
+                raise InputError(f"{path}: unpacks to {size / 1e6:.0f} MB, and {limit}")
             return loaded if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
 
 

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -28,6 +29,8 @@ LABELME_VERSION = "5.5.0"  # whose format is written
 COLUMNS = (  # of the table
     *("picture", "class", "left", "top", "right", "bottom", "score", "how sure", "track", "polygon", "same"),
 )
+CONTROL = re.compile(r"[\0-\x1f\x7f-\x9f]")  # characters that XML or YAML can't hold
+FORMULA = re.compile(r"^[=+@-]")  # the first characters that let spreadsheets evaluate a cell
 SAME_WORDS = {True: "yes", False: "no", None: ""}
 Files = Iterator[tuple[str, bytes]]
 Pictures = Sequence[LabelledPicture]
@@ -77,7 +80,13 @@ def write_yolo(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
             sizes = " ".join(f"{value:.6f}" for value in (*(low + high) / 2, *(high - low)))
             lines.append(f"{classes.index(place.name)} {sizes}\n")
         yield f"labels/{_stem(picture.name)}.txt", "".join(lines).encode()
-    settings = {"path": folder, "train": ".", "val": ".", "nc": len(classes), "names": list(classes)}
+    settings = {
+        "path": folder,
+        "train": ".",
+        "val": ".",
+        "nc": len(classes),
+        "names": [CONTROL.sub("?", name) for name in classes],
+    }
     yield "data.yaml", yaml.safe_dump(settings, allow_unicode=True, sort_keys=False).encode()
 
 
@@ -121,14 +130,11 @@ def write_csv(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder
     table.writerow(COLUMNS)
     for picture, numbers in zip(pictures, tracks, strict=True):
         for place, track in zip(picture.places, numbers, strict=True):
-            row = (picture.name, place.name, *_box(place), place.score, place.confidence, track)
-            polygon, same = (
-                json.dumps(_corners(place).tolist()),
-                SAME_WORDS[place.same],
-            )
-            table.writerow((*row, polygon, same))
+            names = (FORMULA.sub(r"'\g<0>", name) for name in (picture.name, place.name))
+            row = (*_box(place), place.score, place.confidence, track, json.dumps(_corners(place).tolist()))
+            table.writerow((*names, *row, SAME_WORDS[place.same]))
         if not picture.places:
-            table.writerow((picture.name, *[""] * (len(COLUMNS) - 1)))
+            table.writerow((FORMULA.sub(r"'\g<0>", picture.name), *[""] * (len(COLUMNS) - 1)))
     yield "labels.csv", buffer.getvalue().encode("utf-8", "backslashreplace")
 
 
@@ -194,5 +200,5 @@ def _make_element(name: str, content: object) -> ElementTree.Element:
     if isinstance(content, dict):
         element.extend(_make_element(*item) for item in content.items())
     else:
-        element.text = str(content)
+        element.text = CONTROL.sub("?", str(content))
     return element

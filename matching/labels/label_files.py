@@ -128,7 +128,7 @@ def _outline_annotation(path: Path, entry: Mapping[str, Any]) -> list[Floats]:
     """Outline an annotation of COCO by its polygons or its mask, or by its box if it has neither."""
     shapes = entry.get("segmentation") or []
     if isinstance(shapes, dict):
-        coder = import_optional("pycocotools.mask", f"{path}: run lengths need pycocotools", "coco")
+        coder = import_optional("pycocotools.mask", f"{path}: run lengths need pycocotools", "pycocotools")
         is_list = isinstance(shapes["counts"], list)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # NumPy warns of pycocotools itself

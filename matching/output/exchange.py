@@ -236,4 +236,4 @@ def check_hloc(pictures: Sequence[Picture]) -> None:
 
 def require_h5py() -> Any:
     """Import h5py."""
-    return import_optional("h5py", "hloc's format needs h5py", "hloc")
+    return import_optional("h5py", "hloc's format needs h5py", "h5py")

@@ -100,6 +100,8 @@ def choose_folder(base: Path, inputs: tuple[str, ...]) -> Path:
 
 def check_folder(path: Path) -> Path:
     """Check that a folder can be made and written, without leaving anything there."""
+    if is_file(path):
+        raise InputError(f"{path}: is a file, not a folder")
     try:
         with _make_part(path):
             return path

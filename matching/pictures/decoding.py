@@ -264,7 +264,7 @@ def _decode_unusual(
 
 
 def _decode_heif(file: BinaryIO, name: str | Path) -> Array:
-    pillow_heif = import_optional("pillow_heif", f"{name}: HEIC needs pillow-heif", "heic")
+    pillow_heif = import_optional("pillow_heif", f"{name}: HEIC needs pillow-heif", "pillow-heif")
     with _report_damage(name):
         file.seek(0)
         picture = pillow_heif.open_heif(file)

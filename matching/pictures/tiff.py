@@ -133,7 +133,7 @@ def _describe_lack(page: TiffPage, name: str | Path) -> InputError:
     kind = f"{name}: TIFF of {page.bitspersample}-bit numbers with compression {codec}"
     if find_spec("imagecodecs"):
         return InputError(f"{kind} and predictor {int(page.predictor)} can't be read")
-    return InputError(f"{kind} needs imagecodecs: pip install 'gdl-match[tiff]'")
+    return InputError(f"{kind} needs imagecodecs: pip install imagecodecs")
 
 
 def _find_alpha(page: TiffPage) -> int | None:

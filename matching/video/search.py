@@ -123,6 +123,10 @@ class VideoResult:
         """The frames that show the thing, in their order."""
         return tuple(sighting for found in self.appearances for sighting in found.sightings)
 
+    def __len__(self) -> int:
+        """The number of appearances, so that a result without any is false."""
+        return len(self.appearances)
+
     def __repr__(self) -> str:
         n, frames = len(self.appearances), len(self.sightings)
         seen = f"seen {n} time{'' if n == 1 else 's'}, in {frames}" if n else "not seen in any"

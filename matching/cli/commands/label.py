@@ -108,6 +108,6 @@ def _show(labels: Labels, arguments: argparse.Namespace) -> int:
         below = f"a score below --min-score {labels.min_score:g}"
         print(f"{count(labels.n_below, 'more label')} left out, with {below}")
     make_teller(arguments)(f"written to {arguments.out}")
-    if not pictures:
-        return BAD_INPUT
-    return FOUND if without < len(pictures) else NONE_FOUND
+    if without < len(pictures):
+        return FOUND
+    return BAD_INPUT if failed or not pictures else NONE_FOUND

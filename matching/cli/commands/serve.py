@@ -16,7 +16,7 @@ GRACE_SECONDS = 3  # for open connections when the server stops
 
 def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = LineParser.of_command("serve")
+    parser = LineParser.of_command("starlette uvicorn python-multipart")
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="HOST", help="address to listen on (default: 127.0.0.1)"
     )
@@ -33,7 +33,7 @@ def make_parser() -> LineParser:
 def run(arguments: argparse.Namespace) -> int:
     """Run the server until it is interrupted."""
     for name in ("starlette", "uvicorn", "python_multipart"):
-        import_optional(name, "the page needs Starlette and uvicorn", "serve")
+        import_optional(name, "the page needs Starlette and uvicorn", "starlette uvicorn python-multipart")
     import uvicorn
 
     from matching.serve.app import LOOPBACK, create_app

@@ -26,7 +26,7 @@ FOREIGN_FILE = "was not written by gdl-match collection; choose another folder, 
 def check_tables_replaceable(folder: Path, kind: str) -> None:
     """Check that an export is possible and replaces only files of an earlier one, which has all tables."""
     if kind == "parquet":
-        import_optional("pyarrow", "--parquet needs pyarrow", "parquet")
+        import_optional("pyarrow", "--parquet needs pyarrow", "pyarrow")
     paths = [folder / f"{table}.{kind}" for table in TABLES]
     present = [path for path in paths if exists(path)]
     if 0 < len(present) < len(paths):

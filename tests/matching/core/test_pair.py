@@ -300,3 +300,9 @@ def test_without_objects_a_negative_changes_nothing():
     assert not result.objects
     assert not result.negative
     assert not match(one, other, MatchConfig.paper()).negative
+
+
+def test_result_without_objects_is_false():
+    flat = np.zeros((60, 80), np.uint8)
+    assert not match(flat, flat)
+    assert len(match(flat, flat)) == 0

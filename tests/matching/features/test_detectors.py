@@ -207,8 +207,10 @@ def test_invalid_detectors_are_refused(orb):
         register_detector(Detector("sift", orb.detect))
     with pytest.raises(InputError, match="letters, digits and hyphens, got 'a,b'"):
         Detector("a,b", orb.detect)
-    with pytest.raises(InputError, match="window must be above 0, got 0"):
+    with pytest.raises(InputError, match="window must be above 0 and finite, got 0"):
         Detector("a", orb.detect, window=0)
+    with pytest.raises(InputError, match="window must be above 0 and finite, got inf"):
+        Detector("a", orb.detect, window=float("inf"))
     with pytest.raises(InputError, match="detect must be a function, got str"):
         Detector("a", "orb")
     with pytest.raises(InputError, match=r"regions must be some of .*'orb'.*got \('surf',\)"):

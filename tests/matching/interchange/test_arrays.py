@@ -227,3 +227,11 @@ def test_unreadable_input_reports_reason(arguments, message):
     with pytest.raises(InputError, match=message) as raised:
         matches_from(*arguments)
     assert "\n" not in str(raised.value)
+
+
+def test_list_with_one_dictionary_is_a_pair():
+    points = np.arange(8.0).reshape(4, 2)
+    found = {"keypoints0": points, "keypoints1": points + 1, "matching_scores": np.full(4, 0.5)}
+    assert np.array_equal(matches_from([found]).xy1, points + 1)
+    with pytest.raises(InputError, match="holds dictionaries of 2 pairs; give that of one pair"):
+        matches_from([found, found])

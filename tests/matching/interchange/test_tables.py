@@ -163,3 +163,10 @@ def test_file_written_by_pytorch_is_read(tmp_path):
     torch.save(points, tmp_path / "m.pt")
     [pair] = read_matches(tmp_path / "m.pt")
     assert same(pair, None)
+
+
+def test_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("matching.interchange.tables.MAX_UNPACKED_BYTES", 1_000_000)
+    np.savez_compressed(tmp_path / "a.npz", xy0=np.zeros((10**5, 2)), xy1=np.zeros((10**5, 2)))
+    with pytest.raises(InputError, match=r"a\.npz: unpacks to 3 MB, and at most 1 MB may be unpacked"):
+        read_matches(tmp_path / "a.npz")

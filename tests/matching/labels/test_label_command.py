@@ -5,10 +5,12 @@ import json
 import os
 from contextlib import nullcontext
 from pathlib import Path
+from xml.etree import ElementTree
 
 import cv2
 import numpy as np
 import pytest
+import yaml
 from PIL import Image
 
 from matching.errors import InputError
@@ -319,3 +321,21 @@ def test_nothing_found_gives_status_1(label, tmp_path):
     (tmp_path / BOTH).unlink()
     assert label("cup.png", "--out", "labels")[0] == 1
     assert json.loads((tmp_path / "labels" / "annotations.json").read_text())["annotations"] == []
+
+
+def test_odd_names_of_classes_leave_files_readable(label, tmp_path):
+    Path("cup.png").rename("=cup\x07\x85.png")
+    assert label("=cup\x07\x85.png", "--out", "labels", "--format", "voc,yolo,csv")[0] == 0
+    root = ElementTree.parse(tmp_path / "labels" / "Annotations" / "both.xml").getroot()
+    assert root.findtext("object/name") == "=cup??"
+    assert yaml.safe_load((tmp_path / "labels" / "data.yaml").read_text())["names"] == ["=cup??"]
+    assert read_csv(tmp_path / "labels" / "labels.csv")[0]["class"].startswith("'=cup")
+
+
+def test_picture_that_cannot_be_searched_is_not_counted_as_nothing_found(label, monkeypatch):
+    monkeypatch.setattr(run, "match_pair", raise_memory_error)
+    assert label("cup.png", "--out", "labels")[0] == 2
+
+
+def raise_memory_error(*_):
+    raise MemoryError

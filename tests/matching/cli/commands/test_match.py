@@ -534,7 +534,7 @@ def test_impossible_export_is_rejected_early(gdl_match, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     status, _, error = gdl_match("coffee.png", "first.png", "--export", "hloc")
     assert status == 2
-    assert error.splitlines() == ["gdl-match: error: hloc's format needs h5py: pip install 'gdl-match[hloc]'"]
+    assert error.splitlines() == ["gdl-match: error: hloc's format needs h5py: pip install h5py"]
     assert not listed(tmp_path)
 
 
@@ -788,3 +788,17 @@ def test_one_picture_is_explained_and_many_are_not(gdl_match):
     status, _, err = gdl_match("first.png", "second.png", "first.png", "--explain")
     assert status == 2
     assert "--explain" in err
+
+
+def test_output_that_is_a_file_is_named(tmp_path, capsys):
+    (tmp_path / "out").touch()
+    assert cli.main(["--demo", "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith("out: is a file, not a folder")
+
+
+def test_working_folder_that_is_gone_is_reported_in_one_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert cli.main(["../a.jpg", "../b.jpg"]) == 2
+    assert capsys.readouterr().err == "gdl-match: error: the working folder no longer exists\n"
