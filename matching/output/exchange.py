@@ -148,6 +148,7 @@ def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) 
 
 def insert_matches(database: sqlite3.Connection, pair: int, matches: Array) -> None:
     """Insert the matches (n, 2) of a pair into a COLMAP database, in place of any earlier ones."""
+    matches = _drop_repeated(matches)
     row = pair, len(matches), matches.astype("<u4").tobytes()
     database.execute("INSERT OR REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)", row)
 
@@ -156,12 +157,18 @@ def insert_geometry(
     database: sqlite3.Connection, pair: int, matches: Array, views: TwoViews, table: str = GEOMETRIES
 ) -> None:
     """Insert the geometry of a pair and the matches (n, 2) that it explains into a COLMAP database."""
+    matches = _drop_repeated(matches)
     matrices = (views.fundamental, views.homography)
     blobs = (None if matrix is None else matrix.astype("<f8").tobytes() for matrix in matrices)
     database.execute(
         f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, H) VALUES (?, ?, 2, ?, ?, ?, ?)",
         (pair, len(matches), matches.astype("<u4").tobytes(), views.config, *blobs),
     )
+
+
+def _drop_repeated(matches: Array) -> Array:
+    """Drop all but the first of equal matches (n, 2), because COLMAP's mapper aborts on a repeated one."""
+    return matches[np.sort(np.unique(matches, axis=0, return_index=True)[1])]
 
 
 def _describe_two_views(images: list[StoredImage], result: MatchResult) -> TwoViews:

@@ -1,236 +1,418 @@
-"""The planes that an object consists of.
+"""The planes of a scene: one energy over all given matches.
 
 Neighbouring planes of a rigid thing move smoothly together, so grouping leaves them in one object. Here,
-homographies are fitted to the matches of one object. The cost of a match is the negative log density of its
-error from its plane, or the cost of an outlier. A plane costs half the logarithm of the number of matches for
-each of its eight numbers (Schwarz 1978). The nearest matches around each match propose a plane; planes are
-added while they save more than they cost. Then each match chooses a plane, guided by the choices of its
-neighbours, the planes are fitted again, and two planes are merged if that lowers the cost, until nothing
-changes.
+homographies are fitted to all matches at once, because matches at the edge of a plane are often in no object,
+and because a plane may be in two objects. The labels of matches, the planes and the noise minimise
 
-Notation: cost (p, n) is the cost of each match on each plane: the negative logarithm of the density of its
-error, up to a constant.
+    E = sum of rho(error)  +  EDGE_PRICE * edges between two labels  +  price * planes
+    rho(error) = 3 log(1 + error^2 / (4 noise^2)) - gain,    gain = log(area / (4 pi noise^2))
+
+rho is the negative logarithm of the density of an error, over that of a match anywhere in the pictures; an
+outlier costs 0. The density is Student's with four degrees of freedom, because matches of real planes have
+errors of ten times the median. The edges join each match to its nearest ones in both pictures. The price of a
+plane is what the four matches save that it explains exactly, half the logarithm of the number of matches for
+each of its eight numbers (Schwarz 1978), and what it would save among random matches.
+
+The nearest matches around a match propose planes. They are added while they save more than their price. Then
+matches choose planes in turn (Besag 1986), planes are fitted again, removed, or merged if they touch, all
+while E falls. It starts from several noises; the search that ends with the smallest E counts.
+
+Notation: places are in units of the extent of the pictures, errors are squared Sampson errors, and label
+len(planes) is that of outliers.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
-from matching._common.types import Floats, Ints
-from matching.core.groups import Group, make_group
+from matching._common.types import Array, Floats, Ints
+from matching.core.groups import FEW_MATCHES, Group, make_group, number_rows
 from matching.core.ledger import Ledger
+from matching.core.points import _plane_kernels
+from matching.core.points.units import MAX_SPREADS, UNIT
 
-# Nearest matches that propose a homography, and guide a match's choice. On 40 rooms, 208 of 222 planes are
-# right; with 14, 201.
-N_PROPOSERS = 12
-OUTLIER_COST = 8.0  # of a match on no plane, in half squared deviations; measured on the same rooms
-MIN_PLANE_MATCHES = 8
-MAX_PROPOSALS = 300  # homographies: limits the work
-MAX_FITTED = 3000  # matches that planes are fitted to: limits the work
+# Figures without a source are the share of wrong matches in AdelaideRMF's homography scenes barrsmith,
+# elderhallb, ladysymon, neem and sene; 1.2 % with these settings.
+FREEDOM = 4.0  # degrees of freedom of the errors: they have tails, which a normal density would cut off
+EDGE_PRICE = 1.0  # of an edge between two labels; 1.7 % with 0.8
+N_NEIGHBOURS = 8  # edges from each match
+# Factor of the price of a plane. In rooms with boxes (seeds 100 to 111), 1.0 finds 46 of 61 planes and 0.8
+# finds 49, at an edge price of 0.8.
+PLANE_PRICE = 0.8
+# Factor of what a plane saves by chance. With 1, 29 planes are found among 3000 random matches, because the
+# best of thousands of proposals is taken; with 3, none.
+CHANCE_FACTOR = 3.0
+NOISES = 0.000125, 0.00025, 0.0005, 0.001, 0.002  # of the extent, at first: from large scenes to single ones
+MAX_SEARCHES = 2  # from the noises with the smallest energy at first
+# Noise, of the size of a plane: walls are not flat and lenses not straight.
+MIN_NOISE, MAX_NOISE = 0.001, 0.008
+NOISE_STEPS = 50  # of the estimate of the noise, which converges by a factor of about two
+PROPOSAL_NOISE = 0.001  # of the extent, by which the best proposal is chosen
+N_NEAREST = 8, 16, 32  # matches around a match that propose planes
+N_DRAWN = 5  # of them that also propose one, twice, in case others are on another plane
+MAX_SEEDS = 400  # matches around which planes are proposed: limits the work
+MAX_SEARCHED = 3000  # matches among which planes are searched for: limits the work
+MAX_MERGED = 200  # matches of two planes to which a merged one is fitted at first: limits the work
+MAX_TRIED = 3  # the most promising merges that are tried before the planes count as settled
+MAX_ROUNDS = 4  # of a search; nearly all end by themselves
+LEAST_CHANGE = 1e-6  # of the energy: less is rounding
+TAIL = 0.05  # share of the points at each end that may be strays, when the extent is measured
+EVERYTHING = slice(None)
+
+# The plane (1, 3, 3) in place of two, and the costs of their matches, by the bytes of their rows.
+MergedPlanes = dict[tuple[bytes, bytes], tuple[Floats, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Different matches (n, 2), in units of the extent, and the edges between them in both directions."""
+
+    xy0: Floats
+    xy1: Floats
+    neighbours: Ints  # those of match i are neighbours[starts[i]:starts[i + 1]]
+    starts: Ints
+    area: float
+
+    def gain(self, noise: float) -> float:
+        """What a match saves that lies exactly on its plane."""
+        return math.log(self.area / (4 * math.pi * noise**2))
+
+    def price(self, noise: float) -> float:
+        """The price of a plane.
+
+        n max(-rho, 0), integrated over the area, is what it saves by chance: 2 n (3 w - 3 - gain) / w^3, with
+        w^3 = exp(gain), because errors have twice the variance of a point.
+        """
+        n, gain = len(self.xy0), self.gain(noise)
+        w = math.exp(gain / 3)
+        by_chance = CHANCE_FACTOR * 2 * n * (3 * w - 3 - gain) / w**3
+        return PLANE_PRICE * (4 * gain + max(4 * math.log(n / 4), 0) + by_chance)
+
+    def measure_errors(self, planes: Floats, rows: Ints | slice = EVERYTHING) -> Floats:
+        """Measure the errors (p, k) of matches, some rows (k,) or all, from planes (p, 3, 3)."""
+        xy0, xy1 = self.xy0[rows], self.xy1[rows]
+        errors = np.empty((len(planes), len(xy0)))
+        _plane_kernels.squared_errors(planes, xy0, xy1, errors)
+        return errors
+
+    def measure_costs(self, planes: Floats, noise: float, rows: Ints | slice = EVERYTHING) -> Floats:
+        """Measure the costs (p + 1, k) of matches on planes (p, 3, 3) and, in the last row, on none."""
+        errors = self.measure_errors(planes, rows) / (FREEDOM * noise**2)
+        costs = (FREEDOM / 2 + 1) * np.log1p(errors) - self.gain(noise)
+        return np.vstack([costs, np.zeros(costs.shape[1])])
+
+    def measure_savings(self, planes: Floats, left: Floats, noise: float) -> Floats:
+        """Measure by how much planes (p, 3, 3) lower the costs of matches, now `left` (n,) -> (p,)."""
+        saved = np.empty(len(planes))
+        noise_terms = FREEDOM, noise**2, self.gain(noise)
+        _plane_kernels.savings(planes, self.xy0, self.xy1, left, *noise_terms, saved)
+        return saved
+
+    def sum_energy(self, costs: Floats, labels: Ints, noise: float) -> float:
+        """Sum up the energy of labels (n,), rows of costs (p + 1, n)."""
+        n_edges = np.count_nonzero(np.repeat(labels, np.diff(self.starts)) != labels[self.neighbours]) / 2
+        n_planes = len(np.unique(labels[labels < len(costs) - 1]))
+        of_matches = float(costs[labels, np.arange(len(labels))].sum())
+        return of_matches + EDGE_PRICE * n_edges + self.price(noise) * n_planes
+
+    def choose(self, costs: Floats, labels: Ints) -> Ints:
+        """Let each match in turn take its cheapest label, given those of its neighbours -> (n,)."""
+        labels = labels.copy()
+        _plane_kernels.choose_in_turn(costs, self.neighbours, self.starts, EDGE_PRICE, labels)
+        return labels
+
+    def fit(self, rows: Sequence[Ints], planes: Floats, noise: float, n_steps: int) -> Floats:
+        """Fit planes (p, 3, 3) to some rows each, in steps from earlier planes, or from zeros for none.
+
+        Each step is a direct linear transform of normalised points, with equations weighted by the covariance
+        and by the density of the errors from the plane before.
+        """
+        joined, starts = np.concatenate(rows), np.cumsum([0, *map(len, rows)])
+        frames, normal = np.empty((len(planes), 2, 3)), np.empty((len(planes), 9, 9))
+        for _ in range(n_steps):
+            _plane_kernels.moments(
+                planes, self.xy0, self.xy1, joined, starts, FREEDOM, noise**2, frames, normal
+            )
+            fitted = np.linalg.eigh(np.nan_to_num(normal, posinf=0, neginf=0))[1][:, :, 0].reshape(-1, 3, 3)
+            into0, into1 = (_make_normalising(frames[:, k]) for k in (0, 1))
+            fitted = np.linalg.solve(into1, fitted @ into0)
+            # the depth of the middle of the matches is 1, so it is positive in front of the horizon
+            middle = np.concatenate([frames[:, 0, :2], np.ones((len(planes), 1))], axis=1)
+            depth = np.einsum("pa,pa->p", fitted[:, 2], middle)[:, None, None]
+            planes = fitted / np.where(np.abs(depth) > np.finfo(float).tiny, depth, 1)
+        return planes
+
+
+def _make_normalising(frames: Floats) -> Floats:
+    """Make matrices (p, 3, 3) that take points to mean 0 and deviation 1: frames (p, 3)."""
+    into = np.zeros((len(frames), 3, 3))
+    into[:, 0, 0] = into[:, 1, 1] = frames[:, 2]
+    into[:, :2, 2] = -frames[:, :2] * frames[:, 2:]
+    into[:, 2, 2] = 1
+    return into
 
 
 def split_into_planes(xy0: Floats, xy1: Floats, groups: Sequence[Group], ledger: Ledger) -> list[Group]:
-    """Split each object into the planes that it consists of: xy0, xy1 (n, 2)."""
-    found = list[Group]()
+    """Split objects into planes, with all the matches on them: xy0, xy1 (n, 2).
+
+    A plane has the score of the object with most of its matches, or the lowest score if it is in no object.
+    Without objects there are no planes.
+    """
+    if not groups:
+        return []
+    is_near = (np.abs(np.hstack([xy0, xy1])) * UNIT < MAX_SPREADS).all(axis=1)
+    labels, found = np.full(len(xy0), -1), list[Group]()
+    labels[is_near] = find_planes(xy0[is_near], xy1[is_near])
+    weakest = min(groups, key=lambda group: group.score)
+    owner = number_rows(len(xy0), [group.rows for group in groups])
     for group in groups:
-        rows = group.rows
-        rows = rows[np.lexsort(np.hstack([xy0[rows], xy1[rows]]).T)]  # so that the order does not matter
-        planes = find_planes_of_object(xy0[rows], xy1[rows])
-        ledger.reach("planes", rows)
-        found += [
-            make_group(rows[planes == p], group.score, group.log_nfa)
-            for p in range(planes.max(initial=-1) + 1)
-        ]
-    found.sort(key=lambda plane: (-plane.score, -len(plane.rows), plane.rows[0]))
-    return [replace(plane, rows=np.sort(plane.rows)) for plane in found]
+        ledger.reach("planes", group.rows)
+    for p in range(labels.max(initial=-1) + 1):
+        rows = np.flatnonzero(labels == p)
+        counts = np.bincount(owner[rows][owner[rows] >= 0], minlength=len(groups))
+        group = groups[int(counts.argmax())] if counts.any() else weakest
+        found.append(make_group(rows, group.score, group.log_nfa))
+    return sorted(found, key=lambda plane: (-plane.score, -len(plane.rows), plane.rows[0]))
 
 
-def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
-    """Find the planes of one object: xy0, xy1 (n, 2) -> (n,)."""
-    n = len(xy0)
-    whole = np.zeros(n, np.int64)
-    if n < 2 * MIN_PLANE_MATCHES:
-        return whole
-    sample = np.sort(np.random.default_rng(0).permutation(n)[:MAX_FITTED])
-    planes, variance = _choose(xy0[sample], xy1[sample])
-    near = _find_near(xy0, xy1)
-    labels, seen = np.full(n, -1, np.int64), set[bytes]()
-    while labels.tobytes() not in seen:  # until a choice is the same as an earlier one
-        if not planes:
-            return whole
-        seen.add(labels.tobytes())
-        labels = _assign(_measure_costs(planes, xy0, xy1, variance), near, labels)
-        planes, labels = _refit(xy0, xy1, planes, labels)
-        planes, labels = _merge(xy0, xy1, planes, near, labels, variance)
-    return labels
+def find_planes(xy0: Floats, xy1: Floats) -> Ints:
+    """Find the plane of each match, -1 for none: xy0, xy1 (n, 2) -> (n,)."""
+    if np.sort(xy0, axis=0).tobytes() > np.sort(xy1, axis=0).tobytes():  # so that swaps change nothing
+        xy0, xy1 = xy1, xy0
+    places, row = np.unique(np.hstack([xy0, xy1]), axis=0, return_inverse=True)
+    none = np.full(len(xy0), -1)
+    if len(places) < FEW_MATCHES:
+        return none
+    sides = np.ptp(np.quantile(places, (TAIL, 1 - TAIL), axis=0), axis=0) / (1 - 2 * TAIL)
+    extent = sides.max()
+    if not extent > 0:
+        return none
+    places, area = places / extent, float(np.sqrt(np.prod(sides / extent)))
+    if not area > 4 * math.pi * max(*NOISES, MAX_NOISE) ** 2:  # then a match on a plane would save nothing
+        return none
+    n_searched = min(len(places), MAX_SEARCHED)
+    sample = np.sort(np.random.default_rng(0).permutation(len(places))[:n_searched])
+    scene = make_scene(places[sample], area)
+    pool = propose_planes(scene)
+    begun = sorted((begin_search(scene, pool, noise) for noise in NOISES), key=lambda start: start[0])
+    searches = (search(scene, pool, planes, noise) for _, planes, noise in begun[:MAX_SEARCHES])
+    _, planes, labels, noise = min(searches, key=lambda result: result[0])
+    if not len(planes):
+        return none
+    if n_searched < len(places):  # then all matches choose, and the planes are fitted to all
+        scene = make_scene(places, area)
+        planes, labels, _ = settle(scene, planes, scene.measure_costs(planes, noise).argmin(axis=0), noise)
+    return np.where(labels == len(planes), -1, labels)[row.ravel()]
 
 
-def _find_near(xy0: Floats, xy1: Floats) -> Ints:
-    """(n, k) the matches nearest to each match in both pictures, including the match itself."""
-    places = np.hstack([xy0, xy1])
-    return np.asarray(scipy.spatial.cKDTree(places).query(places, min(N_PROPOSERS, len(places)))[1])
+def make_scene(places: Floats, area: float) -> Scene:
+    """Make a scene of different places (n, 4) in both pictures."""
+    n = len(places)
+    near = _find_near(places, N_NEIGHBOURS + 1)
+    here, there = np.repeat(np.arange(n), near.shape[1]), near.ravel()
+    edges = np.unique(np.concatenate([here * n + there, there * n + here]))
+    here, there = np.divmod(edges, n)
+    here, there = here[here != there], there[here != there]
+    starts = np.searchsorted(here, np.arange(n + 1))
+    xy0, xy1 = (np.ascontiguousarray(xy) for xy in np.hsplit(places, 2))
+    return Scene(xy0, xy1, there, starts, area)
 
 
-def squared_error(homography: Floats, xy0: Floats, xy1: Floats) -> Floats:
-    """Squared Sampson errors (n,) for variance 1 in both pictures; infinite beyond the horizon."""
-    with np.errstate(all="ignore"):
-        there, depth, jacobian = _linearise(homography, xy0)
-        covariance = np.eye(2) + jacobian @ jacobian.transpose(0, 2, 1)
-        (a, b), (_, d) = np.moveaxis(covariance, 0, -1)
-        u, v = (there - xy1).T
-        error = (d * u**2 - 2 * b * u * v + a * v**2) / (a * d - b**2)
-    side = 1.0 if 2 * np.count_nonzero(depth > 0) >= len(depth) else -1.0
-    return np.where((depth * side > 0) & np.isfinite(error), error, np.inf)
+def _find_near(places: Floats, k: int) -> Ints:
+    """Find the k matches nearest to each place (n, 4), itself included -> (n, k)."""
+    return np.asarray(scipy.spatial.cKDTree(places).query(places, min(k, len(places)))[1])
 
 
-def _linearise(homography: Floats, xy: Floats) -> tuple[Floats, Floats, Floats]:
-    """Points mapped by a homography (n, 2), their depths (n,), and the derivatives there (n, 2, 2)."""
-    there = np.column_stack([xy, np.ones(len(xy))]) @ homography.T
-    depth = there[:, 2]
-    there = there[:, :2] / depth[:, None]
-    jacobian = (homography[:2, :2] - there[:, :, None] * homography[2, :2]) / depth[:, None, None]
-    return there, depth, jacobian
+def propose_planes(scene: Scene) -> Floats:
+    """Propose for each of some matches the plane through its nearest ones that saves most -> (p, 3, 3)."""
+    rng, n = np.random.default_rng(0), len(scene.xy0)
+    near = _find_near(np.hstack([scene.xy0, scene.xy1]), max(N_NEAREST))
+    near = near[np.sort(rng.permutation(n)[:MAX_SEEDS])]
+    rows = list[Array]()
+    for k in N_NEAREST:
+        rows += [near[:, :k], *(rng.permuted(near[:, :k], axis=1)[:, :N_DRAWN] for _ in range(2))]
+    n_proposals = len(rows) * len(near)
+    flat = [row for drawn in rows for row in drawn]
+    planes = scene.fit(flat, np.zeros((n_proposals, 3, 3)), np.inf, 3)
+    saved = scene.measure_savings(planes, np.zeros(n), PROPOSAL_NOISE).reshape(len(rows), len(near))
+    best: Floats = planes.reshape(len(rows), len(near), 3, 3)[saved.argmax(axis=0), np.arange(len(near))]
+    return best
 
 
-def fit_plane(xy0: Floats, xy1: Floats) -> Floats | None:
-    """Fit the homography (3, 3) of least Sampson error to xy0, xy1 (n, 2); None if they don't determine one.
+def begin_search(scene: Scene, pool: Floats, noise: float) -> tuple[float, Floats, float]:
+    """Begin a search with the planes (p, 3, 3) of a pool that save more than their price at a first noise.
 
-    It repeats the direct linear transform of normalised points, with equations weighted by the previous fit.
+    Returns the energy, the planes and the noise.
     """
-    into0, into1 = _centring(xy0), _centring(xy1)
-    if len(xy0) < 4 or into0 is None or into1 is None:
-        return None
-    x, y = (xy * into[0, 0] + into[:2, 2] for xy, into in ((xy0, into0), (xy1, into1)))
-    point, none = np.column_stack([x, np.ones(len(x))]), np.zeros((len(x), 3))
-    equations = np.stack(
-        [np.hstack([point, none, -y[:, :1] * point]), np.hstack([none, point, -y[:, 1:] * point])], axis=1
-    )  # (n, 2, 9)
-    weights = np.broadcast_to(np.eye(2), (len(x), 2, 2))
-    for _ in range(3):
-        system = (weights @ equations).reshape(-1, 9)
-        homography = np.linalg.svd(system, full_matrices=len(system) < 9)[2][-1].reshape(3, 3)
-        _, depth, jacobian = _linearise(homography, x)
-        if not np.abs(depth).min() > np.finfo(np.float32).eps:
+    n = len(scene.xy0)
+    planes = _add_planes(scene, pool, np.empty((0, 3, 3)), np.zeros(n), noise)
+    costs = scene.measure_costs(planes, noise)
+    return scene.sum_energy(costs, scene.choose(costs, costs.argmin(axis=0)), noise), planes, noise
+
+
+def search(scene: Scene, pool: Floats, planes: Floats, noise: float) -> tuple[float, Floats, Ints, float]:
+    """Search for planes (p, 3, 3) and the noise, from first ones, among a pool of proposals.
+
+    Returns the energy, the planes, the labels (n,) and the noise.
+    """
+    n = len(scene.xy0)
+    labels = scene.measure_costs(planes, noise).argmin(axis=0)
+    best = 0.0, np.empty((0, 3, 3)), np.zeros(n, np.int64), noise
+    for _ in range(MAX_ROUNDS):
+        planes, labels, _ = settle(scene, planes, labels, noise)
+        if not len(planes):
             break
-        jacobian = jacobian * (into0[0, 0] / into1[0, 0])  # noise is equal in both original pictures
-        covariance = np.eye(2) + jacobian @ jacobian.transpose(0, 2, 1)
-        weights = np.linalg.inv(np.linalg.cholesky(covariance)) / depth[:, None, None]
-    fitted: Floats = np.linalg.inv(into1) @ homography @ into0
-    return fitted if np.linalg.matrix_rank(fitted) == 3 else None
+        noise = _estimate_noise(scene, planes, labels, noise)
+        costs = scene.measure_costs(planes, noise)
+        energy, n_planes = scene.sum_energy(costs, labels, noise), len(planes)
+        if energy >= best[0] - LEAST_CHANGE:
+            break
+        best = energy, planes, labels, noise
+        planes = _add_planes(scene, pool, planes, costs[labels, np.arange(n)], noise)
+        labels = np.where(labels == n_planes, len(planes), labels)
+    return best
 
 
-def _centring(xy: Floats) -> Floats | None:
-    """(3, 3): takes points to mean 0, in units of their spread; None if they have no spread."""
-    middle, spread = xy.mean(axis=0), float(xy.std())
-    if not spread > 0:
-        return None
-    return np.array([[1 / spread, 0, -middle[0] / spread], [0, 1 / spread, -middle[1] / spread], [0, 0, 1]])
-
-
-def _measure_costs(planes: list[Floats], xy0: Floats, xy1: Floats, variance: float) -> Floats:
-    """(p + 1, n) the cost of each match on each plane and, in the last row, on no plane."""
-    costs = [squared_error(plane, xy0, xy1) / (2 * variance) for plane in planes]
-    return np.vstack([*costs, np.full(len(xy0), OUTLIER_COST)])
-
-
-def _price(n: int) -> float:
-    """The cost of the 8 numbers of a plane among n matches: half a logarithm each, as in BIC."""
-    return 8 / 2 * math.log(n)
-
-
-def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
-    """Choose planes greedily, and estimate the variance of the points.
-
-    Each plane is the proposal that lowers the cost by the largest amount, fitted to the matches that it
-    explains. The variance is the first quartile over proposals, because some neighbours are on two planes.
-    """
-    near, proposals, variances = _find_near(xy0, xy1), [], []
-    for rows in near[np.sort(np.random.default_rng(0).permutation(len(near))[:MAX_PROPOSALS])]:
-        plane = fit_plane(xy0[rows], xy1[rows])
-        if plane is None:
+def _add_planes(scene: Scene, pool: Floats, planes: Floats, left: Floats, noise: float) -> Floats:
+    """Add planes of a pool that save more than their price, the best first: left (n,) is the cost now."""
+    bounds = scene.measure_savings(pool, left, noise)  # of what they save, which falls with each added plane
+    while True:
+        k = int(bounds.argmax())
+        saved = scene.measure_savings(pool[[k]], left, noise)[0]
+        if saved < bounds[k]:
+            bounds[k] = saved
             continue
-        error = squared_error(plane, xy0[rows], xy1[rows])
-        if np.isfinite(error).all():
-            proposals.append(plane)
-            variances.append(error.sum() / (2 * len(rows) - 8))
-    if not proposals:
-        return [], 0.0
-    extent = max(np.ptp(xy0, axis=0).max(), np.ptp(xy1, axis=0).max())
-    variance = max(float(np.quantile(variances, 0.25)), (1e-6 * extent) ** 2)
-    costs = _measure_costs(proposals, xy0, xy1, variance)[:-1]
-    remaining, planes = np.full(len(xy0), OUTLIER_COST), list[Floats]()
-    while len(planes) < len(proposals):
-        saved = np.maximum(remaining - costs, 0).sum(axis=1)
-        best = int(np.argmax(saved))
-        if saved[best] <= _price(len(xy0)):
-            break
-        plane, cost = proposals[best], costs[best]
-        while (refitted := fit_plane(xy0[cost < remaining], xy1[cost < remaining])) is not None:
-            new_cost = _measure_costs([refitted], xy0, xy1, variance)[0]
-            if np.maximum(remaining - new_cost, 0).sum() <= np.maximum(remaining - cost, 0).sum():
+        if saved <= scene.price(noise):
+            return planes
+        plane = pool[[k]]
+        cost = scene.measure_costs(plane, noise)[0]
+        while True:
+            fitted = scene.fit([np.flatnonzero(cost < left)], plane, noise, 2)
+            more = scene.measure_savings(fitted, left, noise)[0]
+            if more <= saved:
                 break
-            plane, cost = refitted, new_cost
-        planes.append(plane)
-        remaining = np.minimum(remaining, cost)
-    return planes, variance
+            plane, saved, cost = fitted, more, scene.measure_costs(fitted, noise)[0]
+        planes, left = np.concatenate([planes, plane]), np.minimum(left, cost)
 
 
-def _assign(cost: Floats, near: Ints, labels: Ints) -> Ints:
-    """Assign each match to a plane or -1. The more neighbours (n, k) chose a plane, the likelier it is."""
-    none = len(cost) - 1
-    before = np.where(labels < 0, none, labels) if (labels >= 0).any() else cost.argmin(axis=0)
-    count = np.array([(before[near] == p).sum(axis=1) for p in range(len(cost))])
-    chosen = (cost - np.log(count + 0.5)).argmin(axis=0)  # half a match: Jeffreys' prior
-    return np.where(chosen == none, -1, chosen)
+def settle(scene: Scene, planes: Floats, labels: Ints, noise: float) -> tuple[Floats, Ints, float]:
+    """Let matches choose, fit, remove and merge planes in turn while the energy falls."""
+    found, known = (planes, labels, np.inf), MergedPlanes()
+    while True:
+        labels = scene.choose(scene.measure_costs(planes, noise), labels)
+        planes, labels = _drop_small(planes, labels)
+        planes = _refit(scene, planes, labels, noise)
+        planes, labels, energy = _reduce(scene, planes, labels, noise, known)
+        if energy >= found[2] - LEAST_CHANGE:
+            return found
+        found = planes, labels, energy
 
 
-def _refit(xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints) -> tuple[list[Floats], Ints]:
-    """The planes, fitted to the matches that chose them; planes with few matches are dropped."""
-    fitted: list[Floats] = []
-    renumbered = np.full(len(labels), -1, np.int64)
-    for p, plane in enumerate(planes):
-        is_on_plane = labels == p
-        if is_on_plane.sum() >= MIN_PLANE_MATCHES:
-            renumbered[is_on_plane] = len(fitted)
-            refitted = fit_plane(xy0[is_on_plane], xy1[is_on_plane])
-            fitted.append(plane if refitted is None else refitted)
-    return fitted, renumbered
+def _drop_small(planes: Floats, labels: Ints) -> tuple[Floats, Ints]:
+    """Drop planes with few matches, whose labels (n,) become those of outliers."""
+    kept = np.flatnonzero(np.bincount(labels, minlength=len(planes) + 1)[:-1] >= FEW_MATCHES)
+    number = np.full(len(planes) + 1, len(kept))
+    number[kept] = np.arange(len(kept))
+    return planes[kept], number[labels]
 
 
-def _merge(
-    xy0: Floats,
-    xy1: Floats,
-    planes: list[Floats],
-    near: Ints,
-    labels: Ints,
-    variance: float,
-) -> tuple[list[Floats], Ints]:
-    """Merge pairs of planes that cost less as one plane, the pair with the largest saving first.
+def _refit(scene: Scene, planes: Floats, labels: Ints, noise: float) -> Floats:
+    """Fit planes (p, 3, 3) to the matches that chose them; a fit that costs more does not count."""
+    if not len(planes):
+        return planes
+    fitted = scene.fit([np.flatnonzero(labels == p) for p in range(len(planes))], planes, noise, 3)
+    is_member = labels == np.arange(len(planes))[:, None]
+    before, after = (
+        np.where(is_member, scene.measure_costs(found, noise)[:-1], 0).sum(axis=1)
+        for found in (planes, fitted)
+    )
+    return np.where((after < before)[:, None, None], fitted, planes)
 
-    A merged plane saves the encoding of which match is on which plane: little if neighbours (n, k) are on the
-    same plane, but much if the matches of two planes are intermixed.
+
+def _reduce(
+    scene: Scene, planes: Floats, labels: Ints, noise: float, known: MergedPlanes
+) -> tuple[Floats, Ints, float]:
+    """Remove a plane, or fit one to two that touch, while the energy falls once matches have chosen again."""
+    costs = scene.measure_costs(planes, noise)
+    energy = scene.sum_energy(costs, labels, noise)
+    is_settled = False
+    while not is_settled:
+        is_settled = True
+        for p, q, plane in _rank_merges(scene, planes, costs, labels, noise, known)[:MAX_TRIED]:
+            fewer, fewer_costs = planes, costs
+            if p != q:
+                plane = scene.fit([np.flatnonzero((labels == p) | (labels == q))], plane, noise, 5)
+                fewer, fewer_costs = planes.copy(), costs.copy()
+                fewer[p], fewer_costs[p] = plane[0], scene.measure_costs(plane, noise)[0]
+            fewer, fewer_costs = np.delete(fewer, q, axis=0), np.delete(fewer_costs, q, axis=0)
+            merged = np.where(labels == q, p, labels)
+            merged -= merged > q
+            is_free = (labels == q) | (fewer_costs[merged, np.arange(len(merged))] > 0)
+            merged = scene.choose(fewer_costs, np.where(is_free, fewer_costs.argmin(axis=0), merged))
+            lower = scene.sum_energy(fewer_costs, merged, noise)
+            if lower < energy - LEAST_CHANGE:
+                planes, labels, costs, energy = fewer, merged, fewer_costs, lower
+                is_settled = False
+                break
+    return planes, labels, energy
+
+
+def _rank_merges(
+    scene: Scene, planes: Floats, costs: Floats, labels: Ints, noise: float, known: MergedPlanes
+) -> list[tuple[int, int, Floats]]:
+    """Rank merges by the energy if only their matches choose again, the lowest first.
+
+    A merge (p, q, plane (1, 3, 3)) with p < q puts one plane in place of two that touch; with p = q, a plane
+    is removed.
     """
-    while len(planes) > 1:
-        cost = np.minimum(_measure_costs(planes, xy0, xy1, variance), OUTLIER_COST)
-        count = np.array([(labels[near] == p).sum(axis=1) for p in range(len(planes))]) + 0.5
-        found = []
-        for p in range(len(planes)):
-            for q in range(p + 1, len(planes)):
-                rows = np.flatnonzero((labels == p) | (labels == q))
-                one = fit_plane(xy0[rows], xy1[rows])
-                if one is not None:
-                    encoding = np.log(count[[p, q]][:, rows].sum(axis=0) / count[labels[rows], rows])
-                    merged = _measure_costs([one], xy0[rows], xy1[rows], variance).min(axis=0)
-                    saved = _price(len(xy0)) + float((encoding + cost[labels[rows], rows] - merged).sum())
-                    found.append((saved, p, q, one))
-        saved, p, q, one = max(found, key=lambda pair: pair[0], default=(0.0, 0, 0, planes[0]))
-        if saved <= 0:
+    members = [np.flatnonzero(labels == p) for p in range(len(planes))]
+    paid = np.bincount(labels, costs[labels, np.arange(len(labels))], len(planes) + 1)
+    ranked = list[tuple[float, int, int, Floats]]()
+    for p, rows in enumerate(members):
+        cheapest = np.delete(costs[:, rows], p, axis=0).min(axis=0)
+        ranked.append((float(cheapest.sum() - paid[p]), p, p, planes[[p]]))
+    low, high = np.repeat(labels, np.diff(scene.starts)), labels[scene.neighbours]
+    is_pair = (low < high) & (high < len(planes))
+    codes, n_edges = np.unique(low[is_pair] * len(planes) + high[is_pair], return_counts=True)
+    pairs = np.column_stack(np.divmod(codes, max(len(planes), 1)))
+    keys = [(members[p].tobytes(), members[q].tobytes()) for p, q in pairs]
+    changed = [(key, pair) for key, pair in zip(keys, pairs, strict=True) if key not in known]
+    if changed:
+        joined = [np.concatenate([members[p], members[q]]) for _, (p, q) in changed]
+        better = [
+            pair[costs[pair][:, rows].sum(axis=1).argmin()]
+            for (_, pair), rows in zip(changed, joined, strict=True)
+        ]
+        few = [rows[:: 1 + (len(rows) - 1) // MAX_MERGED] for rows in joined]
+        fitted = scene.fit(few, planes[better], noise, 3)
+        for k, (key, _) in enumerate(changed):
+            plane = fitted[[k]]
+            known[key] = plane, float(scene.measure_costs(plane, noise, joined[k]).min(axis=0).sum())
+    for key, (p, q), n in zip(keys, pairs.tolist(), n_edges.tolist(), strict=True):
+        plane, cost = known[key]
+        ranked.append((cost - float(paid[p] + paid[q]) - EDGE_PRICE * n, p, q, plane))
+    return [merge[1:] for merge in sorted(ranked, key=lambda merge: merge[:3])]
+
+
+def _estimate_noise(scene: Scene, planes: Floats, labels: Ints, noise: float) -> float:
+    """Estimate the likeliest noise of the matches on planes, within its bounds."""
+    rows, variance = np.flatnonzero(labels < len(planes)), noise**2
+    errors = scene.measure_errors(planes)[labels[rows], rows]
+    for _ in range(NOISE_STEPS):
+        variance = float(np.mean((FREEDOM + 2) * errors / (FREEDOM + errors / variance))) / 2
+        if not variance > 0:
             break
-        planes = [*planes[:p], one, *planes[p + 1 : q], *planes[q + 1 :]]
-        labels = np.where(labels == q, p, labels - (labels > q))
-    return planes, labels
+    sizes = [_measure_size(scene, np.flatnonzero(labels == p)) for p in range(len(planes))]
+    size = min(float(np.median(np.array(sizes)[labels[rows]])), 1.0)
+    return min(max(math.sqrt(variance), MIN_NOISE * size), MAX_NOISE * size)
+
+
+def _measure_size(scene: Scene, rows: Ints) -> float:
+    """Measure the size of a plane: twice the extent of the middle half of its matches, rows (k,)."""
+    quartiles = np.quantile(np.hstack([scene.xy0[rows], scene.xy1[rows]]), (0.25, 0.75), axis=0)
+    return 2 * float(np.ptp(quartiles, axis=0).max())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from matching import InputError, read_matches
+from matching.interchange.colmap import write_groups
 from matching.interchange.files import match_file
 from matching.objects.transforms import apply_transform
 from matching.output.exchange import SCHEMA
@@ -167,6 +168,24 @@ def test_pycolmap_reads_the_copy(tmp_path):
         assert np.array_equal(geometry.inlier_matches, MATCHES[:60])
         cache = pycolmap.DatabaseCache.create(file, pycolmap.DatabaseCacheOptions())
         assert cache.correspondence_graph.num_matches_between_images(1, 2) == 60
+
+
+def test_repeated_matches_are_written_once(tmp_path):
+    path = database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as file:
+        twice = np.vstack([MATCHES, MATCHES[:40]])
+        file.execute("UPDATE matches SET rows = ?, data = ?", (len(twice), twice.tobytes()))
+        file.commit()
+    [pair] = read_matches(path)
+    labels = np.concatenate([GROUPS, GROUPS[:40]])
+    for all_objects in (True, False):
+        target = tmp_path / f"{all_objects}.db"
+        write_groups(path, target, {PAIR: (pair, labels)}, all_objects)
+        with closing(sqlite3.connect(target)) as file:
+            for table in ("matches", "two_view_geometries", "two_view_geometries_0"):
+                n, data = file.execute(f"SELECT rows, data FROM {table}").fetchone()
+                pairs = np.frombuffer(data, "<u4").reshape(-1, 2)
+                assert n == len(pairs) == len(np.unique(pairs, axis=0)) > 0
 
 
 def test_groups_replace_groups_of_an_earlier_copy(tmp_path):
