@@ -26,7 +26,7 @@ from matching.pictures.images import read_picture
 from matching.pictures.names import is_file
 
 CIRCLE_STEP = math.pi / 16  # radians between the corners of a circle's outline
-MAX_SHARE = 1.01  # of a picture's side that a corner of YOLO may have, which is the bound of Ultralytics
+MAX_SHARE = 1.01  # of a picture's side that a number of YOLO may have, which is the bound of Ultralytics
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,6 @@ def _read_yolo(path: Path, text: str, others: Sequence[Path]) -> Iterator[Label]
     size = np.array([(image := read_picture(picture)).width, image.height])
     for line in filter(None, map(str.split, text.splitlines())):
         polygon = _outline_line(line[1:], has_points="kpt_shape" in settings)
-        if not (np.abs(polygon - 0.5) <= MAX_SHARE - 0.5).all():
-            raise InputError(f"{path}: coordinates must be from 0 to 1, got {' '.join(line)}")
         name = names.get(int(line[0]), f"class {int(line[0])}")
         yield Label(str(name), picture, "line", stated, [polygon * size])
 
@@ -164,10 +162,14 @@ def _outline_line(words: Sequence[str], *, has_points: bool) -> Floats:
     values, n = np.array(words, np.float64), len(words)
     has_track = n > 5 and words[-1].isdecimal() and (values[-1] > 1 or n == 6)
     has_visibility = n % 3 == 1 and np.isin(values[6::3], (0, 1, 2)).all() and 2 in values[6::3]
-    if has_points or has_visibility or n - has_track <= 5:
-        (x, y), (width, height) = values[:4].reshape(2, 2)
-        return _box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-    return values[: (n - has_track) // 2 * 2].reshape(-1, 2)
+    is_box = has_points or has_visibility or n - has_track <= 5
+    corners = values[: 4 if is_box else (n - has_track) // 2 * 2].reshape(-1, 2)
+    if not (np.abs(corners - 0.5) <= MAX_SHARE - 0.5).all():
+        raise ValueError(f"coordinates must be from 0 to 1, got {' '.join(words)}")
+    if not is_box:
+        return corners
+    (x, y), (width, height) = corners
+    return _box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
 
 
 def _find_near(path: Path, name: str) -> Path | None:

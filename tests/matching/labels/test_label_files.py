@@ -101,6 +101,11 @@ def test_columns_after_a_yolo_box_or_polygon_are_no_corners(columns):
     assert box(reference) == pytest.approx([4, 2, 20, 12])
 
 
+def test_box_may_reach_beyond_the_picture():
+    (reference,) = read("a.txt", "0 0.1 0.5 0.4 0.5\n")
+    assert box(reference) == pytest.approx([-4, 5, 12, 15])
+
+
 def test_key_points_of_yolo_are_no_corners():
     Path("data.yaml").write_text("kpt_shape: [2, 2]\nnames: {'0': cup}\n")
     (reference,) = read("a.txt", "0 0.3 0.35 0.4 0.5 0.1 0.2 0.4 0.3\n")
@@ -111,7 +116,7 @@ def test_key_points_of_yolo_are_no_corners():
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "0 12 7 16 10\n", "coordinates must be from 0 to 1, got 0 12 7 16 10"),
+        ("a.txt", "0 12 7 16 10\n", "coordinates must be from 0 to 1, got 12 7 16 10"),
         ("a.json", coco(BOX_ENTRY, width=20, height=40), "a picture of 20 x 40, but .* has 40 x 20"),
         ("a.json", [{"annotations": [], "data": {"image": "a.png"}}], "is a project of Label Studio"),
         ("a.json", {"a.png123": {"filename": "a.png", "regions": []}}, "is a project of VIA"),
