@@ -16,7 +16,7 @@ GRACE_SECONDS = 3  # for open connections when the server stops
 
 def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = LineParser.of_command("starlette uvicorn python-multipart")
+    parser = LineParser.of_command("serve")
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="HOST", help="address to listen on (default: 127.0.0.1)"
     )
