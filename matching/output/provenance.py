@@ -16,7 +16,7 @@ import gdl_core
 from matching._common import opencv
 from matching._version import __version__
 
-RESULT_VERSIONS = {"pictures": 1, "features": 4, "candidates": 3, "grouping": 12, "objects": 8}
+RESULT_VERSIONS = {"pictures": 1, "features": 4, "candidates": 3, "grouping": 13, "objects": 9}
 """Version numbers of the results of each stage: a number goes up with each change of any result.
 
 A collection continues if all numbers are equal, whatever else has changed. tests/matching/test_stages.py
