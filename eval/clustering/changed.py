@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from eval.clustering.suite import METHODS, Fit, best_ari, read_suite
+from eval.clustering.suite import METHODS, Fit, best_ari, installed_methods, read_suite
 from gdl_core import GraphDegreeLinkage
 
 CHANGES = ("jitter", "subsample", "rotate", "scale")
@@ -65,11 +65,7 @@ HEAD = ("method", *CHANGES, "all")
 def changed_rows(data: Path) -> list[list[str]]:
     """A row with the columns of `HEAD` for each method whose package is installed: mean ARI over the sets."""
     rows = []
-    for name, fit in CHECKED.items():
-        try:
-            fit(np.random.default_rng(0).normal(size=(50, 2)), 2)
-        except ImportError:
-            continue
+    for name, fit in installed_methods(CHECKED).items():
         means = [
             np.mean([best_ari(fit, *change(kind, x, labels, s)) for s, x, labels in read_suite(data)])
             for kind in CHANGES

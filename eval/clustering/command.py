@@ -8,6 +8,7 @@ rivals      seconds against n, and how fast they grow: ours, the paper's, and ot
 quality     NMI over K and min_cluster_size
 suite       ARI on a public suite of labelled sets, compared with other methods; numbers of clusters found
 changed     ARI on changed copies of these sets, jittered, thinned, turned and stretched
+held-out    ARI on sets that the clusterer was not chosen on: of the suite, drawn shapes, other origin, copies
 
 CPU seconds are summed over all threads; other programs on the machine inflate them less than wall time does.
 """
@@ -18,7 +19,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.clustering import changed, growth, rivals, settings, suite
+from eval.clustering import changed, growth, held_out, rivals, settings, suite
 from eval.common.measuring import run_apart
 from eval.common.options import add_options, at_least
 from eval.common.tables import format_markdown, read_csv, write_csv
@@ -27,6 +28,7 @@ NEEDED = {
     "quality": tuple(settings.SETS),
     "suite": ("suite/other_iris",),
     "changed": ("suite/other_iris",),
+    "held-out": ("suite/other_iris", "coil20", "usps9298", "mnist_test", "yaleb"),
 }  # sets by part
 SIZES = [10_000, 100_000, 1_000_000]
 TEN_MILLION = 10_000_000
@@ -42,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sizes", type=at_least(1000), nargs="+", default=SIZES, help="numbers of samples (part growth)"
     )
     parser.add_argument("--graph", type=Path, help="folder for the graph of ten million samples (part given)")
+    parser.add_argument(
+        "--methods", nargs="+", metavar="METHOD", help="rows of part suite, columns of part held-out (all)"
+    )
     parser.add_argument(
         "--redraw", action="store_true", help="part rivals: draw from rivals.csv in --out, measure nothing"
     )
@@ -116,7 +121,8 @@ def measure_quality(options: argparse.Namespace) -> None:
 
 def measure_suite(options: argparse.Namespace) -> None:
     """Print the tables of part suite."""
-    scores, seconds = suite.score_methods(Path(options.data))
+    methods = choose_methods(suite.METHODS, options.methods)
+    scores, seconds = suite.score_methods(Path(options.data), methods)
     print_table("Mean ARI by kind of set", *suite.kind_rows(scores, seconds))
     print_table("ARI of each set", *suite.each_rows(scores))
     print_table("Numbers of clusters", suite.COUNT_HEAD, suite.count_rows(Path(options.data)))
@@ -128,6 +134,21 @@ def measure_changed(options: argparse.Namespace) -> None:
     print_table("Mean ARI on changed copies", changed.HEAD, rows)
 
 
+def measure_held_out(options: argparse.Namespace) -> None:
+    """Print the table of part held-out."""
+    methods = choose_methods(held_out.COMPARED, options.methods)
+    groups = held_out.read_groups(Path(options.data))
+    print_table("Mean ARI on sets not chosen on", *held_out.held_out_rows(groups, methods))
+
+
+def choose_methods(methods: dict[str, suite.Fit], names: list[str] | None) -> dict[str, suite.Fit]:
+    """The named methods, or all; raise ValueError for an unknown name."""
+    for name in names or ():
+        if name not in methods:
+            raise ValueError(f"--methods must be some of {'; '.join(methods)}, got {name}")
+    return {name: methods[name] for name in names or methods}
+
+
 PARTS = {
     "growth": measure_growth,
     "given": measure_given,
@@ -135,4 +156,5 @@ PARTS = {
     "quality": measure_quality,
     "suite": measure_suite,
     "changed": measure_changed,
+    "held-out": measure_held_out,
 }

@@ -16,9 +16,9 @@ def data(tmp_path):
     return tmp_path
 
 
-def test_tables(data, monkeypatch):
-    monkeypatch.setattr(suite, "METHODS", {n: suite.METHODS[n] for n in ("GraphDegreeLinkage", "Ward")})
-    scores, seconds = suite.score_methods(data)
+def test_tables(data):
+    methods = {n: suite.METHODS[n] for n in ("GraphDegreeLinkage", "Ward")}
+    scores, seconds = suite.score_methods(data, methods)
     assert scores["Ward"] == pytest.approx({"sipu_a2": 1.0, "other_iris": 1.0})
     head, rows = suite.kind_rows(scores, seconds)
     assert head == ["method", "blobs (1)", "measurements (1)", "all", "CPU s"]
@@ -38,10 +38,9 @@ def test_a_method_that_is_not_installed_is_left_out(data, monkeypatch):
     def missing(x, k):
         raise ImportError
 
-    monkeypatch.setattr(suite, "METHODS", {"missing": missing})
     monkeypatch.setattr(changed, "CHECKED", {"missing": missing})
     assert changed.changed_rows(data) == []
-    assert suite.score_methods(data) == ({}, {})
+    assert suite.score_methods(data, {"missing": missing}) == ({}, {})
 
 
 @pytest.mark.parametrize("kind", changed.CHANGES)
