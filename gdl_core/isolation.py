@@ -130,7 +130,7 @@ def count_isolated_branches(tree: MergeTree, graph: AffinityGraph, min_cluster_s
     Examples
     --------
     >>> from gdl_core import gdl_u, initial_clusters, knn_graph, path_graph
-    >>> knn = knn_graph([[0.0], [1.0], [2.1], [7.0], [8.0], [9.1]], 3)
+    >>> knn = knn_graph([[0], [1], [2], [3], [4], [25], [26], [27], [28], [29]], 3)
     >>> graph = path_graph(knn)
     >>> count_isolated_branches(gdl_u(graph, initial_clusters(knn)), graph)
     2

@@ -66,7 +66,7 @@ def keep_agreeing(
 ) -> tuple[list[MatchedObject], PixelMatches]:
     """Drop the objects that are none, and add to the others what both places show alike."""
     is_exact = [one.is_exact for one in matches.objects]
-    is_kept = np.array([look.is_object is not False for look in looks], bool) | is_exact
+    is_kept = np.array([look.is_object is not False for look in looks], bool) | np.array(is_exact, bool)
     measures = [measure_look(look) for look in looks]
     kept = [
         replace(

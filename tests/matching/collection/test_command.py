@@ -121,10 +121,10 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "no/c.db", "--pairs", "list"], "no/c.db: the database can't be opened"),
         (["--db", "c.db", "--pairs", "list", "--html", "."], ".: is a folder; --html expects a file"),
         (["--db", "c.db", "--html", "y/../c.db"], "is the database; choose another --html"),
-        (["--db", "c.db", "--pairs", "list", "--html", "list/c.html"], "list: the folder can't"),
-        (["--db", "c.db", "--pairs", "list", "--csv", "list"], "list: the folder can't be written"),
+        (["--db", "c.db", "--pairs", "list", "--html", "list/c.html"], "list: is a file, not a folder"),
+        (["--db", "c.db", "--pairs", "list", "--csv", "list"], "list: is a file, not a folder"),
         (["--db", "list", "--pairs", "list"], "list: is not a database of gdl-match collection"),
-        (["--db", "c.db", "--pairs", "list", "--cache", "list"], "list: the folder can't be written"),
+        (["--db", "c.db", "--pairs", "list", "--cache", "list"], "list: is a file, not a folder"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, arguments, reason):

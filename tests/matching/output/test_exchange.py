@@ -261,5 +261,5 @@ def test_impossible_export_is_rejected(monkeypatch):
     with pytest.raises(InputError, match=r"must be one of colmap, .*, got 'ply'"):
         check_formats(["ply"], pictures())
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(InputError, match=r"needs h5py: pip install 'gdl-match\[hloc\]'"):
+    with pytest.raises(InputError, match=r"needs h5py: pip install h5py"):
         check_formats(["hloc"], pictures())

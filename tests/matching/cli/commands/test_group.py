@@ -327,7 +327,7 @@ def test_picture_of_another_size_is_rejected(gdl_match):
         (["m.csv", "--features", "m.csv"], "--features requires matches of hloc"),
         (["m.csv", "--masks", "new"], "--masks requires a COLMAP database, got m.csv"),
         (["m.csv", "--all-objects"], "--all-objects requires a COLMAP database, got m.csv"),
-        (["m.csv", "--out", "m.csv"], "m.csv: the folder can't be written"),
+        (["m.csv", "--out", "m.csv"], "m.csv: is a file, not a folder"),
         (["m.csv", "--htlm"], "unrecognized arguments: --htlm (did you mean --html?)"),
         (["m.csv", "--megapixels"], "unrecognized arguments: --megapixels\n"),
         (["m.csv", "--n-neighbors", "0"], "must be a whole number from 1"),
