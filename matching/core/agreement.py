@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import shapely
 
 from matching._common.threads import map_in_threads
 from matching.agreement.existence import MAX_REJECTED_SIGNIFICANCE, Existence
@@ -24,6 +25,9 @@ from matching.pictures.images import Picture
 # Times the significance of other objects that a narrow one needs. Of rows of alike elements that are found as
 # narrow objects, three have 1.1 to 1.7 times as much, and one more; of 58 true narrow objects, 37 have more.
 NARROW_FACTOR = 2.0
+# Matches of others in the outlines of an object, over its matches. Tiles and prints that lie side by side
+# have 0; of the ground behind a motorcycle in two views, the outline would have 1.5.
+MAX_FOREIGN_SHARE = 0.1
 
 
 def look_at_objects(
@@ -70,7 +74,7 @@ def keep_agreeing(
     measures = [measure_look(look) for look in looks]
     kept = [
         replace(
-            _add_extent(objects[k], looks[k]),
+            _add_extent(objects[k], looks[k], [one for one in objects if one is not objects[k]]),
             id=number,
             is_same=is_exact[k] or looks[k].is_same,
             differences=() if is_exact[k] else looks[k].differences,
@@ -90,11 +94,25 @@ def is_in_doubt(found: MatchedObject, look: Agreement) -> bool:
     return look.is_object is None and not np.isnan(measure_look(look)[0])
 
 
-def _add_extent(found: MatchedObject, look: Agreement) -> MatchedObject:
-    """Give an object the outlines of where it ends, if what lies between its matches confirms it."""
+def _add_extent(found: MatchedObject, look: Agreement, others: list[MatchedObject]) -> MatchedObject:
+    """Give an object the outlines of where it ends, if what lies between its matches confirms it.
+
+    Surfaces that move almost alike agree with each other's maps, so outlines must not reach over others.
+    """
     if look.is_object is not True or isinstance(look.existence, Resemblance):
         return found
-    return replace_outlines(found, look.extent.outline0, look.extent.outline1)
+    extended = replace_outlines(found, look.extent.outline0, look.extent.outline1)
+    max_foreign = max(count_inside(found, others), MAX_FOREIGN_SHARE * found.n_matches)
+    return extended if count_inside(extended, others) <= max_foreign else found
+
+
+def count_inside(found: MatchedObject, others: list[MatchedObject]) -> int:
+    """Count the matches of other objects that lie in the outlines of an object in both pictures."""
+    n, outlines = 0, [shapely.Polygon(outline).buffer(0) for outline in (found.outline0, found.outline1)]
+    for one in others:
+        ends = zip(outlines, (one.points0, one.points1), strict=True)
+        n += int(np.all([shapely.intersects_xy(outline, *xy.T) for outline, xy in ends], axis=0).sum())
+    return n
 
 
 def measure_look(look: Agreement) -> tuple[float, float]:

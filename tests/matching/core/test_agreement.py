@@ -65,3 +65,16 @@ def test_places_of_one_picture_that_look_the_same_are_kept():
     page[40:160, 40:160] = page[120:240, 320:440] = tile
     (one,) = find_repeats(page).objects
     assert one.is_same is True
+
+
+def test_outlines_reach_the_edges_of_agreement_but_not_over_other_objects(planted):
+    _, matches, described = planted
+    cat = crops()["chelsea"][:160, :160]
+    same = make_picture_of_array(np.hstack([cat, cat]))
+    looks = look_at_objects(described, matches, same, same.negative.negative, 6.0)
+    for k, one in enumerate(keep_agreeing(described, looks, matches, 25.0)[0]):
+        assert np.array_equal(one.outline0, described[k].outline0)
+    alone = matches.drop("agreement", np.array([True, False]), 25.0)
+    (one,), _ = keep_agreeing(described[:1], looks[:1], alone, 25.0)
+    assert np.ptp(one.outline0[:, 0]) > 250
+    assert one.motion.share > 0.9
