@@ -93,7 +93,11 @@ def local_backend(jobs: int) -> Iterator[Run]:
     def submit(function: Function, task: Task) -> Future[Any]:
         with handle_interrupts(signal.SIG_IGN):  # processes inherit it: Ctrl-C reaches all of a terminal
             # makes a new pool if a process of the last one has died
-            return get_reusable_executor(jobs, **options).submit(function, *task)  # type: ignore[no-any-return]
+            pool = get_reusable_executor(jobs, **options)
+            try:
+                return pool.submit(function, *task)  # type: ignore[no-any-return]
+            except BrokenProcessPool:  # one has died since
+                return get_reusable_executor(jobs, **options).submit(function, *task)  # type: ignore[no-any-return]
 
     def run_alone(function: Function, task: Task, _: Exception) -> Any:
         # a process was killed for lack of memory, or a decoder crashed, perhaps during another task
