@@ -157,16 +157,16 @@ def paste(image, other, rng):
 def report_relations(db, pairs):
     """Print how many relations of each kind are right."""
     kinds = {str(path): kind for path, _, kind in pairs}
-    told = Counter()
+    named = Counter()
     with open_store(db) as store:
         path_of = dict(store.rows("SELECT id, path FROM images"))
         for link in find_links(store):
-            told[kinds[path_of[link.image0]], link.relation.role.split(" (")[0]] += 1
+            named[kinds[path_of[link.image0]], link.relation.role.split(" (")[0]] += 1
     rows = []
     for kind, wanted in KINDS.items():
         total = sum(k == kind for *_, k in pairs)
-        wrong = Counter({name: n for (k, name), n in told.items() if k == kind and name != wanted})
-        wrong["nothing"] = total - told[kind, wanted] - wrong.total()
+        wrong = Counter({name: n for (k, name), n in named.items() if k == kind and name != wanted})
+        wrong["nothing"] = total - named[kind, wanted] - wrong.total()
         others = ", ".join(f"{name} {n}" for name, n in wrong.items() if n)
-        rows.append([kind, str(total), str(told[kind, wanted]), others])
+        rows.append([kind, str(total), str(named[kind, wanted]), others])
     print(format_markdown(("made as", "pairs", "relation right", "relation wrong"), rows))

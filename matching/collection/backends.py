@@ -89,15 +89,16 @@ def local_backend(jobs: int) -> Iterator[Run]:
         yield lambda function, tasks: (function(*task) for task in tasks)
         return
     options = {"initializer": os.chdir, "initargs": (Path.cwd(),), "env": SAFE_PATH}
+    get_pool = partial(get_reusable_executor, jobs, **options)
 
     def submit(function: Function, task: Task) -> Future[Any]:
         with handle_interrupts(signal.SIG_IGN):  # processes inherit it: Ctrl-C reaches all of a terminal
             # makes a new pool if a process of the last one has died
-            pool = get_reusable_executor(jobs, **options)
+            pool = get_pool()
             try:
                 return pool.submit(function, *task)  # type: ignore[no-any-return]
             except BrokenProcessPool:  # one has died since
-                return get_reusable_executor(jobs, **options).submit(function, *task)  # type: ignore[no-any-return]
+                return get_pool().submit(function, *task)  # type: ignore[no-any-return]
 
     def run_alone(function: Function, task: Task, _: Exception) -> Any:
         # a process was killed for lack of memory, or a decoder crashed, perhaps during another task
@@ -111,7 +112,7 @@ def local_backend(jobs: int) -> Iterator[Run]:
         yield partial(_run_ahead, submit, run_alone, BrokenProcessPool, 2 * jobs)
     except BaseException:
         with _silent_threads():  # the thread that manages the pool may miss tasks that were dropped
-            get_reusable_executor(jobs, **options).shutdown(kill_workers=True)
+            get_pool().shutdown(kill_workers=True)
         raise
 
 

@@ -83,8 +83,8 @@ def list_pairs(data: Path) -> Iterator[tuple[str, list[tuple[Path, Path]]]]:
     yield "unrelated: photographs and photographed covers", list(product(tiles, phones))
     yield "unrelated: shelves", [(one.model, one.scene) for one in shelves if one.kind == "clean"]
     yield "related: shelves", [(one.model, one.scene) for one in shelves if one.kind == "shown"]
-    own = [(cover, phone) for cover, phone in product(covers, phones) if phone.stem[:3] == cover.stem]
-    yield "related: covers", own
+    covered = [(cover, phone) for cover, phone in product(covers, phones) if phone.stem[:3] == cover.stem]
+    yield "related: covers", covered
 
 
 def count_objects(match: Matcher, pair: tuple[Path, Path]) -> tuple[int, int]:

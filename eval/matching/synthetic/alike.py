@@ -121,21 +121,21 @@ def _reduce(picture: Picture, side: int) -> Picture:
 
 
 def shares(rows: Iterable[dict], kind: str) -> dict[float, tuple[float, ...]]:
-    """By level: the shares found, of those altered the share told and of true copies that accused, in either
-    the share that can't be told, and the mean overlap of the outlines.
+    """By level: the share found, the shares of altered prints and of copies that are said to differ, that of
+    both which can't be told, and the mean overlap of the outlines.
     """
     by_level = {}
     rows = [row for row in rows if row["kind"] == kind]
     for level in dict.fromkeys(row["level"] for row in rows):
         found = [row for row in rows if row["level"] == level and row["found"]]
         n = sum(row["level"] == level for row in rows)
-        told, accused = (
+        differing, accused = (
             np.mean([row["same"] == "no" for row in found if row["altered"] == altered] or [np.nan])
             for altered in (1, 0)
         )
         unknown = np.mean([row["same"] == "unknown" for row in found] or [np.nan])
         overlap = np.mean([row["overlap"] for row in found] or [np.nan])
-        by_level[level] = len(found) / n, float(told), float(accused), float(unknown), float(overlap)
+        by_level[level] = len(found) / n, float(differing), float(accused), float(unknown), float(overlap)
     return by_level
 
 

@@ -284,8 +284,8 @@ def read_listed_groups(arguments: argparse.Namespace, db: Path | None = None) ->
             write_whole(
                 arguments.list, "".join(f"{path}\n" for path in removable).encode("utf-8", "surrogateescape")
             )
-            told = f"{count(len(removable), 'picture')} that could go written to"
-            make_teller(arguments)(f"{told} {make_printable(str(arguments.list))}")
+            line = f"{count(len(removable), 'picture')} that could go written to"
+            make_teller(arguments)(f"{line} {make_printable(str(arguments.list))}")
         return find_groups(store, links)
 
 
