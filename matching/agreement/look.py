@@ -34,8 +34,8 @@ class Agreement:
     smallest_difference : float
         The smallest difference that could be found, as a share of its print, plus the share that may as well
         be another print as light or a bend; 1 if none could be found.
-    extent : Extent
-        Where it ends.
+    extent : Extent or None
+        Where it ends; None if it joins two places of one picture.
     completeness : Completeness or None
         How much of picture 0 it shows; None if that can't be told, as without the frames.
     """
@@ -43,7 +43,7 @@ class Agreement:
     existence: Existence | Resemblance
     differences: tuple[Difference, ...]
     smallest_difference: float
-    extent: Extent
+    extent: Extent | None
     completeness: Completeness | None = None
 
     @property
@@ -69,7 +69,7 @@ class Agreement:
         differences = tuple(
             replace(one, polygon0=one.polygon1, polygon1=one.polygon0) for one in self.differences
         )
-        extent = Extent(self.extent.outline1, self.extent.outline0)
+        extent = self.extent and Extent(self.extent.outline1, self.extent.outline0)
         return replace(self, differences=differences, extent=extent)
 
 
@@ -126,6 +126,6 @@ def _look(base: Ends, other: Ends, tolerance: float, of_one: bool, is_swapped: b
         else measure_existence(grid, windows, count_places(base, other)),
         differences,
         likelihood.smallest + unclear,
-        find_extent(grid, windows, likelihood, measure_filled(base, other)),
+        None if of_one else find_extent(grid, windows, likelihood, measure_filled(base, other)),
         measure_completeness(grid, windows, base, other, is_swapped=is_swapped),
     )

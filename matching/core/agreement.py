@@ -15,7 +15,7 @@ import shapely
 from matching._common.threads import map_in_threads
 from matching.agreement.existence import MAX_REJECTED_SIGNIFICANCE, Existence
 from matching.agreement.look import Agreement, look_between
-from matching.agreement.resemblance import MIN_SHARE, Resemblance
+from matching.agreement.resemblance import MIN_SHARE
 from matching.core.pixel_matches import PixelMatches
 from matching.correspondences.points import is_narrow
 from matching.objects.description import MatchedObject, replace_outlines
@@ -99,7 +99,7 @@ def _add_extent(found: MatchedObject, look: Agreement, others: list[MatchedObjec
 
     Surfaces that move almost alike agree with each other's maps, so outlines must not reach over others.
     """
-    if look.is_object is not True or isinstance(look.existence, Resemblance):
+    if look.is_object is not True or look.extent is None:
         return found
     extended = replace_outlines(found, look.extent.outline0, look.extent.outline1)
     max_foreign = max(count_inside(found, others), MAX_FOREIGN_SHARE * found.n_matches)
