@@ -91,7 +91,7 @@ def _add_input_and_output(group: Group) -> None:
     )
     add_names(group, "export", FORMATS, text)
     add_flag(group, "html", "also write matches.html, a report in one file for any browser")
-    add_flag(group, "open", "write matches.html and open it in the browser")
+    add_flag(group, "open", "write the report, or the page of all hits, and open it in the browser")
     add_every(group)
     add_flag(group, "no_figure", "don't draw matches.png")
     add_flag(group, "json", "print only the result, as JSON, on standard output")

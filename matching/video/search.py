@@ -16,7 +16,7 @@ from matching.pictures.images import add_mask, make_picture
 from matching.settings import EVERY
 from matching.video.reading import open_video
 
-PICTURE_WIDTH = 360  # pixels of the picture of an appearance; wider frames are reduced
+PICTURE_WIDTH = 720  # pixels of the picture of an appearance; wider frames are reduced
 MAX_MISSED = 1  # frames in a row that need not show the thing within an appearance
 Progress = Callable[[float, float, int], object]
 

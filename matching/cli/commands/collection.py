@@ -148,14 +148,21 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         check_tables_replaceable(check_folder(folder), kind)
     for kind, folder in _folders(arguments, SFM_NAMES):
         check_sfm_replaceable(check_folder(folder), kind)
-    if arguments.html is not None:
-        check_folder(arguments.html.parent)
-        if is_folder(arguments.html):
-            raise InputError(f"{arguments.html}: is a folder; --html expects a file")
-        if arguments.html.resolve() == arguments.db.resolve():
-            raise InputError(f"{arguments.html}: is the database; choose another --html")
-        if arguments.html.exists() and not is_own_page(arguments.html):
-            raise InputError(f"{arguments.html}: was not written by gdl-match; choose another --html")
+    check_page(arguments)
+
+
+def check_page(arguments: argparse.Namespace) -> None:
+    """Check that the page of ``--html`` can be written."""
+    page = arguments.html
+    if page is None:
+        return
+    check_folder(page.parent)
+    if is_folder(page):
+        raise InputError(f"{page}: is a folder; --html expects a file")
+    if arguments.db is not None and page.resolve() == arguments.db.resolve():
+        raise InputError(f"{page}: is the database; choose another --html")
+    if page.exists() and not is_own_page(page):
+        raise InputError(f"{page}: was not written by gdl-match; choose another --html")
 
 
 def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:

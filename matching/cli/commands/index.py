@@ -6,12 +6,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from matching.cli import arguments as options
 from matching.cli.commands.collection import (
     add_duplicate_options,
     add_run_options,
+    check_page,
     prepare_run,
     read_listed_groups,
     run_options,
@@ -22,11 +22,15 @@ from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
+from matching.collection.reports.html_report import write_groups_report
 from matching.collection.reports.query_results import (
+    QueryResult,
     collect_results,
     summarise_object,
+    summarise_query,
     verify_candidates,
     verify_for_groups,
+    write_query_page,
 )
 from matching.collection.watching import watch_folder
 from matching.errors import InputError
@@ -60,6 +64,7 @@ def make_parser() -> options.LineParser:
         text = "match each picture with the N that share the most descriptors with it"
         options.add_setting(each, "shortlist", options.count_setting(n, text))
         options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
+        options.add_path(each, "html", "FILE", "write a page of the results, one file for any browser")
     add_duplicate_options(groups)
     text = "Add the pictures of a folder to an index, then all that arrive there, until you press Ctrl-C."
     watch = commands.add_parser("watch", help="add pictures that arrive in a folder", description=text)
@@ -144,21 +149,26 @@ def _query(arguments: argparse.Namespace) -> int:
     running = {**run_options(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
-    if arguments.hloc_pairs is not None and (arguments.db is not None or arguments.json):
-        raise InputError("--hloc-pairs can't be combined with --db or --json, because it matches nothing")
+    if arguments.hloc_pairs is not None and (arguments.db or arguments.json or arguments.html):
+        reason = "because it matches nothing"
+        raise InputError(f"--hloc-pairs can't be combined with --db, --json or --html, {reason}")
+    check_page(arguments)
     queries = _pictures(arguments)
     candidates = find_candidates(arguments.index, queries, arguments.shortlist, **running)
     if arguments.hloc_pairs is not None:
         return _write_pairs(arguments, [(c.query, c.picture) for c in candidates])
     with verify_candidates(candidates, db=arguments.db, **running) as db:
         results = collect_results(db, queries, candidates)
+    if arguments.html is not None:
+        write_query_page(results, arguments.html)
+        make_teller(arguments)(f"page written to {make_printable(str(arguments.html))}")
     if arguments.db is not None:
         make_teller(arguments)(f"matches written to {make_printable(str(arguments.db))}")
     if arguments.json:
-        print(json.dumps({"queries": results}, indent=1))
+        print(json.dumps({"queries": [summarise_query(result) for result in results]}, indent=1))
     else:
         _show(results)
-    return FOUND if any(result["pictures"] for result in results) else NONE_FOUND
+    return FOUND if any(result.pictures for result in results) else NONE_FOUND
 
 
 def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> int:
@@ -170,28 +180,33 @@ def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]
 
 def _groups(arguments: argparse.Namespace) -> int:
     running = run_options(arguments)
+    check_page(arguments)
     with open_index(arguments.index, running["config"]) as index:
         pictures = [path for path in index.indexed() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)
     with verify_for_groups(candidates, db=arguments.db, **running) as db:
-        return show_groups(read_listed_groups(arguments, db))
+        listed = read_listed_groups(arguments, db)
+        if arguments.html is not None:
+            write_groups_report(listed, db, arguments.html, arguments.index.name)
+            make_teller(arguments)(f"page written to {make_printable(str(arguments.html))}")
+        return show_groups(listed)
 
 
-def _show(results: Sequence[dict[str, Any]]) -> None:
+def _show(results: Sequence[QueryResult]) -> None:
     for result in results:
         if len(results) > 1:
-            print(make_printable(result["query"]))
-        if not result["pictures"]:
+            print(make_printable(result.query))
+        if not result.pictures:
             print("no picture of the index shares an object with this one")
             continue
         rows: list[tuple[str, ...]] = [("rank", "score", "objects", "matches", "votes", "picture")]
-        for picture in result["pictures"]:
-            n = sum(o["n_matches"] for o in picture["objects"])
-            n_differing = sum(o["same"] is False for o in picture["objects"])
+        for picture in result.pictures:
+            n = sum(found.n_matches for found in picture.objects)
+            n_differing = sum(found.is_same is False for found in picture.objects)
             differing = f", {count(n_differing, 'differs', 'differ')}" if n_differing else ""
-            numbers = f"{len(picture['objects'])}{differing}", str(n), str(picture["votes"])
-            name = make_printable(picture["path"])
-            rows.append((f"{picture['rank']:.3f}", f"{picture['score']:.2f}", *numbers, name))
+            numbers = f"{len(picture.objects)}{differing}", str(n), str(picture.votes)
+            name = make_printable(picture.path)
+            rows.append((f"{picture.rank:.3f}", f"{picture.score:.2f}", *numbers, name))
         print("\n".join(align_columns(rows, left=(5,))))
 
 

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,9 +24,9 @@ from matching.objects.description import MatchedObject
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
 from matching.output.folders import MANIFEST, check_folder, choose_folder, is_own_page, write_whole
-from matching.output.html.overview import Shot, make_shot, overview_page
+from matching.output.html.hits import Hit, hits_page, make_hits
 from matching.output.json_text import json_text
-from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_place
+from matching.output.words import NOTHING, UNKNOWN, count, explain_nothing, format_place
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
 
@@ -42,7 +42,7 @@ class Outcome:
     folder: Path | None = None  # folder of its results; None if the picture can't be used
     result: MatchResult | None = None
     error: str | None = None
-    shot: Shot | None = None  # its entry in the overview
+    hits: tuple[Hit, ...] = ()  # its entries in the overview
 
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> int:
@@ -67,7 +67,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]
     if not arguments.json:
         print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
-        outcome = _match(arguments, source, path, base, rivals.get(arguments.method))
+        outcome = _match(arguments, source, path, base, names[path], rivals.get(arguments.method))
         outcomes.append(outcome)
         if outcome.error is not None:
             print(f"gdl-match: error: {outcome.error}", file=sys.stderr)
@@ -93,9 +93,14 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]
 
 
 def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names: Mapping[Path, str]) -> None:
-    shots = [replace(o.shot, name=names[o.path]) for o in outcomes if o.shot is not None]
+    hits = (hit for outcome in outcomes for hit in outcome.hits)
+    without = [(names[o.path],) for o in outcomes if o.result is not None and not o.result.objects]
     failed = [(names[o.path], o.error) for o in outcomes if o.error is not None]
-    page = overview_page(_format_name(thing.name), shots, failed)
+    lists = (
+        (f"{count(len(without), 'picture')} without it", without),
+        (f"{count(len(failed), 'picture')} can't be used", failed),
+    )
+    page = hits_page(_format_name(thing.name), hits, lists, n_pictures=len(outcomes))
     write_whole(path, page.encode("utf-8", "backslashreplace"))
 
 
@@ -116,9 +121,14 @@ def _read_thing(arguments: argparse.Namespace) -> ImageSource:
 
 
 def _match(
-    arguments: argparse.Namespace, thing: ImageSource, path: Path, base: Path, rival: GroupMatches | None
+    arguments: argparse.Namespace,
+    thing: ImageSource,
+    path: Path,
+    base: Path,
+    name: str,
+    rival: GroupMatches | None,
 ) -> Outcome:
-    """Match one picture and write the results."""
+    """Match one picture, and write the results."""
     given, options = arguments.images[0], output_options(arguments)
     try:
         with end_on_interrupt("gdl-match"):
@@ -136,7 +146,8 @@ def _match(
     if not options["html"]:
         return Outcome(path, folder, result)
     report = quote((folder.relative_to(base) / "matches.html").as_posix())
-    return Outcome(path, folder, result, shot=make_shot(path.name, report, picture, result))
+    hits = make_hits(_format_name(given.name), name, picture.displayed, result.objects, report=report)
+    return Outcome(path, folder, result, hits=tuple(hits))
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:

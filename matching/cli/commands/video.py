@@ -9,13 +9,13 @@ from tqdm import tqdm
 
 from matching.cli.arguments import make_config, refuse
 from matching.cli.compiling import report_compiling
-from matching.cli.console import make_teller, print_result, print_short_warnings
+from matching.cli.console import make_teller, open_report, print_result, print_short_warnings
 from matching.cli.destination import check_not_over, choose_destination, name_pair_folder
 from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import make_absolute
 from matching.settings import EVERY
-from matching.video.files import FILE_NAMES, format_time, write_video_results
+from matching.video.files import FILE_NAMES, PAGE_NAME, format_time, write_video_results
 from matching.video.search import Appearance, Progress, VideoResult, find_in_video
 
 HEADER = (
@@ -43,13 +43,15 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str]) -> int:
         ):
             result = find_in_video(thing, video, config, every=every, mask=arguments.mask0, progress=progress)
     folder = choose_destination(*destination)  # again: another run may have taken the first one
-    write_video_results(folder, result, names, sheet=not arguments.no_figure)
+    write_video_results(folder, result, names, page=not arguments.no_figure)
     notes = []
     if not result.n_features:
         notes.append(f"{thing}: no features: it is too small, flat, transparent or masked")
     if result.ends_early:
         notes.append(f"{video}: damaged: only the first {count(result.n_frames, 'frame')} can be read")
     print_result(arguments, folder, [format_appearances(result)], notes)
+    if arguments.open and not arguments.no_figure:
+        open_report(folder / PAGE_NAME)
     return FOUND if result.appearances else NONE_FOUND
 
 
@@ -89,5 +91,5 @@ def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
 
 
 def _check_usage(arguments: argparse.Namespace, rivals: Collection[str]) -> None:
-    names = ("mask1", "export", "warp", "crops", "html", "open", "explain")
+    names = ("mask1", "export", "warp", "crops", "explain")
     refuse(arguments, names, f"is only for pictures, got the video {arguments.images[1]}", rivals)

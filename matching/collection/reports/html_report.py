@@ -126,8 +126,13 @@ def _describe(stored: MatchedObject, xy0: Floats, xy1: Floats, boxes: Sequence[F
     return replace(stored, motion=motion, frame1=fit_frame(xy0, xy1, boxes[0], stored.transform))
 
 
-def write_groups_report(groups: Sequence[Sequence[Member]], db: Path, path: Path) -> None:
-    """Write a page about the groups of a database to a file, completely or not at all."""
+def write_groups_report(
+    groups: Sequence[Sequence[Member]], db: Path, path: Path, name: str | None = None
+) -> None:
+    """Write a page about the groups of a database to a file, completely or not at all.
+
+    `name` is the title, by default the name of the database.
+    """
     with open_store(db) as store:
         n_images = store.value("SELECT count(*) FROM images")
     listed, room = [], MAX_PICTURES
@@ -140,8 +145,9 @@ def write_groups_report(groups: Sequence[Sequence[Member]], db: Path, path: Path
     page = render(
         "groups.html",
         {},
-        name=db.name,
+        name=name or db.name,
         groups=[[_show_member(member, names) for member in members] for members in listed],
+        roles=sorted({member.role for members in listed for member in members if member.role}),
         n_groups=len(groups),
         n_grouped=len(paths),
         n_images=n_images,

@@ -1,9 +1,9 @@
-"""The results of queries, as values that JSON can hold: the matched pictures with their objects."""
+"""The results of queries: the matched pictures with their objects, as a page and as values for JSON."""
 
 import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,40 @@ from matching.collection.plan import Plan
 from matching.collection.reports.groups import find_joined
 from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
+from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.output.files import summarise_agreement
+from matching.output.folders import write_whole
+from matching.output.html.hits import Hit, hits_page, make_hits
+from matching.output.words import count
+from matching.pictures.images import read_picture
+from matching.pictures.names import make_relative
 
 SUMMARISED = (  # of an object
     *("id", "n_matches", "score", "log10_nfa", "confidence", "transform", "transform_kind"),
     *("transform_error", "outline0", "outline1", "frame1"),
 )
 MAX_STRANGERS = 2  # candidates outside the group of a picture, after which no more are tried
+
+
+@dataclass(frozen=True)
+class FoundPicture:
+    """A picture of the index that shares objects with a query."""
+
+    path: str
+    votes: int
+    rank: float
+    score: float
+    objects: tuple[MatchedObject, ...]  # picture 0 is the query
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The pictures that share objects with a query, the highest rank first."""
+
+    query: str
+    pictures: tuple[FoundPicture, ...]
+    failed: tuple[tuple[str, str], ...]  # pictures that can't be used, and why
 
 
 @contextmanager
@@ -83,15 +109,12 @@ def _choose_next(
     return [pair for pair in unjoined if pair not in matched][:1]
 
 
-def collect_results(
-    db: Path, queries: Sequence[str], candidates: Sequence[Candidate]
-) -> list[dict[str, Any]]:
+def collect_results(db: Path, queries: Sequence[str], candidates: Sequence[Candidate]) -> list[QueryResult]:
     """Collect the results of queries from a database."""
+    found: dict[str, list[FoundPicture]] = {query: [] for query in queries}
+    failed: dict[str, list[tuple[str, str]]] = {query: [] for query in queries}
     with open_store(db) as store:
-        by_query: dict[str, list[dict[str, Any]]] = {query: [] for query in queries}
-        failed: dict[str, list[dict[str, str]]] = {}
         for candidate in candidates:
-            pictures = by_query[candidate.query]
             rows = store.rows(
                 "SELECT pairs.id, pairs.rank, pairs.score, pairs.error, a.width, a.height"
                 f" FROM {PAIRS_WITH_IMAGES} WHERE a.path = ? AND b.path = ?",
@@ -99,21 +122,52 @@ def collect_results(
             )
             for pair, rank, score, error, width, height in rows:
                 if error is not None:
-                    entry = {"path": candidate.picture, "error": error.strip().splitlines()[-1]}
-                    failed.setdefault(candidate.query, []).append(entry)
-                elif found := read_objects(store, pair):
-                    framed = (replace(o, frame1=map_frame(o.transform, (width, height))) for o in found)
-                    objects = [summarise_object(one) for one in framed]
-                    known = {"path": candidate.picture, "votes": candidate.votes}
-                    pictures.append({**known, "rank": rank, "score": score, "objects": objects})
+                    failed[candidate.query].append((candidate.picture, error.strip().splitlines()[-1]))
+                elif stored := read_objects(store, pair):
+                    size = width, height
+                    objects = tuple(replace(o, frame1=map_frame(o.transform, size)) for o in stored)
+                    picture = FoundPicture(candidate.picture, candidate.votes, rank, score, objects)
+                    found[candidate.query].append(picture)
     return [
-        {
-            "query": query,
-            "pictures": sorted(pictures, key=lambda p: (-p["rank"], p["path"])),
-            "failed": failed.get(query, []),
-        }
-        for query, pictures in by_query.items()
+        QueryResult(query, tuple(sorted(pictures, key=lambda p: (-p.rank, p.path))), tuple(failed[query]))
+        for query, pictures in found.items()
     ]
+
+
+def write_query_page(results: Sequence[QueryResult], path: Path) -> None:
+    """Write the page of hits, each cut out of a picture of the index, completely or not at all."""
+    paths = sorted({picture.path for one in results for picture in one.pictures})
+    names = dict(zip(paths, make_relative(paths), strict=True)) if paths else {}
+    queries = make_relative([one.query for one in results])
+    hits: list[Hit] = []
+    gone: dict[str, str] = {}
+    for query, one in zip(queries, results, strict=True):
+        for picture in one.pictures:
+            try:
+                rgb = read_picture(picture.path).displayed
+            except InputError as error:
+                gone[picture.path] = str(error)
+                continue
+            hits += make_hits(query, names[picture.path], rgb, picture.objects)
+    title = queries[0] if len(results) == 1 else count(len(results), "query", "queries")
+    failed = sorted({*gone.items(), *(pair for one in results for pair in one.failed)})
+    without = [(query,) for query, one in zip(queries, results, strict=True) if not one.pictures]
+    lists = (
+        (f"{count(len(without), 'query', 'queries')} without hits", without),
+        (f"{count(len(failed), 'picture')} can't be used", failed),
+    )
+    page = hits_page(title, hits, lists)
+    write_whole(path, page.encode("utf-8", "backslashreplace"))
+
+
+def summarise_query(result: QueryResult) -> dict[str, Any]:
+    """Describe a result by values that JSON can hold."""
+    pictures = [
+        {**asdict(replace(one, objects=())), "objects": [summarise_object(found) for found in one.objects]}
+        for one in result.pictures
+    ]
+    failed = [{"path": path, "error": error} for path, error in result.failed]
+    return {"query": result.query, "pictures": pictures, "failed": failed}
 
 
 def summarise_object(found: MatchedObject) -> dict[str, Any]:

@@ -75,7 +75,11 @@ def test_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path, c
     assert np.allclose(
         found["frame1"], [[199.5, -0.5], [399.5, -0.5], [399.5, 199.5], [199.5, 199.5]], atol=2
     )
-    assert main(["index", "query", query, *where]) == 0
+    assert main(["index", "query", query, "--html", str(tmp_path / "q.html"), *where]) == 0
+    page = (tmp_path / "q.html").read_text()
+    assert "<h1>coffee.png</h1>" in page
+    assert "<strong>1 object</strong>" in page
+    assert page.count('<li data-names="coffee.png scene.png" data-reference="coffee.png"') == 1
     head, row = capsys.readouterr().out.splitlines()
     assert head.split() == ["rank", "score", "objects", "matches", "votes", "picture"]
     assert row.startswith(f"{picture['rank']:.3f}")
@@ -285,9 +289,9 @@ def test_groups_are_those_of_a_collection_of_all_pairs(pictures, cache, tmp_path
     expected = capsys.readouterr().out
     main(["index", "add", str(pictures), "--index", str(tmp_path / "i"), *where])
     capsys.readouterr()
-    assert (
-        main(["index", "groups", "--index", str(tmp_path / "i"), "--db", str(tmp_path / "g.db"), *where]) == 0
-    )
+    where += ["--db", str(tmp_path / "g.db"), "--html", str(tmp_path / "g.html")]
+    assert main(["index", "groups", "--index", str(tmp_path / "i"), *where]) == 0
+    assert (tmp_path / "g.html").read_text().count("<figcaption>") == expected.count("\n  ")
     assert capsys.readouterr().out == expected
     assert "copy" in expected
     assert "scene.png" in expected

@@ -95,10 +95,10 @@ def test_results_are_sorted_by_rank(db):
             one = replace(made, objects=(found,), cluster=np.minimum(made.cluster, 0))
             store.record_pair(make_pair_record(pair, one))
     candidates = [Candidate("/query", "/logo", 9), Candidate("/query", "/whole", 5)]
-    (told,) = collect_results(db, ["/query"], candidates)
-    assert [picture["path"] for picture in told["pictures"]] == ["/whole", "/logo"]
-    assert [picture["score"] for picture in told["pictures"]] == [50.0, 51.0]
-    assert [picture["rank"] for picture in told["pictures"]] == [whole.rank, logo.rank]
+    (found,) = collect_results(db, ["/query"], candidates)
+    assert [picture.path for picture in found.pictures] == ["/whole", "/logo"]
+    assert [picture.score for picture in found.pictures] == [50.0, 51.0]
+    assert [picture.rank for picture in found.pictures] == [whole.rank, logo.rank]
 
 
 def test_pair_is_written_once_by_two_processes(db):

@@ -1,3 +1,5 @@
+import base64
+import io
 import json
 import os
 import re
@@ -15,7 +17,7 @@ from planting import crops
 from matching import InputError, MatchConfig, find_in_video
 from matching.cli.main import main
 from matching.video import search
-from matching.video.files import draw_contact_sheet, format_time
+from matching.video.files import format_time, make_page
 from matching.video.reading import open_video
 
 RATE, N_FRAMES = 10, 60
@@ -101,7 +103,7 @@ def test_frames_of_real_codecs_have_their_times(codec, thing, tmp_path):
     assert (video.n_frames, video.seconds) == (30, pytest.approx(2.9, abs=0.01))
 
 
-def test_command_writes_table_json_and_contact_sheet(thing, clip, tmp_path, monkeypatch, capsys):
+def test_command_writes_table_json_and_page_of_hits(thing, clip, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Image.fromarray(thing).save("thing.png")
     assert main(["thing.png", str(clip), "--every", "0.5"]) == 0
@@ -122,19 +124,28 @@ def test_command_writes_table_json_and_contact_sheet(thing, clip, tmp_path, monk
     assert told["video"] == {
         "frames": 60, "seconds": 5.9, "every": 0.5, "looked_at": 12, "ends_early": False,
     }  # fmt: skip
-    assert set(told["files"]) == {"contact-sheet.jpg"}
-    with Image.open(folder / "contact-sheet.jpg") as sheet:
-        assert sheet.width == 376
+    assert set(told["files"]) == {"hits.html"}
+    page = (folder / "hits.html").read_text()
+    assert "<h1>thing in clip</h1>" in page
+    assert page.count('<li data-names="thing 0:01.0 to 0:02.0') == 1  # an appearance, in its best frame
     assert main(["thing.png", str(clip), "--every", "2.5", "--json", "--no-figure", "--quiet"]) == 1
     again = json.loads(capsys.readouterr().out)
     assert (again["objects"], again["files"]) == ([], {})  # frames 0, 25 and 50
-    assert not (folder / "contact-sheet.jpg").exists()  # of the run before
+    assert not (folder / "hits.html").exists()  # of the run before
 
 
-def test_sheet_outlines_the_thing(result):
-    sheet = draw_contact_sheet(result)
-    orange = (np.abs(sheet.astype(int) - [230, 159, 0]).sum(axis=2) < 60).sum()
-    assert orange > 300
+def test_page_cuts_the_thing_out_of_the_best_frame(result):
+    page = make_page(result, ("thing.png", "clip.mp4"))
+    left, top, width, height = map(int, re.search(r'viewBox="([\d ]+)"', page).group(1).split())
+    outline = re.search(r'class="outline ink \w+" d="M([^"]*)Z"', page).group(1)
+    corners = np.array([corner.split() for corner in outline.split("L")], float) - 0.5
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    assert (low >= (left, top)).all()
+    assert (high <= (left + width, top + height)).all()
+    assert (width, height) < result.size
+    cut = base64.b64decode(re.search(r'href="data:image/jpeg;base64,([^"]+)"', page).group(1))
+    with Image.open(io.BytesIO(cut)) as picture:
+        assert picture.width / picture.height == pytest.approx(width / height, rel=0.03)
 
 
 def test_damaged_video_is_searched_as_far_as_possible(thing, clip, tmp_path):
@@ -207,7 +218,7 @@ def test_wrong_usage_is_rejected(thing, clip, tmp_path, monkeypatch, capsys):
         ((str(clip), "thing.png"), "the video must come second and last"),
         (("thing.png", str(clip), "thing.png"), "the video must come second and last"),
         (("thing.png", "thing.png", "--every", "1"), "--every requires a video"),
-        (("thing.png", str(clip), "--html"), "--html is only for pictures, got the video"),
+        (("thing.png", str(clip), "--warp"), "--warp is only for pictures, got the video"),
         (("thing.png", str(clip), "--every", "0"), "must be a number of seconds from 0.001 to 86400"),
         (("thing.png", "rtsp://127.0.0.1/live.mp4"), "is a URL"),
     ):

@@ -12,7 +12,7 @@ class Gallery {
     this.open = null;  // the pair that is shown large
     this.watch();
     this.connect();
-    this.filter();
+    new Filters();
     this.follow();
   }
 
@@ -64,25 +64,12 @@ class Gallery {
     document.querySelectorAll(".card").forEach((card) => card.addEventListener("click", () => {
       location.hash = `pair-${this.collection.pairs[Number(card.dataset.pair)].pair}`;
     }));
-    document.querySelector(".filters")?.addEventListener("input", () => this.filter());
     for (const [act, step] of [["previous", -1], ["next", 1]]) {
       this.dialog.querySelector(`[data-act=${act}]`).addEventListener("click", () => this.step(step));
     }
     this.dialog.querySelector("[data-act=close]").addEventListener("click", () => this.dialog.close());
     this.dialog.addEventListener("close", () => this.closed());
     window.addEventListener("hashchange", () => this.follow());
-  }
-
-  filter() {
-    const form = document.querySelector(".filters");
-    if (!form) return;
-    const words = form.elements.name.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const least = Number(form.elements.score.value) || 0;
-    for (const item of this.items) {
-      const fits = words.every((word) => item.dataset.names.includes(word)) && Number(item.dataset.score) >= least;
-      item.hidden = !fits;
-    }
-    form.querySelector(".found").textContent = `${this.shown().length} of ${this.items.length} pairs`;
   }
 
   shown() { return this.items.flatMap((item, k) => (item.hidden ? [] : [k])); }

@@ -10,7 +10,7 @@ from planting import crops, object_pair
 
 from matching import match
 from matching.cli import main as cli
-from matching.output.html.overview import Shot, overview_page
+from matching.output.html.hits import Hit, hits_page
 
 QUICK = ("--quiet", "--no-figure", "--max-matches", "800")
 
@@ -123,12 +123,13 @@ def test_overview_leads_to_the_reports(gdl_match, tmp_path, monkeypatch):
     page = tmp_path / "found" / "box-overview.html"
     assert opened == [page.as_uri()]
     text = page.read_text()
-    assert "<strong>1 copy in 1 picture</strong>" in text
-    assert "<h2>1 picture can't be used</h2>" in text
+    assert "<strong>1 copy</strong>" in text
+    assert "in 1 picture of 3." in text
+    assert "<summary>1 picture without it</summary>" in text
+    assert "<summary>1 picture can&#39;t be used</summary>" in text
     assert "torn.png" in text
-    links = re.findall(r'href="([^"]*matches.html)"', text)
-    assert links == ["box-with-match/matches.html", "box-without-match/matches.html"]  # what shows it first
-    assert all((page.parent / link).is_file() for link in links)
+    assert re.findall(r'href="([^"]*matches.html)"', text) == ["box-with-match/matches.html"]
+    assert (page.parent / "box-with-match" / "matches.html").is_file()
     outline = re.findall(r'class="outline ink (\w+)" d="M([^"]*)Z"', text)
     assert [kind for kind, _ in outline] == ["copy"]
     corners = np.array([corner.split() for corner in outline[0][1].split("L")], float)
@@ -139,24 +140,27 @@ def test_overview_leads_to_the_reports(gdl_match, tmp_path, monkeypatch):
     assert (status, "box-overview.html: was not written by gdl-match" in error) == (2, True)
 
 
-def test_least_sure_come_first_and_parts_are_dashed():
-    def shot(name, confidence, score, **places):
-        return Shot(
-            name, f"{name}/matches.html", "data:,", 80, 60, confidence=confidence, score=score, **places
+def test_least_sure_hits_come_first_and_parts_are_dashed():
+    def hit(name, confidence, score, kind="copy", differences=""):
+        path, box = "M0 0L9 0L9 9Z", (0, 0, 80, 60)
+        link = f"{name}/matches.html"
+        return Hit(
+            "box", name, "data:,", box, path, "#ff0000", differences, kind, confidence, score, "", link
         )
 
-    path = (("M0 0L9 0L9 9Z", "#ff0000"),)
-    shots = [
-        shot("a", None, 0.0),
-        shot("b", "sure", 0.8, copies=path * 2, parts=path),
-        shot("c", "look at it", 0.2, parts=path),
-        shot("d", "sure", 0.5, copies=path),
-        shot("e", "sure", 0.9, alike=path, differences="M1 1L2 1L2 2Z"),
+    hits = [
+        hit("b", "sure", 0.8),
+        hit("b", "sure", 0.7, "part"),
+        hit("c", "look at it", 0.2, "part"),
+        hit("d", "sure", 0.5),
+        hit("e", "sure", 0.9, "alike", "M1 1L2 1L2 2Z"),
     ]
-    text = overview_page("box.png", shots, [])
-    assert re.findall(r'href="(\w)/matches', text) == ["c", "d", "b", "e", "a"]
-    assert "<strong>3 copies in 2 pictures</strong>" in text
+    text = hits_page("box.png", hits, [("1 picture without it", [("a",)])], n_pictures=5)
+    assert re.findall(r'href="(\w)/matches', text) == ["c", "d", "b", "b", "e"]
+    assert "<strong>2 copies</strong>" in text
     assert "1 place is alike but different" in text
     assert text.count('class="difference dash" d="M1 1L2 1L2 2Z"') == 1
     assert "2 more places share a part" in text
+    assert "in 4 pictures of 5." in text
     assert text.count("ink part") == 2
+    assert re.findall(r'<select name="(\w+)">', text) == ["confidence", "kind"]  # there is one reference

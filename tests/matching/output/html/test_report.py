@@ -19,6 +19,7 @@ from matching.collection.database.store import open_store
 from matching.collection.reports.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
 from matching.objects.differences import Difference
+from matching.output.html.hits import Hit, hits_page
 from matching.output.html.page import _json, candidates_data, objects_data
 from matching.output.html.pair import pair_report
 from matching.output.words import format_repeats
@@ -227,6 +228,30 @@ def test_gallery_is_sorted_by_rank(page_of_collection):
         dialog.get_by_role("heading").first.filter(has_not_text=title).wait_for()
         page.keyboard.press("Escape")
         dialog.wait_for(state="hidden")
+        assert page.complaints == []
+
+
+def test_hits_are_filtered_by_thing_and_confidence(tmp_path):
+    kinds = [
+        ("box", "a.png", "copy", "sure"),
+        ("box", "b.png", "part", "likely"),
+        ("tin", "a.png", "copy", "sure"),
+    ]
+    hits = [
+        Hit(*names, "data:,", (0, 0, 9, 9), "M0 0L5 0L5 5Z", "#ff0000", "", kind, sure, 0.1 * k, "")
+        for k, (*names, kind, sure) in enumerate(kinds)
+    ]
+    page_file = tmp_path / "hits.html"
+    page_file.write_text(hits_page("2 queries", hits), "utf-8")
+    with browser_page() as page:
+        page.goto(page_file.as_uri())
+        for label, value, n in (("Thing", "box", 2), ("How sure", "sure", 1), ("Thing", "", 2)):
+            page.get_by_label(label).select_option(value)
+            assert page.get_by_role("status").inner_text() == f"{n} of 3 hits"
+        page.get_by_label("Minimum score").fill("0.15")
+        assert page.locator("li:visible .names").all_inner_texts() == ["tin in a.png"]
+        page.get_by_label("Name").fill("box")
+        assert page.get_by_role("status").inner_text() == "0 of 3 hits"
         assert page.complaints == []
 
 

@@ -1,0 +1,131 @@
+"""The page of hits: each place that shows a thing, cut out of its picture; the least sure come first."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from matching._common.types import Bytes, Floats
+from matching._version import __version__
+from matching.objects.confidence import WORDS
+from matching.objects.copies import count_copies
+from matching.objects.description import MatchedObject
+from matching.output.figures.drawing import choose_frame, colour
+from matching.output.html.page import embed_picture, fill, svg_path
+from matching.output.words import UNKNOWN
+
+MAX_SIDE = 360  # pixels of an embedded cut
+MARGIN = 0.15  # share of a place's longer side that is shown around it
+KINDS = ("copy", "alike", "part", "object")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A place that shows a thing."""
+
+    reference: str  # name of the thing
+    where: str  # name of the picture, or time in the video
+    src: str  # data URI of the cut
+    box: tuple[int, int, int, int]  # of the cut in the picture: left, top, width, height, pixels
+    path: str  # SVG path of the outline
+    ink: str  # its colour
+    differences: str  # SVG path
+    kind: str  # one of KINDS; an object is neither known to be whole nor to be a part
+    confidence: str
+    score: float
+    facts: str
+    report: str = ""  # address of its report relative to the page, if there is one
+
+
+def make_hits(
+    reference: str,
+    where: str,
+    rgb: Bytes,
+    objects: Sequence[MatchedObject],
+    *,
+    size: tuple[int, int] | None = None,
+    report: str = "",
+) -> list[Hit]:
+    """Make the hits of a picture (h, w, 3) uint8, which may be reduced from `size` (width, height).
+
+    If it is not measured how complete the objects are, each one is a hit.
+    """
+    counted = count_copies(objects)
+    groups = ("copy", counted.copies), ("alike", counted.alike), ("part", counted.parts)
+    places = [(kind, ids[0]) for kind, listed in groups for ids in listed]
+    if all(found.completeness is None for found in objects):
+        places = [("alike" if found.is_same is False else "object", found.id) for found in objects]
+    by_number = {found.id: found for found in objects}
+    shape = size or (rgb.shape[1], rgb.shape[0])
+    return [_make_hit(reference, where, rgb, by_number[k], kind, shape, report) for kind, k in places]
+
+
+def _make_hit(
+    reference: str,
+    where: str,
+    rgb: Bytes,
+    found: MatchedObject,
+    kind: str,
+    size: tuple[int, int],
+    report: str,
+) -> Hit:
+    frame = None if kind == "part" else choose_frame(found)
+    polygon = found.outline1 if frame is None else frame
+    low, high = _choose_box(polygon, size)
+    zoom = rgb.shape[1] / size[0]
+    (left, top), (right, bottom) = np.floor(low * zoom).astype(int), np.ceil(high * zoom).astype(int)
+    return Hit(
+        reference,
+        where,
+        embed_picture(rgb[top:bottom, left:right], MAX_SIDE),
+        (*map(int, low), *map(int, high - low)),
+        svg_path(polygon),
+        "#{:02x}{:02x}{:02x}".format(*colour(found.id)),
+        "".join(svg_path(one.polygon1) for one in found.differences),
+        kind,
+        found.confidence or UNKNOWN,
+        found.score,
+        ", ".join(filter(None, (f"{found.n_matches} matches", found.doubt))),
+        report,
+    )
+
+
+def _choose_box(polygon: Floats, size: tuple[int, int]) -> tuple[Floats, Floats]:
+    """Choose the cut around a polygon (k, 2): its corners (2,) at whole pixels within the picture."""
+    low, high = polygon.min(axis=0), polygon.max(axis=0)
+    margin = MARGIN * float((high - low).max())
+    limit = np.array(size, float)
+    low = np.clip(np.floor(low - margin), 0, limit - 1)
+    return low, np.clip(np.ceil(high + margin), low + 1, limit)
+
+
+def hits_page(
+    title: str,
+    hits: Iterable[Hit],
+    lists: Sequence[tuple[str, Sequence[Sequence[str]]]] = (),
+    *,
+    unit: str = "picture",
+    n_pictures: int | None = None,
+) -> str:
+    """Make the page; below the hits are lists: a title, and rows of texts.
+
+    `unit` is the word for where hits are, and `n_pictures` the number of pictures that were searched.
+    """
+    order = [UNKNOWN, *WORDS[::-1]]
+    listed = sorted(hits, key=lambda hit: (order.index(hit.confidence), hit.score, hit.where))
+    return fill(
+        "hits.html",
+        version=__version__,
+        name=title,
+        hits=listed,
+        counts={kind: sum(hit.kind == kind for hit in listed) for kind in KINDS},
+        choices={
+            "reference": sorted({hit.reference for hit in listed}),
+            "confidence": [word for word in order if any(hit.confidence == word for hit in listed)],
+            "kind": [kind for kind in KINDS if any(hit.kind == kind for hit in listed)],
+        },
+        n_showing=len({hit.where for hit in listed}),
+        unit=unit,
+        n_pictures=n_pictures,
+        lists=lists,
+    )
