@@ -46,8 +46,8 @@ from matching.core.points.units import Unit, find_unit, hide_shares, take_back
 from matching.core.result import MatchResult, add_inputs
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
+from matching.objects.copies import find_things_of_pair
 from matching.objects.description import MatchedObject, add_things
-from matching.objects.things import find_things_of_pair
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, make_picture
 from matching.settings import cut
@@ -145,7 +145,7 @@ def group_matches(
         looks = look_at_objects(objects, matches, *pictures, config.graph.scale)
         objects, matches = keep_agreeing(objects, looks, matches, config.objects.reach)
         clock.lap("agreement")
-    things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
+    things = find_things_of_pair(objects)
     result = MatchResult(
         matches.xy0,
         matches.xy1,

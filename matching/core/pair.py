@@ -23,8 +23,8 @@ from matching.core.reversals import MIRRORED, drop_symmetric, find_promising, se
 from matching.core.search import Search, find_objects, find_pair_candidates
 from matching.core.source import DescribedPicture, ImageSource, is_larger, is_small
 from matching.core.views import find_in_views, has_enough, is_solved
+from matching.objects.copies import find_things_of_pair
 from matching.objects.description import MatchedObject, add_things
-from matching.objects.things import find_things_of_pair
 from matching.pictures.decoding import read_content
 from matching.pictures.images import add_mask, make_picture
 
@@ -117,7 +117,7 @@ def match_pair(
     if is_swapped:
         found = found.swapped
     objects, matches = keep_existing(first, second, found)
-    things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
+    things = find_things_of_pair(objects)
     clock.lap("objects")
     return MatchResult(
         matches.xy0,

@@ -1,7 +1,7 @@
-"""The number of copies of picture 0 that picture 1 shows, and the places that show only a part of it."""
+"""The copies of picture 0 that picture 1 shows, the places that show only a part of it, and their things."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import shapely
 
 from matching._common.types import Ints
 from matching.objects.description import MatchedObject
-from matching.objects.things import number_places
+from matching.objects.things import Thing, number_places
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,41 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
         _group(parts, number_places(outlines)),
         tuple(ids for ids in places if not differing.isdisjoint(ids)),
     )
+
+
+def find_things_of_pair(objects: Sequence[MatchedObject]) -> tuple[Thing, ...]:
+    """Find the things that the objects of two pictures show, with the places that `count_copies` counts.
+
+    All of picture 0 is a thing, to whose places the parts inside them belong, too. Other objects show one
+    thing if their outlines are at one place in picture 0.
+
+    Parameters
+    ----------
+    objects : sequence of MatchedObject
+        The objects, numbered from 0.
+
+    Returns
+    -------
+    tuple of Thing
+        The things, in the order of their first objects.
+    """
+    counted = count_copies(objects)
+    of_parts = np.array([k for ids in counted.parts for k in sorted(ids)], int)
+    number = number_places([objects[k].outline0 for k in of_parts])
+    things = []
+    for n in range(number.max(initial=-1) + 1):
+        members = np.sort(of_parts[number == n]).tolist()
+        outlines = [objects[k].outline1 for k in members]
+        _, first = np.unique(number_places(outlines), return_index=True)
+        things.append(Thing(0, tuple(members), tuple(outlines[k] for k in first)))
+    whole = sorted([*counted.copies, *counted.alike])
+    if whole:
+        rest = tuple(found.id for found in objects if found.id not in set(of_parts.tolist()))
+        alike = tuple(k for k, ids in enumerate(whole) if ids in counted.alike)
+        frames = tuple(np.asarray(objects[ids[0]].frame1) for ids in whole)
+        things.append(Thing(0, rest, frames, alike=alike))
+    things.sort(key=lambda thing: thing.objects)
+    return tuple(replace(thing, number=n) for n, thing in enumerate(things))
 
 
 def _group(objects: Sequence[MatchedObject], places: Ints) -> tuple[tuple[int, ...], ...]:

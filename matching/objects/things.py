@@ -30,15 +30,16 @@ class Thing:
     objects : tuple of int
         The ids of its objects.
     places : tuple of (k, 2) float64
-        Outlines, pixels: of the copies in picture 1 or, for repeats in one picture, of all places, row by row
-        and from left to right.
+        Outlines, pixels: of the copies and of what is alike in picture 1 or, for repeats in one picture, of
+        all places, row by row and from left to right.
     periodic : bool
         Whether it is a fine periodic texture (bricks, cloth, text), whose place is shifted onto itself, or
         has too low a score for copies that overlap (leaves, gables).
     joined : tuple of (int, int)
         For repeats in one picture: the two `places` that each of `objects` joins.
     alike : tuple of int
-        For repeats in one picture: the `places` that differ from most of the others, so they are no copies.
+        The `places` that are no copies: of two pictures, those that differ from picture 0 or can't be
+        confirmed; in one picture, those that differ from most of the others.
     """
 
     number: int
@@ -145,13 +146,6 @@ def _join_places(overlap: Floats, area: Floats, may_share: Bools) -> Ints:
         if owner[k] == k:
             firsts.append(k)
     return renumber(owner)
-
-
-def find_things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) -> tuple[Thing, ...]:
-    """Find the things of the objects of two pictures: those at one place in picture 0 are copies."""
-    number = number_places(outlines0)
-    members = [np.flatnonzero(number == n).tolist() for n in range(number.max(initial=-1) + 1)]
-    return tuple(Thing(n, tuple(ks), tuple(outlines1[k] for k in ks)) for n, ks in enumerate(members))
 
 
 def find_things_of_repeats(

@@ -10,9 +10,9 @@ import numpy as np
 from matching._common.types import Floats
 from matching.collection.database.store import Store, open_store, read_objects
 from matching.collection.reports.groups import Member
+from matching.objects.copies import find_things_of_pair
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import Motion, describe_motion, fit_frame
-from matching.objects.things import find_things_of_pair
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_file, objects_data, render
 from matching.pictures.names import make_relative
@@ -109,7 +109,7 @@ def _pair_data(store: Store, row: Row, images: Mapping[int, Row]) -> dict[str, A
     objects = [
         _describe(o, xy0[cluster == o.id], xy1[cluster == o.id], boxes) for o in read_objects(store, number)
     ]
-    things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
+    things = find_things_of_pair(objects)
     candidates, rows = candidates_data(xy0, xy1, cluster, score, 0)
     return {
         "pair": number,

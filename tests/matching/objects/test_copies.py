@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from matching.objects.completeness import Completeness
-from matching.objects.copies import Copies, count_copies
+from matching.objects.copies import Copies, count_copies, find_things_of_pair
 from matching.objects.description import describe_object
 from matching.output.words import describe_things
 
@@ -52,3 +52,29 @@ def test_whole_place_that_differs_is_alike_and_no_copy():
         "king: 2 copies (objects 0, 2), 1 alike but different (object 1)"
     ]
     assert describe_things([other], "king") == ["king: 0 copies, 1 alike but different (object 1)"]
+
+
+def test_things_have_the_places_that_are_counted():
+    """All of picture 0 is one thing: halves of a copy are one place, and what lies inside belongs to it."""
+    upper, lower = found(0, (0, 0), (300, 50), 50), found(1, (50, 50), (302, 51), 50)
+    logo, other = found(2, (40, 40), (300, 52), 20, value=0.3), found(3, (40, 40), (800, 52), 20, value=0.3)
+    king = replace(found(4, (0, 0), (500, 50)), is_same=False)
+    whole, part = find_things_of_pair([upper, lower, logo, other, king])
+    assert (whole.number, whole.objects, len(whole.places), whole.alike) == (0, (0, 1, 2, 4), 2, (1,))
+    assert np.allclose(whole.places[1], king.frame1)
+    assert (part.number, part.objects, len(part.places), part.alike) == (1, (3,), 1, ())
+
+
+def test_without_a_whole_things_are_told_by_their_place_in_picture_0():
+    objects = [
+        found(number, corner, shift, 30, value=None)
+        for number, (corner, shift) in enumerate(
+            [((0, 0), (500, 0)), ((60, 60), (500, 0)), ((1, 1), (700, 0))]
+        )
+    ]
+    things = find_things_of_pair(objects)
+    assert [(thing.number, thing.objects, len(thing.places)) for thing in things] == [
+        (0, (0, 2), 2),
+        (1, (1,), 1),
+    ]
+    assert find_things_of_pair([]) == ()

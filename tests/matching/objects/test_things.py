@@ -7,7 +7,6 @@ from planting import object_pair
 from matching import match
 from matching.objects.things import (
     Thing,
-    find_things_of_pair,
     find_things_of_repeats,
     list_in_rows,
     list_joined_again,
@@ -93,17 +92,6 @@ def test_places_are_the_largest_outlines_there():
     assert second.tolist() == elsewhere.tolist()
     assert [place.tolist() for place in things[1].places] == [far.tolist(), (far + 200).tolist()]
     assert [thing.periodic for thing in things] == [False, True]  # half of the objects are not most of them
-
-
-def test_a_thing_of_a_pair_has_a_place_for_each_of_its_objects():
-    box, other = square(0, 0, 100), square(300, 0, 100)
-    copies = [square(x, 500, 50) for x in (0, 100, 200)]
-    things = find_things_of_pair([box, other, box + 2], copies)
-    assert [(thing.number, thing.objects) for thing in things] == [(0, (0, 2)), (1, (1,))]
-    assert [[p.tolist() for p in thing.places] for thing in things] == [
-        [copies[0].tolist(), copies[2].tolist()],
-        [copies[1].tolist()],
-    ]
 
 
 def test_known_places_belong_to_the_thing_even_if_no_object_joins_them():
