@@ -71,6 +71,16 @@ def read_pictures(images: Sequence[Path | Picture], masks: Sequence[Path | None]
     return pictures
 
 
+def warn_of_frames(paths: Iterable[str | Path]) -> None:
+    """Print a warning for each file that has more frames or pages than the first, which alone is read."""
+    from matching.pictures.decoding import count_frames
+
+    for path in paths:
+        if (n := count_frames(path)) > 1:
+            text = f"{make_printable(str(path))}: only the first of its {n} frames or pages is looked at"
+            print(f"gdl-match: warning: {text}", file=sys.stderr)
+
+
 @contextmanager
 def silence_decoders() -> Iterator[None]:
     """Suppress the lines about damaged files that libtiff writes to standard error."""

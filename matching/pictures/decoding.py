@@ -95,6 +95,19 @@ def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> Dec
         return Decoded(*_decode(image, name, encoded), _count_frames(image))
 
 
+def count_frames(path: str | PathLike[str]) -> int:
+    """Count the frames or pages in a file from its headers; 1 if it can't be read."""
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with Path(path).open("rb") as file:
+            if file.read(HEAD_BYTES).startswith(tiff.HEADS):
+                return tiff.count_pages(file)
+            file.seek(0)
+            with Image.open(file, formats=ANIMATED) as image:
+                return _count_frames(image)
+    return 1
+
+
 def _count_frames(image: Image.Image) -> int:
     """Count the frames of an animation; the other pictures in files of cameras and of layers are none."""
     with suppress(Exception):  # later frames may be damaged

@@ -16,7 +16,7 @@ from platformdirs import user_cache_path
 from tqdm import tqdm
 
 from matching.cli import arguments as options
-from matching.cli.console import make_printable, make_teller
+from matching.cli.console import make_printable, make_teller, warn_of_frames
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND
 from matching.collection.cache import FeatureCache
 from matching.collection.database.connection import WAIT_SECONDS
@@ -193,6 +193,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
         # ignore warnings about odd pictures: what matters is recorded
         warnings.simplefilter("ignore")
         plan = _make_plan(arguments)
+        warn_of_frames(plan.paths)
         for name in make_relative(plan.paths) if arguments.hloc is not None else ():
             check_name(name, for_hloc=True)  # now, rather than after hours
         choices = {name: getattr(arguments, name) for name in ("shortlist", "retry", "restart")}

@@ -17,7 +17,7 @@ from matching.cli.commands.collection import (
     run_options,
     show_groups,
 )
-from matching.cli.console import make_printable, make_teller
+from matching.cli.console import make_printable, make_teller, warn_of_frames
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
@@ -93,6 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> int:
     # pictures of a folder that is empty now may still have to be dropped from the index
     paths = _pictures(arguments, may_be_empty=True)
+    warn_of_frames(paths)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
     added = add_pictures(arguments.index, paths, inside=inside, **run_options(arguments))
     _tell_errors(added.errors)

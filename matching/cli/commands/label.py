@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, run_options
-from matching.cli.console import make_printable, make_teller, print_short_warnings
+from matching.cli.console import make_printable, make_teller, print_short_warnings, warn_of_frames
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.errors import InputError
 from matching.labels.formats import FORMATS
@@ -75,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
             every=arguments.every or EVERY.default,
             **run_options(arguments),
         )
+    warn_of_frames(labels.folder / name for name in labels.names)
     status = _show(labels, arguments)
     return _review(labels, forms) if arguments.review else status
 

@@ -99,6 +99,16 @@ def test_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path, c
     assert capsys.readouterr().err.splitlines()[-1] == f"matches written to {tmp_path / 'c.db'}"
 
 
+def test_animation_is_added_by_its_first_frame_with_a_warning(pictures, cache, tmp_path, capsys):
+    frames = [Image.fromarray(picture) for picture in crops(200).values()]
+    frames[0].save(pictures / "moving.gif", save_all=True, append_images=frames[1:])
+    where = ["--index", str(tmp_path / "i"), "--cache", str(cache.folder), "--quiet", "--jobs", "1"]
+    assert main(["index", "add", str(pictures), *where]) == 0
+    warned = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    text = f"only the first of its {len(frames)} frames or pages is looked at"
+    assert warned == [f"gdl-match: warning: {pictures / 'moving.gif'}: {text}"]
+
+
 def test_changed_index_equals_a_new_one(pictures, cache, tmp_path):
     index, new = tmp_path / "i", tmp_path / "new"
     coffee, scene = pictures / "coffee.png", pictures / "scene.png"

@@ -16,7 +16,7 @@ from PIL import Image
 
 from matching.errors import InputError
 from matching.pictures import decoding, formats, tiff
-from matching.pictures.decoding import decode, map_displayed_to_stored
+from matching.pictures.decoding import count_frames, decode, map_displayed_to_stored
 from matching.pictures.images import add_mask, make_picture, read_picture
 
 RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
@@ -303,3 +303,14 @@ def test_missing_data_is_found_where_white_is_zero(tmp_path, kind):
     grey[10:30, 20:60] = 0
     write_bands(tmp_path / "a.tiff", grey, photometric="miniswhite", extratags=[(42113, "s", 0, "0", True)])
     assert np.array_equal(read_picture(tmp_path / "a.tiff").mask, grey[:, :, 0] > 0)
+
+
+def test_frames_and_pages_are_counted_from_the_headers(tmp_path):
+    pages = [Image.fromarray(np.full((9, 9), value, np.uint8)) for value in (0, 100, 200)]
+    for name in ("a.gif", "b.tif", "c.png", "d.jpg"):
+        more = {} if name == "d.jpg" else {"save_all": True, "append_images": pages[1:]}
+        pages[0].save(tmp_path / name, **more)
+    (tmp_path / "e.gif").write_bytes((tmp_path / "a.gif").read_bytes()[:20])
+    counts = [count_frames(path) for path in sorted(tmp_path.iterdir())]
+    assert counts == [3, 3, 3, 1, 1]
+    assert count_frames(tmp_path / "missing.gif") == 1
