@@ -50,41 +50,6 @@ def enter_smallest(distance: Array, members: Array, index: Array, value: Array) 
                     insert(members[j], distance[j], index, value)
 
 
-@njit
-def enter_within_bound(
-    products: Array,
-    min_difference: Array,
-    halves: Array,
-    rows: Array,
-    members: Array,
-    norms: Array,
-    first: Scalar,
-    nearest: Array,
-    score: Array,
-) -> None:
-    """Enter members (c, d) int16, numbered from `first`, into lists of the nearest to rows (b, d) int16.
-
-    The lists are nearest and score (b, width), ordered by norm - 2 similarity. A member enters only if the
-    product of the projections, minus the member's `halves`, is at least the row's `min_difference`.
-    """
-    for b in range(products.shape[0]):
-        index, value, product, row = nearest[b], score[b], products[b], rows[b]
-        for start in range(0, len(product), RUN_LENGTH):
-            run, half = product[start : start + RUN_LENGTH], halves[start : start + RUN_LENGTH]
-            n_near = np.int32(0)
-            for j in range(len(run)):  # by vector instructions; most runs hold nothing near
-                n_near += np.int32(run[j] - half[j] >= min_difference[b])
-            if n_near > 0:
-                for j in range(len(run)):
-                    if run[j] - half[j] >= min_difference[b]:
-                        member, similarity = members[start + j], np.int32(0)
-                        for d in range(len(row)):
-                            similarity += np.int32(row[d]) * np.int32(member[d])
-                        distance = norms[start + j] - np.float32(2) * np.float32(similarity)
-                        if distance < value[-1]:
-                            insert(first + start + j, distance, index, value)
-
-
 @inner
 def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
     """Insert j by its value d, behind equal values, and drop the last entry."""

@@ -29,7 +29,6 @@ def acc_nearest(
     for i in range(start, stop):
         _acc_row(table, i, slope, row)
         row[i] = np.inf
-        _drop_far(row, nearest.shape[1])
         enter_smallest(row, members, nearest[i], distance[i])
 
 
@@ -55,7 +54,6 @@ def acc_nearest_among(
                 neighbourhood[q, n] = table[q, candidates[i, n]]
         _acc_row(neighbourhood, 0, slope, row)
         row[0] = np.inf
-        _drop_far(row, nearest.shape[1])
         enter_smallest(row, candidates[i], nearest[i], distance[i])
 
 
@@ -77,39 +75,3 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
             math.sqrt(px * px + py * py) + math.sqrt(qx * qx + qy * qy)
             + math.sqrt(rx * rx + ry * ry) + math.sqrt(sx * sx + sy * sy)
         ) + half_slope * (math.sqrt(ux * ux + uy * uy) + math.sqrt(vx * vx + vy * vy))  # fmt: skip
-
-
-@inner
-def _drop_far(row: Array, k: Scalar) -> None:
-    """Replace most values of `row` above the k smallest by infinity.
-
-    An interval is halved until at least k of about 2 k interleaved subsets of the row have a minimum within
-    its end. Values above this end are replaced.
-    """
-    width = (2 * k + 15) // 16 * 16  # so that vectors are full
-    if width > len(row):
-        return
-    subset_minima = row[:width].copy()
-    for start in range(width, len(row), width):
-        run = row[start : start + width]
-        for j in range(len(run)):
-            subset_minima[j] = run[j] if run[j] < subset_minima[j] else subset_minima[j]
-    low, high, n_finite = np.float32(np.inf), np.float32(-np.inf), np.int32(0)
-    for value in subset_minima:
-        if value < np.inf:
-            low, high, n_finite = min(low, value), max(high, value), n_finite + np.int32(1)
-    if n_finite < k:
-        return
-    n_within = np.int32(0)
-    while n_within != k:
-        middle, n_within = low + (high - low) / np.float32(2), np.int32(0)
-        for j in range(width):  # by vector instructions
-            n_within += np.int32(subset_minima[j] <= middle)
-        if middle in (low, high):  # several values equal the k-th smallest
-            break
-        if n_within >= k:
-            high = middle
-        else:
-            low = middle
-    for j in range(len(row)):  # by vector instructions
-        row[j] = row[j] if row[j] <= high else np.float32(np.inf)

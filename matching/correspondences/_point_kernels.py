@@ -22,7 +22,7 @@ def search_nearest(
     """Enter points (n, 2) into lists of the nearest to each row of places (q, 2), except excluded[q].
 
     The lists are index and square (q, k), in the order (squared distance, number). Initially they hold -1 and
-    bounds, or other points. Points are sorted by square cells; cell c has those from start[c] to
+    bounds. Points are sorted by square cells; cell c has those from start[c] to
     start[c + 1]. box (5,): the smallest x and y, the width, the height, and the side of a cell. Rings of
     cells around a place are searched until no point beyond them can be nearer.
     """

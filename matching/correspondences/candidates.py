@@ -7,7 +7,7 @@ frames of its two features; score[i] is the Euclidean distance of their unit des
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from matching._common.arrays import invert_matrices, order_by, select_rows
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
+from matching.correspondences.descriptor_search import nearest_descriptors
 from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds, mirrored_features
 from matching.settings import MAX_MATCHES, check_settings, setting
 
@@ -93,13 +93,6 @@ class FeaturePairs(NamedTuple):
     squared: Array  # (p,), squared distances of the descriptors
 
 
-def match_features(
-    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig()
-) -> Candidates:
-    """Match the features of two images, without a reserve."""
-    return match_with_reserve(features0, features1, replace(config, reserve=0.0))[0]
-
-
 def match_with_reserve(
     features0: Features, features1: Features, config: CandidateConfig = CandidateConfig()
 ) -> tuple[Candidates, Candidates]:
@@ -171,18 +164,11 @@ def _find_best(
     features0: Features, features1: Features, kind: int, limit: int, config: CandidateConfig
 ) -> Candidates:
     """Find the candidates of one kind, at most `limit`."""
-    comparable = find_comparable_rows(features0, features1, kind, config.per_polarity)
-    sets = [(features0.descriptors[rows0], features1.descriptors[rows1]) for rows0, rows1 in comparable]
-    bound = estimate_bound(sets, config.per_feature, limit)
-    while True:
-        pairs = join_pairs(
-            find_near_pairs(*rows, *descriptors, config, bound=bound)
-            for rows, descriptors in zip(comparable, sets, strict=True)
-        )
-        candidates = choose_best(features0, features1, pairs, limit, config)
-        if len(candidates) == limit or np.isinf(bound):
-            return candidates
-        bound = np.inf  # too many pairs were near duplicates
+    pairs = join_pairs(
+        find_near_pairs(rows0, rows1, features0.descriptors[rows0], features1.descriptors[rows1], config)
+        for rows0, rows1 in find_comparable_rows(features0, features1, kind, config.per_polarity)
+    )
+    return choose_best(features0, features1, pairs, limit, config)
 
 
 def _find_best_within(
@@ -286,7 +272,7 @@ def find_near_pairs(
 ) -> FeaturePairs:
     """Find the pairs of rows0 (n0,) and rows1 (n1,) with near descriptors (n0, d), (n1, d).
 
-    limits: `clear_points` or `bound` of `nearest_descriptors`.
+    limits: `clear_points` of `nearest_descriptors`.
     """
     nearest, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, **limits)
     is_near = (nearest >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)

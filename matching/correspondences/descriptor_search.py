@@ -1,15 +1,9 @@
-"""Search for the nearest descriptors: by comparing all pairs, within a bound, or among very many.
-
-A projection never lengthens a difference: if the first principal components of two descriptors differ by more
-than a bound, so do the descriptors. Therefore, some of the components suffice to rule out nearly all distant
-pairs, without any error.
+"""Search for the nearest descriptors: by comparing all pairs, or among very many.
 
 Very many descriptors are divided into cells by k-means, and only those in the cells nearest to a descriptor
 are compared with it (Jegou, Douze and Schmid, PAMI 2011). Centres are whole numbers and all sums are exact,
 so that the result depends neither on threads nor on the BLAS.
 """
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,10 +13,6 @@ from matching.correspondences import _candidate_kernels
 
 Points = tuple[Floats, Floats]  # (n, 2) points of features, and their clearances (n,), both in pixels
 
-N_COMPONENTS = 48  # principal components that are compared first, of 128
-SAMPLE_STEP = 32  # a sample contains every 32nd descriptor
-SURPLUS_FACTOR = 3  # a bound admits three times as many pairs as wanted, because some are near duplicates
-MAX_BOUNDED_SHARE = 0.002  # a bound that admits this share of all pairs or more saves too little time
 CELL_SIZE = 256  # mean number of descriptors in a cell
 N_PROBES = 8  # cells that a descriptor is compared with
 MIN_CELLS = 24  # fewer cells save little time
@@ -37,24 +27,19 @@ def nearest_descriptors(
     width: int,
     block: int = 512,
     clear_points: tuple[Points, Points] | None = None,
-    bound: float = np.inf,
 ) -> tuple[Ints, Float32s]:
     """Find the nearest rows of one set of descriptors for each row of another.
 
     descriptors0 (n0, d), descriptors1 (n1, d) float32 -> indices (n0, width), squared (n0, width) float32.
-    `clear_points` leaves out pairs of points nearer than the larger of their clearances; `bound` leaves out
-    pairs with a larger squared distance. Descriptors are whole numbers of norm about 2048, so that float32
-    holds every product below 2^24 exactly and the result doesn't depend on the BLAS or its threads.
+    `clear_points` leaves out pairs of points nearer than the larger of their clearances. Descriptors are
+    whole numbers of norm about 2048, so that float32 holds every product below 2^24 exactly and the result
+    doesn't depend on the BLAS or its threads.
     """
     n0, n1 = len(descriptors0), len(descriptors1)
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
     nearest = np.full((n0, width), -1, np.int64)
-    score = np.repeat((bound - norm0)[:, None].astype(np.float32), width, axis=1)
+    score = np.full(nearest.shape, np.inf, np.float32)
     norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
-    if np.isfinite(bound):
-        with single_blas_thread():
-            _search_within(descriptors0, descriptors1, norm1, bound, block, nearest, score)
-        return nearest, score + norm0[:, None]
     numbers = np.arange(max(n0, n1))
 
     def search(start: int, stop: int) -> None:
@@ -73,59 +58,6 @@ def nearest_descriptors(
     with single_blas_thread():
         run_in_ranges(search, n0, max(min(block, -(-n0 // default_threads())), 1))
     return nearest, score + norm0[:, None]
-
-
-def _search_within(
-    descriptors0: Array,
-    descriptors1: Array,
-    norm1: Array,
-    bound: float,
-    block: int,
-    nearest: Ints,
-    score: Float32s,
-) -> None:
-    """Enter descriptors within the bound, or just beyond it, into the lists nearest and score (n0, width).
-
-    The margin is the rounding of float32.
-    """
-    sample = np.concatenate([descriptors0[::SAMPLE_STEP], descriptors1[::SAMPLE_STEP]])
-    _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
-    basis = axes[:, -N_COMPONENTS:]  # the directions in which most of the descriptors' length lies
-    projected = [np.asarray(rows @ basis, np.float32) for rows in (descriptors0, descriptors1)]
-    half0, half1 = (np.einsum("ij,ij->i", rows, rows) / 2 for rows in projected)
-    rounding = basis.shape[0] * np.finfo(np.float32).eps * norm1.max(initial=bound)
-    # pairs within the bound have at least this difference of their product and half1
-    min_difference = half0 - np.float32((bound + rounding) / 2)
-    whole = descriptors0.astype(np.int16), descriptors1.astype(np.int16)
-
-    def search(start: int, stop: int) -> None:
-        rows = slice(start, stop)
-        for first in range(0, len(descriptors1), block):
-            columns = slice(first, first + block)
-            products = projected[0][rows] @ projected[1][columns].T
-            _candidate_kernels.enter_within_bound(
-                products,
-                min_difference[rows],
-                half1[columns],
-                whole[0][rows],
-                whole[1][columns],
-                norm1[columns],
-                first,
-                nearest[rows],
-                score[rows],
-            )
-
-    run_in_ranges(search, len(descriptors0), block)
-
-
-def estimate_bound(parts: Sequence[tuple[Array, Array]], width: int, n_wanted: int) -> float:
-    """Estimate, from a sample, a squared distance below which there are more than `n_wanted` pairs."""
-    n_within = SURPLUS_FACTOR * n_wanted
-    if n_within >= MAX_BOUNDED_SHARE * sum(len(a) * len(b) for a, b in parts):
-        return np.inf
-    squared = [nearest_descriptors(a[::SAMPLE_STEP], b, width)[1].ravel() for a, b in parts]
-    sample, place = np.concatenate(squared), n_within // SAMPLE_STEP
-    return float(np.partition(sample, place)[place]) + 0.5 if place < len(sample) else np.inf
 
 
 def search_by_cells(descriptors0: Array, descriptors1: Array, width: int) -> tuple[Ints, Float32s]:

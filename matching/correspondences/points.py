@@ -34,7 +34,7 @@ def _enter(points: Array, numbers: Ints, places: Array, excluded: Array, index: 
     """Enter points (n, 2), numbered (n,), into lists (q, k) of the nearest to places (q, 2).
 
     The list of a place leaves out the point excluded (q,). Lists are in the order (squared distance, number).
-    Initially they hold -1 and bounds, or other points.
+    Initially they hold -1 and bounds.
     """
     if not len(points) or not len(places):
         return
@@ -59,7 +59,7 @@ def _enter(points: Array, numbers: Ints, places: Array, excluded: Array, index: 
 
 @dataclass(eq=False)
 class NearestMembers:
-    """The k members nearest to each of `points` (m, 2), updated as members join and leave.
+    """The k members nearest to each of `points` (m, 2), as members join and leave.
 
     For the points of the last query, `index` (m, k) int64 holds their nearest members, nearest first, without
     the point itself and padded with -1. `square` (m, k) float64 holds the squared distances, padded with
@@ -72,33 +72,17 @@ class NearestMembers:
     def __post_init__(self) -> None:
         m = len(self.points)
         self.index, self.square = np.full((m, self.k), -1, np.int64), np.full((m, self.k), np.inf)
-        self._members = np.empty(0, np.int64)
-        self._is_complete = np.zeros(m, bool)  # whether a row holds k members, so that it can be updated
 
     def renew(self, members: Ints, rows: Ints) -> Bools:
-        """Find the members (n,) nearest to the points `rows` (q,), and forget all other points.
+        """Find the members (n,) nearest to the points `rows` (q,).
 
-        Returns (q,) bool: whether the members of a point may have changed since the last query.
+        Returns (q,) bool: whether the members of a point differ from those of its last query.
         """
-        has_left, has_joined, is_complete = np.zeros((3, len(self.points)), bool)
-        has_left[self._members] = has_joined[members] = True
-        has_left[members] = has_joined[self._members] = False
-        # If all k members of a row have stayed, only members that have joined can change it.
-        is_kept = self._is_complete[rows] & ~has_left[self.index[rows]].any(axis=1)
-        new, others = rows[~is_kept], rows[is_kept]
-        self.index[new], self.square[new] = -1, np.inf
-        before = self.index[rows]
-        self._enter(members, new)
-        self._enter(np.flatnonzero(has_joined), others)
-        is_complete[others], is_complete[new] = True, self.index[new, -1] >= 0
-        self._members, self._is_complete = members, is_complete
-        return np.asarray(~is_kept | (self.index[rows] != before).any(axis=1))
-
-    def _enter(self, members: Ints, rows: Ints) -> None:
-        """Enter members into the lists of the points `rows`."""
-        index, square = self.index[rows], self.square[rows]
+        index, square = np.full((len(rows), self.k), -1), np.full((len(rows), self.k), np.inf)
         _enter(self.points[members], members, self.points[rows], rows, index, square)
+        has_changed = (index != self.index[rows]).any(axis=1)
         self.index[rows], self.square[rows] = index, square
+        return np.asarray(has_changed)
 
 
 def as_numbers(points: Array) -> Array:

@@ -11,7 +11,6 @@ from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
     _equal_shares,
-    match_features,
     match_with_reserve,
     match_within,
     share_out,
@@ -19,6 +18,11 @@ from matching.correspondences.candidates import (
 from matching.correspondences.descriptor_search import nearest_descriptors
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.settings import REGIONS
+
+
+def match_features(features0, features1, config=CandidateConfig()):
+    """The candidates without a reserve."""
+    return match_with_reserve(features0, features1, replace(config, reserve=0.0))[0]
 
 
 def make_descriptors(rng, n, width=128):
@@ -235,67 +239,3 @@ def test_match_within_finds_mirrored_pairs():
 )
 def test_shares_are_equal_unless_a_kind_has_too_few(available, total, shares):
     assert _equal_shares(available, total).tolist() == shares
-
-
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), n0=st.integers(1, 80), n1=st.integers(2, 80), share=st.floats(0, 1))
-def test_bound_leaves_out_only_larger_distances(seed, n0, n1, share):
-    rng = np.random.default_rng(seed)
-    d0, d1 = make_descriptors(rng, n0), make_descriptors(rng, n1)
-    d1[n1 // 2 :] = d1[: n1 - n1 // 2]
-    found, squared = nearest_descriptors(d0, d1, 5)
-    bound = np.floor(np.quantile(squared[found >= 0], share)) + 0.5
-    within, near = nearest_descriptors(d0, d1, 5, block=32, bound=bound)
-    inside = squared < bound
-    assert np.array_equal(within, np.where(inside, found, -1))
-    assert np.array_equal(near[inside], squared[inside])
-
-
-def test_copies_are_within_the_smallest_bound():
-    """However the products of their components are rounded."""
-    descriptors = make_descriptors(np.random.default_rng(0), 600)
-    found, squared = nearest_descriptors(descriptors, descriptors, 1, bound=0.5)
-    assert np.array_equal(found[:, 0], np.arange(600))
-    assert (squared == 0).all()
-
-
-def make_pictures_with_copies(n, n_copied, seed=0):
-    """Features of two pictures, of which the first n_copied show the same, with a little noise."""
-    rng = np.random.default_rng(seed)
-    descriptors = [make_descriptors(rng, n) for _ in range(2)]
-    noise = rng.integers(-9, 10, (n_copied, 128))
-    descriptors[1][:n_copied] = np.clip(descriptors[0][:n_copied] + noise, 0, None)
-    return [
-        Features(
-            rng.uniform(0, 5000, (n, 2)),
-            np.broadcast_to(np.eye(2), (n, 2, 2)).copy(),
-            rows,
-            np.ones(n, np.int8),
-            np.arange(n) % 2 == 0,
-        )
-        for rows in descriptors
-    ]
-
-
-@pytest.mark.parametrize(
-    ("crowd", "again"), [(1.0, False), (0.002, True)], ids=["all apart", "near duplicates"]
-)
-def test_bound_does_not_change_the_candidates(monkeypatch, crowd, again):
-    features = make_pictures_with_copies(3000, 800)
-    features = [replace(f, xy=f.xy * crowd) for f in features]
-    config = CandidateConfig(max_matches=100)
-    bounds, search = set(), candidates.nearest_descriptors
-
-    def record_bound(descriptors0, *arguments, bound):
-        if len(descriptors0):
-            bounds.add(bound)
-        return search(descriptors0, *arguments, bound=bound)
-
-    monkeypatch.setattr(candidates, "nearest_descriptors", record_bound)
-    bounded = candidates.match_with_reserve(*features, config)
-    assert any(map(np.isfinite, bounds))
-    assert (np.inf in bounds) == again  # where too many were near duplicates
-    monkeypatch.setattr(candidates, "estimate_bound", lambda *_: np.inf)
-    for p, q in zip(bounded, candidates.match_with_reserve(*features, config), strict=True):
-        for field in fields(p):
-            np.testing.assert_array_equal(getattr(p, field.name), getattr(q, field.name))
