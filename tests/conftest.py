@@ -30,6 +30,28 @@ def _kernels():
         picture = skimage.data.astronaut()[:220, :220]
         match(picture, picture[10:, 10:])
     elif worker == "gw1":
-        from matching.cli.compiling import compile_grouping
+        _compile_grouping()
 
-        compile_grouping()
+
+def _compile_grouping():
+    """Compile the kernels of grouping in reverse order."""
+    import numpy as np
+
+    import gdl_core
+    from matching.core.config import MatchConfig
+    from matching.core.group import group
+    from matching.core.groups import Part
+    from matching.core.smooth_map import refine_parts
+    from matching.correspondences.correspondences import Correspondences
+
+    chain = gdl_core.AffinityGraph(np.arange(3), np.array([1, 0], np.int32), np.ones(2))
+    gdl_core.agdl(chain, [0, 1], min_affinity=0.1)
+    rng = np.random.default_rng(0)
+    xy0 = rng.uniform(0, 200, (100, 2))
+    xy1 = xy0 + rng.normal(0, 0.5, (100, 2))
+    xy1[60:] = rng.uniform(0, 200, (40, 2))
+    correspondences, config = Correspondences(xy0, xy1, np.tile(np.eye(2), (100, 1, 1))), MatchConfig()
+    some, others = np.split(np.arange(100), [55])
+    parts = [Part(some, config.smooth_map.largest_bend)]
+    refine_parts(correspondences, parts, others, config.smooth_map, config.graph)
+    group(correspondences, 90, config)

@@ -84,7 +84,7 @@ LAYERS = {  # a folder or module imports from those before it
         "files",
     ),
     "matching/cli": (
-        "subcommands exits console destination compiling demo hints",
+        "subcommands exits console destination demo hints",
         "arguments",
         "commands",
         "main",

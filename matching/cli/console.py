@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matching.pictures.images import Picture
+
+PROGRESS_FORMAT = "compiling: {n_fmt} functions, {elapsed}"
+COMPILING_MESSAGE = "compiling inner loops on their first use, which takes up to a minute"
 
 
 def make_teller(arguments: argparse.Namespace) -> Callable[[str], None]:
@@ -46,6 +49,37 @@ def open_report(report: Path) -> None:
 
     if not webbrowser.open(report.resolve().as_uri()):
         print(f"gdl-match: warning: no browser could be opened: the report is {report}", file=sys.stderr)
+
+
+@contextmanager
+def report_work(arguments: argparse.Namespace) -> Iterator[None]:
+    """Print each warning in one line, and report when a kernel is first compiled.
+
+    On a terminal, the functions that are compiled are counted in a line that moves.
+    """
+    from numba.core import event
+
+    class Listener(event.Listener):
+        line: Any = None
+
+        def on_start(self, event: Any) -> None:
+            if self.line is None:
+                from tqdm import tqdm  # most runs compile nothing, and need not import it
+
+                make_teller(arguments)(COMPILING_MESSAGE)
+                disabled = True if arguments.quiet else None
+                self.line = tqdm(bar_format=PROGRESS_FORMAT, leave=False, disable=disabled)
+
+        def on_end(self, event: Any) -> None:
+            self.line.update()
+
+    listener = Listener()
+    try:
+        with print_short_warnings(), event.install_listener("numba:compile", listener):
+            yield
+    finally:
+        if listener.line is not None:
+            listener.line.close()
 
 
 @contextmanager

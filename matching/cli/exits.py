@@ -3,7 +3,6 @@
 import atexit
 import io
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -16,11 +15,12 @@ from matching.errors import INTERRUPTED, InputError, one_line
 
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, BROKEN_PIPE = 0, 1, 2, 3, 141
 
-RESUMABLE_MESSAGE = "interrupted; run the same command again to continue"
-
 
 def exit_status(command: str, work: Callable[[], int], message: str = "interrupted") -> int:
-    """Run a command, and return its exit status; only errors of the program itself show a traceback."""
+    """Run a command, and return its exit status; only errors of the program itself show a traceback.
+
+    Ctrl-C ends the process at once, unless the work handles it.
+    """
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -29,7 +29,7 @@ def exit_status(command: str, work: Callable[[], int], message: str = "interrupt
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console may be unable to print a picture's name
         sys.stdout.reconfigure(errors="replace")
     try:
-        with handle_interrupts(signal.default_int_handler):
+        with end_on_interrupt(command):
             status = work()
             if sys.stdout is not None:  # standard output may be closed
                 sys.stdout.flush()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from matching.cli.exits import RESUMABLE_MESSAGE, end_on_interrupt, exit_status
-from matching.cli.subcommands import RESUMABLE, SUBCOMMANDS, find_meant
+from matching._common.interrupts import handle_interrupts
+from matching.cli.exits import exit_status
+from matching.cli.subcommands import RESUMABLE, RESUMABLE_MESSAGE, SUBCOMMANDS, find_meant
 from matching.errors import InputError
 from matching.pictures.names import exists
 
@@ -25,21 +27,18 @@ def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, GroupMatches
 
 
 def _run_subcommand(name: str, *words: str) -> int:
-    command = f"gdl-match {name}"
-
     def run() -> int:
-        with end_on_interrupt(command):
-            module = import_module(SUBCOMMANDS[name][0])
-        status: int = module.run(module.make_parser().parse_args(words))
-        return status
+        module = import_module(SUBCOMMANDS[name][0])
+        arguments = module.make_parser().parse_args(words)
+        with handle_interrupts(signal.default_int_handler):
+            return int(module.run(arguments))
 
-    return exit_status(command, run, RESUMABLE_MESSAGE if name in RESUMABLE else "interrupted")
+    return exit_status(f"gdl-match {name}", run, RESUMABLE_MESSAGE if name in RESUMABLE else "interrupted")
 
 
 def _run(words: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
     if words and (meant := find_meant(words[0])) and not exists(words[0]):
         raise InputError(f"{words[0]}: no such file or subcommand (did you mean {meant}?)")
-    with end_on_interrupt("gdl-match"):
-        from matching.cli.commands.match import match_named
+    from matching.cli.commands.match import match_named
 
     return match_named(words, rivals)

@@ -14,6 +14,7 @@ SUBCOMMANDS = {  # name: the module with make_parser and run, arguments, what it
     "serve": ("matching.cli.commands.serve", "", "run a web page on this machine"),
 }
 RESUMABLE = ("collection", "index", "label")  # those that continue where they were interrupted
+RESUMABLE_MESSAGE = "interrupted; run the same command again to continue"
 
 
 def find_meant(name: str) -> str | None:

@@ -6,6 +6,7 @@ A file is ours if matches.json lists it with its SHA-256: nothing else is ever r
 import hashlib
 import json
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -187,8 +188,9 @@ def _make_part(parent: Path) -> Iterator[Path]:
     missing = [p for p in (parent, *parent.parents) if not p.exists()]
     part = parent / f".{uuid4().hex}.part"
     try:
-        part.mkdir(parents=True)
-        yield part
+        with handle_interrupts(signal.default_int_handler):  # which lets this function clean up
+            part.mkdir(parents=True)
+            yield part
     finally:
         with uninterrupted():
             shutil.rmtree(part, ignore_errors=True)

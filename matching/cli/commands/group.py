@@ -14,7 +14,7 @@ from matching._common.types import Floats, Ints
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, print_result, print_short_warnings, read_pictures
 from matching.cli.destination import check_not_over, choose_destination
-from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
+from matching.cli.exits import FOUND, NONE_FOUND
 from matching.cli.hints import GROUP_HINTS
 from matching.core.config import MatchConfig
 from matching.core.result import MatchResult
@@ -28,7 +28,6 @@ from matching.pictures.images import Picture
 from matching.pictures.names import make_absolute
 from matching.settings import CLUSTERING_OPTIONS
 
-COMMAND = "gdl-match group"
 MAX_NAME_LENGTH = 100  # characters of a folder's name
 Pictures = list[Picture] | None  # of a pair; None if they are not given
 
@@ -75,8 +74,7 @@ class GroupRun:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    with end_on_interrupt(COMMAND):
-        prepared = _prepare(arguments)
+    prepared = _prepare(arguments)
     is_single = not prepared.file.holds_many or arguments.image0 is not None
     return _group_one(prepared) if is_single else _group_many(prepared)
 
@@ -116,11 +114,10 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 def _group_one(run: GroupRun) -> int:
     """Group one pair: the only one, or that of the given pictures."""
     paths = (run.arguments.image0, run.arguments.image1)
-    with end_on_interrupt(COMMAND):
-        pictures = None if paths[0] is None else read_pictures(paths)
-        key, pair, is_swapped = run.file.pair_of(paths)
-        shown, result = _group(run, pair.swapped() if is_swapped else pair, pictures)
-        groups = run.file.groups({key: (pair, result.cluster)}, run.arguments.all_objects)
+    pictures = None if paths[0] is None else read_pictures(paths)
+    key, pair, is_swapped = run.file.pair_of(paths)
+    shown, result = _group(run, pair.swapped() if is_swapped else pair, pictures)
+    groups = run.file.groups({key: (pair, result.cluster)}, run.arguments.all_objects)
     write_pair(run.folder, shown, result, pictures, others=groups, **_output_options(run))
     explained = [result.explain()] if run.arguments.explain else []
     notes = hint_at_rejected(result, GROUP_HINTS)
@@ -135,9 +132,8 @@ def _group_many(run: GroupRun) -> int:
     quiet = True if run.arguments.quiet else None
     for key, pair in tqdm(run.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
         assert pair.names is not None  # files of many pairs have them
-        with end_on_interrupt(COMMAND):
-            pictures = _find_pictures(run.arguments.images, pair.names)
-            shown, result = _group(run, pair, pictures)
+        pictures = _find_pictures(run.arguments.images, pair.names)
+        shown, result = _group(run, pair, pictures)
         name = _choose_folder_name(pair.names, taken)
         write_pair(run.folder / name, shown, result, pictures, **_output_options(run))
         labels[key] = pair, result.cluster

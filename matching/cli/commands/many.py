@@ -10,10 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 from matching.cli.arguments import make_config, refuse
-from matching.cli.compiling import report_compiling
-from matching.cli.console import make_printable, make_teller, open_report, print_short_warnings, read_pictures
+from matching.cli.console import make_printable, make_teller, open_report, read_pictures, report_work
 from matching.cli.destination import check_output, name_pair_folder, output_options
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, end_on_interrupt
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.core.methods import PAIR, GroupMatches, Method
 from matching.core.pair import match_pair
 from matching.core.result import MatchResult
@@ -47,17 +46,16 @@ class Outcome:
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     """Match the first picture with each other one that can be used, and print a line when each is done."""
-    with end_on_interrupt("gdl-match"):
-        refuse(arguments, ("mask1",), "is only for two pictures, not for many")
-        refuse(arguments, ("explain",), "is only for one or two pictures, not for many")
-        thing, *others = arguments.images
-        paths = _find_pictures(others, thing)
-        base = arguments.out if arguments.out is not None else Path()
-        check_folder(base)
-        overview = base / f"{thing.stem}-overview.html" if arguments.html or arguments.open else None
-        if overview is not None and overview.exists() and not is_own_page(overview):
-            raise InputError(f"{overview}: was not written by gdl-match; choose another --out, or remove it")
-        source = _read_thing(arguments)
+    refuse(arguments, ("mask1",), "is only for two pictures, not for many")
+    refuse(arguments, ("explain",), "is only for one or two pictures, not for many")
+    thing, *others = arguments.images
+    paths = _find_pictures(others, thing)
+    base = arguments.out if arguments.out is not None else Path()
+    check_folder(base)
+    overview = base / f"{thing.stem}-overview.html" if arguments.html or arguments.open else None
+    if overview is not None and overview.exists() and not is_own_page(overview):
+        raise InputError(f"{overview}: was not written by gdl-match; choose another --out, or remove it")
+    source = _read_thing(arguments)
     explained: set[str] = set()
     names = dict(zip(paths, map(_format_name, make_relative(paths)), strict=True))
     outcomes, width = [], max(len("picture"), *map(len, names.values()))
@@ -131,14 +129,13 @@ def _match(
     """Match one picture, and write the results."""
     given, options = arguments.images[0], output_options(arguments)
     try:
-        with end_on_interrupt("gdl-match"):
-            inputs = make_absolute(given), make_absolute(path)
-            folder = choose_folder(base / name_pair_folder(given, path), inputs)
-            check_output(folder, arguments, (given, path))
-            (picture,) = read_pictures([path])
-            with print_short_warnings(), report_compiling(make_teller(arguments), not arguments.quiet):
-                method = PAIR if rival is None else Method(group=rival)
-                result = match_pair(thing, ImageSource(picture, thing.config), method)
+        inputs = make_absolute(given), make_absolute(path)
+        folder = choose_folder(base / name_pair_folder(given, path), inputs)
+        check_output(folder, arguments, (given, path))
+        (picture,) = read_pictures([path])
+        with report_work(arguments):
+            method = PAIR if rival is None else Method(group=rival)
+            result = match_pair(thing, ImageSource(picture, thing.config), method)
         check_formats(options["exports"], (thing.picture, picture))
         write_results(folder, (thing.picture, picture), result, inputs=inputs, **options)
     except InputError as error:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes, refuse
-from matching.cli.compiling import report_compiling
-from matching.cli.console import make_teller, open_report, print_result, print_short_warnings, read_pictures
+from matching.cli.console import make_teller, open_report, print_result, read_pictures, report_work
 from matching.cli.destination import check_output, choose_destination, name_pair_folder, output_options
-from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
+from matching.cli.exits import FOUND, NONE_FOUND
 from matching.cli.hints import PAIR_HINTS
 from matching.errors import InputError
 from matching.output import words
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 
 def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
     """Match the pictures that the arguments name, and write the results."""
-    with end_on_interrupt("gdl-match"):  # argparse does not end cleanly if it is interrupted
-        arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
+    arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
     _check_videos(arguments)
     if len(arguments.images) == 2 and is_video(arguments.images[1]):
         from matching.cli.commands.video import match_video
@@ -42,8 +40,7 @@ def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
         from matching.cli.commands.many import match_many
 
         return match_many(arguments, rivals)
-    with end_on_interrupt("gdl-match"):
-        inputs, result = _match(arguments, rivals)
+    inputs, result = _match(arguments, rivals)
     return _write(arguments, inputs, result)
 
 
@@ -74,7 +71,7 @@ def _match(
     from matching.core.source import ImageSource
 
     config = make_config(arguments)
-    with print_short_warnings(), report_compiling(tell, not arguments.quiet):
+    with report_work(arguments):
         if _is_single(arguments):
             from matching.core.one_picture import find_repeats_in_picture
 

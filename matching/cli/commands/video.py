@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from tqdm import tqdm
 
 from matching.cli.arguments import make_config, refuse
-from matching.cli.compiling import report_compiling
-from matching.cli.console import make_teller, open_report, print_result, print_short_warnings
+from matching.cli.console import open_report, print_result, report_work
 from matching.cli.destination import check_not_over, choose_destination, name_pair_folder
-from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
+from matching.cli.exits import FOUND, NONE_FOUND
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import make_absolute
 from matching.settings import EVERY
@@ -29,20 +28,12 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str]) -> int:
     """Look for the first picture in the video that the second argument names, and write the results."""
     thing, video = arguments.images
     _check_usage(arguments, rivals)
-    tell = make_teller(arguments)
-    with end_on_interrupt("gdl-match"):
-        names = make_absolute(thing), make_absolute(video)
-        destination = arguments.out, name_pair_folder(thing, video), names
-        check_not_over(choose_destination(*destination), (thing, video, arguments.mask0), FILE_NAMES)
-        every = arguments.every or EVERY.default
-        config = make_config(arguments)
-        with (
-            print_short_warnings(),
-            report_compiling(tell),
-            _show_progress(arguments) as progress,
-        ):
-            result = find_in_video(thing, video, config, every=every, mask=arguments.mask0, progress=progress)
-    folder = choose_destination(*destination)  # again: another run may have taken the first one
+    names = make_absolute(thing), make_absolute(video)
+    folder = choose_destination(arguments.out, name_pair_folder(thing, video), names)
+    check_not_over(folder, (thing, video, arguments.mask0), FILE_NAMES)
+    every, config = arguments.every or EVERY.default, make_config(arguments)
+    with report_work(arguments), _show_progress(arguments) as progress:
+        result = find_in_video(thing, video, config, every=every, mask=arguments.mask0, progress=progress)
     write_video_results(folder, result, names, page=not arguments.no_figure)
     notes = []
     if not result.n_features:

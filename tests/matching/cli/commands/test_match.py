@@ -20,7 +20,7 @@ from planting import crops, object_pair, true_shift
 from eval.matching import command
 from matching import __version__
 from matching.cli import main as cli
-from matching.cli.compiling import COMPILING_MESSAGE, compile_grouping
+from matching.cli.console import COMPILING_MESSAGE
 from matching.cli.demo import make_demo_pair
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -469,50 +469,17 @@ def test_match_does_without_scipys_linear_algebra(pictures, tmp_path):
     assert process.returncode == 0
 
 
-def test_compiling_is_reported_once_and_shared_by_two_processes():
+def test_compiling_is_reported_once():
     """Where the kernels are not in Numba's cache."""
     program = (
-        "import subprocess, sys; from matching.cli import compiling\n"
-        "import numba; add = numba.njit(lambda a: a + 1); told, started = [], []\n"
-        "class Popen(subprocess.Popen):\n"
-        "    def __init__(self, command, **more): started.append(self); super().__init__(command, **more)\n"
-        "compiling.subprocess.Popen = Popen\n"
-        "from matching._common import threads; threads.default_threads = lambda: int(sys.argv[1])\n"
-        "with compiling.report_compiling(told.append): add(1); add(1.0)\n"
-        "with compiling.report_compiling(told.append): add(2)\n"
-        "print(told, [process.returncode is not None for process in started])"
+        "from argparse import Namespace; from matching.cli.console import report_work\n"
+        "import numba; add = numba.njit(lambda a: a + 1)\n"
+        "with report_work(Namespace(quiet=False)): add(1); add(1.0)\n"
+        "with report_work(Namespace(quiet=True)): add(1j)\n"
+        "with report_work(Namespace(quiet=False)): add(2)"
     )
-    for n_threads, ended in ((2, "[True]"), (1, "[]")):
-        command = [sys.executable, "-c", program, str(n_threads)]
-        process = subprocess.run(command, capture_output=True, text=True)
-        assert process.stdout == f"['{COMPILING_MESSAGE}'] {ended}\n"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs process ids of parents")
-def test_second_process_ends_when_the_first_is_killed():
-    program = (
-        "import os; from matching.cli import compiling\n"
-        "other = compiling._start('import time; time.sleep(1e6)')\n"
-        "print(other.pid, flush=True); os.kill(os.getpid(), 9)"
-    )
-    pid = int(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout)
-    until = time.monotonic() + PATIENCE
-    while _is_running(pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not _is_running(pid)
-
-
-def _is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/stat")  # one that has ended may still wait for its new parent
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def test_second_process_compiles_all_of_grouping():
-    assert compile_grouping() == 1  # object: no stage ends early
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.stderr == f"{COMPILING_MESSAGE}\n"
 
 
 def test_decoder_messages_are_suppressed(pictures, tmp_path, monkeypatch, capfd):
