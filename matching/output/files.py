@@ -72,15 +72,11 @@ def write_results(
     def files() -> Iterator[tuple[str, Content]]:
         yield "matches.npz", encode_npz(result)
         yield from (others or {}).items()
-        if figure and read:
+        if figure:
             # once it is a file, the drawing is no longer needed
-            drawn = draw_result(read[0], read[1], result, explain=explain)
+            drawn = draw_result(*pictures, result, explain=explain)
             yield "matches.png", opencv.encode_png(drawn, overwrite=True)
             del drawn
-        elif figure:
-            from matching.output.figures.point_figure import draw_points
-
-            yield "matches.png", draw_points(result, pictures)
         for found in warped:  # one after another: all drawings together need much memory
             drawings = draw_warps(read[0], read[1], found, deformations[found.id])
             picks = draw_picks(read[0].displayed, read[1].displayed, result, found)

@@ -3,6 +3,7 @@
 import colorsys
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,7 @@ from matching.core.result import MatchResult
 from matching.objects.description import MatchedObject
 from matching.output.figures.lettering import add_caption, draw_label, label_size, place_labels
 from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
-from matching.pictures.images import Picture
+from matching.pictures.images import NamedImage, Picture
 
 Colour = tuple[int, int, int]
 
@@ -41,37 +42,63 @@ REFERENCE_SIDE = 960  # pixels of the longer side of a picture for which the nex
 DASH_LENGTH = 14  # pixels of a dash of a frame and of the gap after it
 DIFFERENCE_DASH = 3  # widths of the line, of a black dash around a difference and of a white one
 LEGEND = "in dashes of black and white: where the pictures differ"
+OUTLIERS = "grey: matches in no object"
+BLANK_MARGIN = 0.04  # space around points, as a share of their range, if the size of their image is unknown
 
 
-def draw_result(picture0: Picture, picture1: Picture, result: MatchResult, **shown: bool) -> Bytes:
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A picture, or a part of it, as it is drawn."""
+
+    rgb: Bytes  # (h, w, 3)
+    factors: Floats  # (2,), pixels of the panel per pixel of the picture
+    corner: Array | tuple[float, float] = (0.0, 0.0)  # the pixel of the picture in the corner of the panel
+
+    def place(self, xy: Floats) -> Floats:
+        """Convert pixels of the picture (n, 2) to those of the panel."""
+        return zoom(xy - self.corner, self.factors)
+
+
+def draw_result(
+    picture0: Picture | NamedImage, picture1: Picture | NamedImage, result: MatchResult, **shown: bool
+) -> Bytes:
     """Draw a result: two pictures side by side, or the places of the things in one -> (h, w, 3) uint8."""
-    if result.is_single_picture:
+    if result.is_single_picture and isinstance(picture0, Picture):
         return draw_repeats(picture0, result, **shown)
     return draw_matches(picture0, picture1, result, **shown)
 
 
 def draw_matches(
-    picture0: Picture,
-    picture1: Picture,
+    picture0: Picture | NamedImage,
+    picture1: Picture | NamedImage,
     result: MatchResult,
     *,
     explain: bool = False,
     differences: bool = True,
 ) -> Bytes:
-    """Draw two pictures side by side, reduced to CANVAS_PIXELS and CANVAS_SIDE at most -> (h, w, 3) uint8."""
-    factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
-    (rgb0, zoom0), (rgb1, zoom1) = (reduce(p.displayed, factor) for p in (picture0, picture1))
+    """Draw two pictures side by side, reduced to CANVAS_PIXELS and CANVAS_SIDE at most -> (h, w, 3) uint8.
+
+    In place of pictures that were not read, all matches are drawn on white, outliers in grey.
+    """
+    if isinstance(picture0, Picture) and isinstance(picture1, Picture):
+        factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
+        panels = [Panel(*reduce(p.displayed, factor)) for p in (picture0, picture1)]
+    else:
+        pictures = (picture0, result.xy0), (picture1, result.xy1)
+        panels = [_draw_outliers(image, xy, result.cluster < 0) for image, xy in pictures]
+    are_read = isinstance(picture0, Picture)
+    rgb0, rgb1 = (panel.rgb for panel in panels)
     shift = np.array([rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1]), 0])
 
     def place(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
-        return zoom(xy0, zoom0), zoom(xy1, zoom1) + shift
+        return panels[0].place(xy0), panels[1].place(xy1) + shift
 
     points = place(result.xy0, result.xy1)
     outlines = [(found.id, place(found.outline0, found.outline1)) for found in result.objects]
     chosen = [(found.id, choose_frame(found)) for found in result.objects]
-    frames = [(number, zoom(frame, zoom1)) for number, frame in chosen if frame is not None]
+    frames = [(number, panels[1].place(frame)) for number, frame in chosen if frame is not None]
     bright = [o for _, (o, _) in outlines], [*(o - shift for _, (_, o) in outlines), *(f for _, f in frames)]
-    canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
+    canvas = _side_by_side((rgb0, rgb1), shift[0], bright if are_read else ([], []))
     unit = max(*rgb0.shape[:2], *rgb1.shape[:2]) / REFERENCE_SIDE
     _draw_lines(canvas, result, points, max(round(unit), 1))
     for found in result.objects:
@@ -97,8 +124,24 @@ def draw_matches(
         labels += [(-1, name, both[side]) for name, both in rejected]
         draw_labels(canvas, labels, (left, 0), (left + rgb.shape[1], len(rgb)), 28 * unit)
     caption = describe_things(result.objects, name_picture(picture0.path), result.things)
-    caption += [LEGEND] if differing else []
+    caption += [LEGEND] if differing else [] if are_read else [OUTLIERS]
     return add_caption(canvas, caption if result.objects else [NOTHING], 26 * unit)
+
+
+def _draw_outliers(image: Picture | NamedImage, xy: Floats, is_outlier: Array) -> Panel:
+    """Draw the points (n, 2) of an image that are in no object on a white panel of its shape."""
+    if image.width is not None and image.height is not None:
+        low, high = np.zeros(2) - 0.5, np.array([image.width, image.height]) - 0.5
+    else:
+        low, high = (xy.min(axis=0), xy.max(axis=0)) if len(xy) else (np.zeros(2), np.ones(2))
+        margin = BLANK_MARGIN * max(float((high - low).max()), 1.0)
+        low, high = low - margin, high + margin
+    factor = REFERENCE_SIDE / (high - low).max()
+    width, height = np.ceil((high - low) * factor).astype(int).clip(REFERENCE_SIDE // 16)
+    panel = Panel(np.full((height, width, 3), 255, np.uint8), np.full(2, factor), low + 0.5)
+    for point in panel.place(xy[is_outlier]):
+        opencv.draw_disc(panel.rgb, point, 2.2, GREY)
+    return panel
 
 
 def draw_repeats(

@@ -1,15 +1,11 @@
 """The figure of points without pictures."""
 
-import io
-
 import numpy as np
 import pytest
-from PIL import Image
 
 from matching import MatchResult
 from matching.objects.description import describe_object
-from matching.output.figures.drawing import colour
-from matching.output.figures.point_figure import MAX_LEGEND, draw_points
+from matching.output.figures.drawing import GREY, colour, draw_matches
 from matching.pictures.images import NamedImage
 
 
@@ -23,8 +19,7 @@ def result_of(n_objects, n=40):
 
 
 def drawn(result, size=(None, None)):
-    with Image.open(io.BytesIO(draw_points(result, [NamedImage(None, *size)] * 2))) as image:
-        return np.asarray(image.convert("RGB"))
+    return draw_matches(*[NamedImage(None, *size)] * 2, result)
 
 
 def share_of(tint, half):
@@ -37,15 +32,14 @@ def test_each_object_has_its_colour_in_both_panels():
         for k in range(4):
             assert share_of(colour(k), half) > 2e-4
         assert share_of(colour(4), half) == 0
-        assert share_of((160, 160, 160), half) > 1e-4  # outliers
+        assert share_of(GREY, half) > 1e-4  # outliers
 
 
 def test_figure_is_as_tall_as_its_images():
     wide, tall = (drawn(result_of(1), size) for size in ((900, 300), (600, 900)))
     assert wide.shape[0] < 0.5 * tall.shape[0]
-    assert abs(wide.shape[1] - tall.shape[1]) < 40
 
 
-@pytest.mark.parametrize(("n_objects", "n"), [(0, 0), (0, 40), (MAX_LEGEND + 6, 40)])
+@pytest.mark.parametrize(("n_objects", "n"), [(0, 0), (0, 40), (30, 40)])
 def test_figure_is_drawn_for_no_and_for_many_objects(n_objects, n):
     assert drawn(result_of(n_objects, n)).shape[1] > 1000
