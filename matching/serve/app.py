@@ -9,8 +9,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
@@ -20,7 +18,6 @@ from matching.errors import InputError
 from matching.serve.matches import N_KEPT, Match, Matches
 from matching.settings import MAX_MATCHES, MAX_PIXELS, MIRRORED, VIEW_SYNTHESIS
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 REQUEST_SETTINGS = {  # settings that the address of a request may contain
     "max_pixels": MAX_PIXELS,
     "max_matches": MAX_MATCHES,
@@ -28,17 +25,10 @@ REQUEST_SETTINGS = {  # settings that the address of a request may contain
     "view_synthesis": VIEW_SYNTHESIS,
 }
 PICTURES_NEEDED = "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
-# The report's script is in its page. The page has an opaque origin, so the script can reach nothing here.
-REPORT_POLICY = (
-    "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline';"
-    " script-src 'unsafe-inline'"
-)
 
 
-def create_app(
-    max_upload: int, max_pixels: int, max_seconds: float, hosts: Sequence[str] = LOOPBACK
-) -> Starlette:
-    """Make the application.
+def create_app(max_upload: int, max_pixels: int, max_seconds: float) -> Starlette:
+    """Make the application, for one person: nobody else can guess the address of a match.
 
     Parameters
     ----------
@@ -48,8 +38,6 @@ def create_app(
         Largest number of pixels of a picture.
     max_seconds : float
         Time after which a match is stopped.
-    hosts : sequence of str
-        Host names that requests may name; ``"*"`` allows any.
 
     Returns
     -------
@@ -79,7 +67,6 @@ def create_app(
             Route("/matches/{number}/{name}", _download),
             Mount("/", pages),
         ],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)],
         exception_handlers={HTTPException: _refuse},
         lifespan=run_matches,
     )
@@ -93,11 +80,8 @@ async def _refuse(_: Request, error: Exception) -> Response:
 
 
 async def _submit(request: Request) -> Response:
-    _check_origin(request)
-    limit, length = request.app.state.max_upload, request.headers.get("content-length", "")
-    if not length.isdigit():
-        raise HTTPException(411, "the request must have a Content-Length")
-    if int(length) > limit:
+    limit = request.app.state.max_upload
+    if int(request.headers.get("content-length", 0)) > limit:
         raise HTTPException(413, f"both pictures together may have at most {limit / 1e6:g} MB")
     settings = read_settings(request.query_params)
     async with request.form(max_files=2, max_fields=0) as form:
@@ -118,7 +102,6 @@ async def _report_status(request: Request) -> Response:
 
 
 async def _delete(request: Request) -> Response:
-    _check_origin(request)
     await request.app.state.matches.remove(_find(request))
     return Response(status_code=204)
 
@@ -129,7 +112,6 @@ async def _download(request: Request) -> Response:
         raise HTTPException(404, "there is no such file")
     return FileResponse(
         match.folder / name,
-        headers={"Content-Security-Policy": REPORT_POLICY},
         filename=name_download(match.names, name),
         content_disposition_type="inline" if name.endswith(".html") else "attachment",
     )
@@ -140,13 +122,6 @@ def _find(request: Request) -> Match:
     if match is None:
         raise HTTPException(404, "there is no such match, or it has been deleted")
     return match
-
-
-def _check_origin(request: Request) -> None:
-    """Raise HTTPException for requests from pages of other sites, by the origin that browsers state."""
-    origin, host = request.headers.get("origin"), request.headers.get("host")
-    if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
-        raise HTTPException(403, "requests from other sites are not accepted")
 
 
 def read_settings(query: Mapping[str, str]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import secrets
 import shutil
 import signal
@@ -16,14 +15,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from matching._common.parent_watchdog import exit_with_parent
-
 N_KEPT = 20  # results that are kept until the server stops; older ones are deleted
 # Loading the matching code takes a second, so processes are forked from one that has loaded it, if possible.
-if sys.platform == "win32":
-    PROCESSES = multiprocessing.get_context("spawn")
-else:
-    PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+PROCESSES.set_forkserver_preload(["matching.serve.uploaded_pictures"])
 
 
 @dataclass(eq=False)
@@ -61,7 +56,6 @@ class Matches:
         self._folder, self._max_pixels, self._max_seconds = folder, max_pixels, max_seconds
         self.by_id: dict[str, Match] = {}
         self._turn = asyncio.Lock()  # one match at a time uses all processors
-        self._loading = asyncio.create_task(asyncio.to_thread(_load))
 
     def add(self, names: list[str], contents: list[bytes], settings: dict[str, Any]) -> Match:
         """Begin the match of some uploads."""
@@ -95,7 +89,6 @@ class Matches:
     async def _run(self, match: Match) -> None:
         async with self._turn:
             match.state, match.message = "running", {"step": "read", "done": 0, "of": 1}
-            await asyncio.wait([self._loading])
             try:
                 async with asyncio.timeout(self._max_seconds):
                     await self._run_process(match)
@@ -125,14 +118,6 @@ class Matches:
             process.join()
 
 
-def _load() -> None:
-    """Start a process that does nothing, which returns when the matching code is loaded."""
-    PROCESSES.set_forkserver_preload(["matching.serve.uploaded_pictures"])
-    process = PROCESSES.Process(target=int, daemon=True)
-    process.start()
-    process.join()
-
-
 def _receive(receiver: Connection, match: Match) -> None:
     """Receive messages until the process ends."""
     with receiver, suppress(EOFError):
@@ -145,7 +130,6 @@ def _match_in_process(
 ) -> None:
     """Match uploads, and send a message for each step, then one with the result or an error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all processes
-    exit_with_parent(os.getppid())
     from matching.serve.uploaded_pictures import match_uploads  # slow; the server does not need it
 
     try:

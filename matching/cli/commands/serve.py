@@ -36,14 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
         import_optional(name, "the page needs Starlette and uvicorn", "starlette uvicorn python-multipart")
     import uvicorn
 
-    from matching.serve.app import LOOPBACK, create_app
+    from matching.serve.app import create_app
 
-    app = create_app(
-        arguments.max_upload * MEGA,
-        arguments.max_pixels * MEGA,
-        arguments.max_seconds,
-        LOOPBACK if arguments.host in (*LOOPBACK, "::1") else ("*",),
-    )
+    app = create_app(arguments.max_upload * MEGA, arguments.max_pixels * MEGA, arguments.max_seconds)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server as Ctrl-C does
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_SECONDS)
     with _listen(arguments.host, arguments.port) as listening, suppress(KeyboardInterrupt):
