@@ -11,21 +11,14 @@ from matching.correspondences._candidate_kernels import enter_smallest
 
 @njit
 def acc_nearest(
-    table: Array,
-    members: Array,
-    slope: Scalar,
-    start: Scalar,
-    stop: Scalar,
-    row: Array,
-    nearest: Array,
-    distance: Array,
+    table: Array, slope: Scalar, start: Scalar, stop: Scalar, nearest: Array, distance: Array
 ) -> None:
     """Fill rows start..stop of nearest, distance (m, k): the k smallest of ACC distance + slope * mean gap.
 
-    Both are in the order (distance, index), and initially hold -1 and infinity. members (m,) are the numbers
-    of all correspondences. table (12, m) float32 has a row per quantity, for vector instructions over j: x0
-    (2), x1 (2), the maps (4) and the inverse maps (4). row (m,) float32 is a buffer.
+    Both are in the order (distance, index), and initially hold -1 and infinity. table (12, m) float32 has a
+    row per quantity, for vector instructions over j: x0 (2), x1 (2), the maps (4) and the inverse maps (4).
     """
+    members, row = np.arange(table.shape[1]), np.empty(table.shape[1], np.float32)
     for i in range(start, stop):
         _acc_row(table, i, slope, row)
         row[i] = np.inf
@@ -39,19 +32,16 @@ def acc_nearest_among(
     slope: Scalar,
     start: Scalar,
     stop: Scalar,
-    neighbourhood: Array,
-    row: Array,
     nearest: Array,
     distance: Array,
 ) -> None:
-    """Do as `acc_nearest`, but search only row i of candidates (m, 1 + c): i itself, then others, ascending.
-
-    neighbourhood (12, 1 + c) and row (1 + c,) float32 are buffers.
-    """
+    """Do as `acc_nearest`, but search row i of candidates (m, 1 + c): i itself, then others, ascending."""
+    n = candidates.shape[1]
+    neighbourhood, row = np.empty((12, n), np.float32), np.empty(n, np.float32)
     for i in range(start, stop):
         for q in range(12):
-            for n in range(candidates.shape[1]):
-                neighbourhood[q, n] = table[q, candidates[i, n]]
+            for k in range(n):
+                neighbourhood[q, k] = table[q, candidates[i, k]]
         _acc_row(neighbourhood, 0, slope, row)
         row[0] = np.inf
         enter_smallest(row, candidates[i], nearest[i], distance[i])

@@ -1,5 +1,7 @@
 """The compiled search for nearest points in the plane, see `matching.correspondences.points`."""
 
+from typing import Any
+
 import numpy as np
 
 from gdl_core.jit import inner, njit
@@ -7,25 +9,17 @@ from matching._common.types import Array, Scalar
 
 
 @njit
-def search_nearest(
-    points: Array,
-    numbers: Array,
-    start: Array,
-    box: Array,
-    columns: Scalar,
-    rows: Scalar,
-    places: Array,
-    excluded: Array,
-    index: Array,
-    square: Array,
-) -> None:
+def search_nearest(grid: Any, places: Array, excluded: Array, index: Array, square: Array) -> None:
     """Enter points (n, 2) into lists of the nearest to each row of places (q, 2), except excluded[q].
 
     The lists are index and square (q, k), in the order (squared distance, number). Initially they hold -1 and
-    bounds. Points are sorted by square cells; cell c has those from start[c] to
-    start[c + 1]. box (5,): the smallest x and y, the width, the height, and the side of a cell. Rings of
-    cells around a place are searched until no point beyond them can be nearer.
+    bounds. Rings of cells around a place are searched until no point beyond them can be nearer.
+
+    grid: the points, sorted by square cells; their numbers (n,); start: cell c has the points from start[c]
+    to start[c + 1]; box (5,): the smallest x and y, the width, the height, and the side of a cell; and the
+    numbers of columns and rows.
     """
+    points, numbers, start, box, columns, rows = grid
     left, top, width, height, side = box[0], box[1], box[2], box[3], box[4]
     rounding = 4e-16 * (abs(left) + abs(top) + width + height)  # largest error of the borders of cells
     end = index.shape[1] - 1

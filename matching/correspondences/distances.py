@@ -36,13 +36,11 @@ def acc_neighbors(
         candidates = np.column_stack([np.arange(m), np.sort(candidates, axis=1)])
 
     def find(start: int, stop: int) -> None:
+        rest = float(nearness), start, stop, nearest, distance
         if candidates is None:
-            row = np.empty(m, np.float32)
-            _kernels.acc_nearest(table, np.arange(m), float(nearness), start, stop, row, nearest, distance)
+            _kernels.acc_nearest(table, *rest)
         else:
-            buffer = np.empty((12, candidates.shape[1]), np.float32)
-            arguments = table, candidates, float(nearness), start, stop
-            _kernels.acc_nearest_among(*arguments, buffer, buffer[0].copy(), nearest, distance)
+            _kernels.acc_nearest_among(table, candidates, *rest)
 
     run_in_ranges(find, m, 256)
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))

@@ -52,7 +52,7 @@ def _enter(points: Array, numbers: Ints, places: Array, excluded: Array, index: 
 
     def search(start: int, stop: int) -> None:
         part = slice(start, stop)
-        _point_kernels.search_nearest(*grid, places[part], excluded[part], index[part], square[part])
+        _point_kernels.search_nearest(grid, places[part], excluded[part], index[part], square[part])
 
     run_in_ranges(search, len(places), 1024)
 

@@ -5,6 +5,7 @@ differences are its PATCH x PATCH gradients. Directions are in eighths of a turn
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -22,24 +23,15 @@ ATAN = tuple(
 
 @njit
 def window_histograms(
-    pixels: Array,
-    levels: Array,
-    xy: Array,
-    windows: Array,
-    level: Array,
-    grid: Array,
-    weight: Array,
-    shares: Array,
-    places: Array,
-    index: Array,
-    buffer: Array,
-    out: Array,
+    pyramid: Any, xy: Array, windows: Array, level: Array, sampling: Any, buffers: Any, out: Array
 ) -> None:
     """Fill out (n, bins), initially 0, with histograms of the gradients in windows (n, 2, 2) at xy (n, 2).
 
     There are (2, BINS + 2) bins of directions, which begin at -4, or (6, 4, 8) bins of rows, columns and
-    directions.
+    directions. pyramid: its pixels and its levels; sampling: the grid of samples, their weights, their shares
+    of bins and the places of these; buffers: for numbers of pixels (SIDE * SIDE,) and for samples (6, ...).
     """
+    (pixels, levels), (grid, weight, shares, places), (index, buffer) = pyramid, sampling, buffers
     patch, fraction, magnitude, direction, row = buffer[0], buffer[1:3], buffer[3], buffer[4], buffer[5]
     for f in range(len(out)):
         bins = out[f]

@@ -1,5 +1,7 @@
 """The compiled loop over the pixels of a grey image, documented where it is called."""
 
+from typing import Any
+
 import numpy as np
 
 from gdl_core.jit import inner, njit
@@ -12,28 +14,17 @@ END = np.uint32(256)  # above all levels
 
 
 @njit
-def flood(
-    state: Array,
-    step: Array,
-    shift: Scalar,
-    bottom: Array,
-    top: Array,
-    shore: Array,
-    level: Array,
-    parent: Array,
-    largest: Array,
-    first: Array,
-    sums: Array,
-    order: Array,
-) -> int:
+def flood(state: Array, step: Array, shift: Scalar, bottom: Array, tree: Any) -> int:
     """Fill the tree of regions, parts first, and return the number of regions.
 
-    level, parent, largest part, first pixel and sums (n, 6), initially 0, have a row per region. `order`
-    lists the regions in the order in which they are complete. state holds the level of each pixel and, in
-    higher bits, one plus the number of neighbours visited, or 0 if the pixel has not been seen. step (5,)
-    holds the offsets of the neighbours, from index 1 on. shore receives the pixels that are seen but not yet
-    under water: a stack for each level, from `bottom` to `top` (257,).
+    tree: level, parent, largest part, first pixel and sums (n, 6), initially 0, with a row per region; and
+    the regions in the order in which they are complete. state holds the level of each pixel and, in higher
+    bits, one plus the number of neighbours visited, or 0 if the pixel has not been seen. step (5,) holds the
+    offsets of the neighbours, from index 1 on. The pixels of a level that are seen but not yet under water
+    are a stack, which begins at bottom (257,).
     """
+    level, parent, largest, first, sums, order = tree
+    shore, top = np.empty(len(order), np.uint32), bottom.copy()
     filling = np.empty(256, np.int64)  # incomplete regions, by descending level
     depth, n, n_complete = -1, 0, 0
     pixel = np.uint32(step[2] + ONE)

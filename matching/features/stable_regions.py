@@ -85,10 +85,10 @@ def build_tree(grey: Array) -> RegionTree:
     bottom[1:] = np.cumsum(np.bincount(grey[1:-1, 1:-1].ravel(), minlength=256))
     step = np.array([0, 1, 1 << shift, -1, -1 << shift]).astype(np.uint32)  # right, down, left, up
     size = grey.size
-    shore, pixels = np.empty((2, size), np.uint32)
     parent, largest, order = np.empty((3, size), np.int32)
-    tree = np.empty(size, np.uint8), parent, largest, pixels, np.zeros((size, 6), np.int64), order
-    n = _region_kernels.flood(state.ravel(), step, np.uint32(shift), bottom, bottom.copy(), shore, *tree)
+    pixels, sums = np.empty(size, np.uint32), np.zeros((size, 6), np.int64)
+    tree = np.empty(size, np.uint8), parent, largest, pixels, sums, order
+    n = _region_kernels.flood(state.ravel(), step, np.uint32(shift), bottom, tree)
     columns: list[Array] = [array[:n] for array in tree]
     first = columns[3].astype(np.int64)
     columns[3] = np.stack([first & (1 << shift) - 1, first >> shift], axis=1)

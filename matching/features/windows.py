@@ -142,9 +142,10 @@ def _make_histograms(
     """Make histograms (n, n_bins) of the gradients in windows (n, 2, 2), weighted by `make_weights`."""
     histograms = np.zeros((len(xy), n_bins), np.float32)
     xy, windows = np.ascontiguousarray(xy), np.ascontiguousarray(windows)
-    inputs = pyramid.pixels, pyramid.levels, xy, windows, _choose_levels(pyramid, windows)
+    levels, sampling = _choose_levels(pyramid, windows), (GRID, weights, SHARES, PLACES)
     buffers = np.empty(SIDE * SIDE, np.int32), np.zeros((6, SIDE * SIDE), np.float32)
-    _feature_kernels.window_histograms(*inputs, GRID, weights, SHARES, PLACES, *buffers, histograms)
+    inputs = (pyramid.pixels, pyramid.levels), xy, windows, levels, sampling, buffers
+    _feature_kernels.window_histograms(*inputs, histograms)
     return histograms
 
 
