@@ -56,11 +56,8 @@ def decode(image: Any, name: str = "image") -> Decoded:
     if isinstance(image, str | PathLike):
         check_name(image)
         path = Path(image)
-        with _one_line_errors(path):
-            if path.exists() and not (path.is_file() or path.is_dir()):  # reading might never end or begin
-                raise InputError(f"{path}: is a pipe or device, not a file")
-            with path.open("rb") as file:
-                return _decode_file(file, path, path)
+        with _one_line_errors(path), path.open("rb") as file:
+            return _decode_file(file, path, path)
     image = read_content(image, name)
     with _one_line_errors(name):
         if isinstance(image, bytes | bytearray):
@@ -161,18 +158,9 @@ def read_orientation(path: str | Path) -> int:
         with Image.open(path) as image:
             return _find_orientation(image)
     except UnidentifiedImageError:  # a kind that Pillow does not read
-        return _read_tiff_orientation(path)
+        return 1
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
-
-
-def _read_tiff_orientation(path: str | Path) -> int:
-    """Read the orientation of a TIFF; 1 for any other file."""
-    try:
-        with Path(path).open("rb") as file:
-            return _check_orientation(tiff.read_tag(tiff.open_page(file), ORIENTATION, 1))
-    except Exception:  # not a TIFF, or a damaged one, which may raise nearly anything
-        return 1
 
 
 def _check_orientation(orientation: Any) -> int:

@@ -80,8 +80,8 @@ def test_numpy_archives_are_read(tmp_path):
         ("a.csv", "x0,a,y0,x1,y1\n\n1,nan,2,3,4\n1,2,3,4,inf\n", "a.csv: line 4: must hold .* got 'inf'"),
         ("a.csv", "1,2,3,4\n\x0c\n1,2,3,1e39\n", "a.csv: line 3: must hold finite numbers .*, got '1e39'"),
         ("a.csv", "1,2,3,4\n1,2,3\n", "a.csv: line 2: must have 4 columns, got 3"),
-        ("a.csv", "1,2,3,4\n# x\n1,2,,4\n", "a.csv: line 3: must hold numbers, got ''"),
-        ("a.csv", "x0,y0,x1,y1\n1,2,3,four\n", "a.csv: line 2: must hold numbers, got 'four'"),
+        ("a.csv", "1,2,3,4\n# x\n1,2,,4\n", "a.csv: line 3: must hold finite numbers .*, got ''"),
+        ("a.csv", "x0,y0,x1,y1\n1,2,3,four\n", "a.csv: line 2: must hold finite numbers .*, got 'four'"),
         ("a.csv", "x,y,x1,y1\n1,2,3,4\n", "a.csv: must have the columns x0, y0, x1, y1; x0 is missing"),
         ("a.csv", b"\xff\xfe1\x002", "a.csv: must be text in UTF-8"),
         ("a.npz", "no archive", "a.npz: is damaged, or is not NumPy's"),
@@ -108,13 +108,12 @@ def lines(form, *head):
     "text",
     [
         lines('"{}","{}","{}","{}","{}"'.format),
-        lines("{};{};{};{};{}".format, "sep=;"),
-        lines('"{}";"{}";"{}";"{}";"{}"'.format, "SEP=;", '"x0";"y0";"x1";"y1";"score"'),
+        lines('"{}";"{}";"{}";"{}";"{}"'.format, '"x0";"y0";"x1";"y1";"score"'),
         lines("'{}', '{}', '{}', '{}', '{}'".format),
         lines('"a, b",{},{},{},{},{}'.format, '"","X0","Y0","X1","Y1","Score"'),
         lines('"{}","{}","{}","{}","{}"'.format, '"x0","y0","x1","y1","score"').replace("\n", "\r\n"),
     ],
-    ids=["no names", "sep", "sep and names", "single", "an index", "CR LF"],
+    ids=["no names", "names", "single", "an index", "CR LF"],
 )
 def test_quoted_fields_are_read(tmp_path, text):
     (tmp_path / "a.csv").write_bytes(text.encode())
@@ -124,12 +123,12 @@ def test_quoted_fields_are_read(tmp_path, text):
 
 @pytest.mark.parametrize("names", [True, False])
 @pytest.mark.parametrize("form", ["{};{};{};{}", '"{}","{}","{}","{}"'])
-def test_decimal_commas_are_reported(tmp_path, form, names):
+def test_decimal_commas_are_refused(tmp_path, form, names):
     text = "\n".join(form.format(*row[:4]).replace(".", ",") for row in TABLE)
     head = form.format("x0", "y0", "x1", "y1") + "\n" if names else ""
     (tmp_path / "a.csv").write_text(head + text)
     with pytest.raises(
-        InputError, match=rf"a\.csv: line {1 + names}: has a decimal comma; use a decimal point"
+        InputError, match=rf"a\.csv: line {1 + names}: must hold finite numbers .*, got '\d+,\d+'"
     ):
         read_matches(tmp_path / "a.csv")
 
@@ -163,10 +162,3 @@ def test_file_written_by_pytorch_is_read(tmp_path):
     torch.save(points, tmp_path / "m.pt")
     [pair] = read_matches(tmp_path / "m.pt")
     assert same(pair, None)
-
-
-def test_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("matching.interchange.tables.MAX_UNPACKED_BYTES", 1_000_000)
-    np.savez_compressed(tmp_path / "a.npz", xy0=np.zeros((10**5, 2)), xy1=np.zeros((10**5, 2)))
-    with pytest.raises(InputError, match=r"a\.npz: unpacks to 3 MB, and at most 1 MB may be unpacked"):
-        read_matches(tmp_path / "a.npz")

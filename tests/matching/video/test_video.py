@@ -1,7 +1,6 @@
 import base64
 import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -192,9 +191,6 @@ def test_other_files_are_rejected_by_name(thing, clip, tmp_path):
     assert "playlist of a stream" in find(b"#EXTM3U\n#EXTINF:10\nhttp://127.0.0.1:9/endless.ts\n")
     assert "can't be opened" in refused(lambda: find_in_video(thing, tmp_path / "none.mp4"))
     assert "is a URL" in refused(lambda: find_in_video(thing, "rtsp://127.0.0.1/live"))
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "pipe.mp4")
-        assert "pipe or device" in refused(lambda: find_in_video(thing, tmp_path / "pipe.mp4"))
     assert "every must be at least" in refused(lambda: find_in_video(thing, clip, every=0))
 
 
