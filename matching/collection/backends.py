@@ -111,19 +111,11 @@ def local_backend(jobs: int) -> Iterator[Run]:
     try:
         yield partial(_run_ahead, submit, run_alone, BrokenProcessPool, 2 * jobs)
     except BaseException:
-        with _silent_threads():  # the thread that manages the pool may miss tasks that were dropped
-            get_pool().shutdown(kill_workers=True)
-        raise
-
-
-@contextmanager
-def _silent_threads() -> Iterator[None]:
-    """Print no traceback of a thread that fails meanwhile."""
-    before, threading.excepthook = threading.excepthook, lambda _: None
-    try:
-        yield
-    finally:
+        # the thread that manages the pool may miss tasks that were dropped, and must print no traceback
+        before, threading.excepthook = threading.excepthook, lambda _: None
+        get_pool().shutdown(kill_workers=True)
         threading.excepthook = before
+        raise
 
 
 def _run_ahead(

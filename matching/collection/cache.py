@@ -8,8 +8,6 @@ fiftieth of the limit; if the sum exceeds the limit, the least recently used fil
 
 import hashlib
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -30,7 +28,6 @@ SUFFIX = ".npz"
 SHARE_AFTER_CLEANING = 0.9  # of the limit: old entries are removed until this much is used
 SHARE_BETWEEN_COUNTS = 0.02  # of the limit: a process counts the files again after adding this much
 _bytes_left: "dict[FeatureCache, float]" = {}  # bytes that this process may add before it counts again
-DAMAGE_ERRORS = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
@@ -65,11 +62,7 @@ class FeatureCache:
         path = self._path(key)
         try:
             entry = _read(path)
-        except OSError:  # missing, or unreadable for now: too many open files, a network disk
-            return None
-        except DAMAGE_ERRORS:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
+        except Exception:  # missing, unreadable for now, or damaged, which may raise nearly anything
             return None
         with suppress(OSError):  # another user's file in a shared cache
             os.utime(path)  # marks it as used now
@@ -128,7 +121,7 @@ def _arrays(entry: DescribedPicture) -> dict[str, Array]:
 
 
 def _read(path: Path) -> DescribedPicture:
-    """Read the file of an entry; raise OSError or one of DAMAGE_ERRORS."""
+    """Read the file of an entry."""
     # opened here, because np.load leaves a damaged file open
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         arrays = {name: data[name] for name in data.files}

@@ -2,7 +2,6 @@
 
 import csv
 import os
-import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +11,6 @@ from pathlib import Path
 from matching.errors import InputError
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import exists, is_file, make_absolute
-
-BLANKS = " \t\r"  # between the names of a list
-BAD_NAME = "\\udc"  # marks bytes that are not UTF-8 in the paths of a plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,15 +62,14 @@ def plan_list(path: str | Path) -> Plan:
     """
     path = Path(path)
     try:
-        # splitlines would also split at characters that names may contain
-        lines = [line.removesuffix("\r") for line in path.read_bytes().decode("utf-8-sig").split("\n")]
+        lines = path.read_text("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a UTF-8 text"
         raise InputError(f"{path}: the list of pairs can't be read ({reason})") from None
     rows: dict[str, int] = {}  # in the order in which the paths first occur
     pairs: dict[tuple[int, int], None] = {}
     for number, line in enumerate(lines, 1):
-        if line.strip(BLANKS) and not line.lstrip(BLANKS).startswith("#"):
+        if line.strip() and not line.lstrip().startswith("#"):
             names = _split_names(line)
             if len(names) != 2:
                 raise InputError(f"{path}: line {number} must name two pictures, got {len(names)}")
@@ -140,22 +135,14 @@ def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
 
 def _split_names(line: str) -> list[str]:
     """Split a line at tabs, else at commas, else at blanks outside quotes."""
-    if "\t" in line:
-        return [name.strip(BLANKS) for name in line.split("\t") if name.strip(BLANKS)]
-    if "," in line:
-        try:
-            names = next(csv.reader([line], skipinitialspace=True))
-        except csv.Error:  # a name has a carriage return
-            names = line.split(",")
-        return [name.strip(BLANKS) for name in names if name.strip(BLANKS)]
-    lexer = shlex.shlex(line, posix=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    if os.sep == "\\":
-        lexer.escape = ""
+    mark = next((mark for mark in ("\t", ",") if mark in line), None)
+    if mark is not None:
+        names = next(csv.reader([line], delimiter=mark, skipinitialspace=True))
+        return [name.strip() for name in names if name.strip()]
     try:
-        return list(lexer)
+        return shlex.split(line.replace("\\", "\\\\") if os.sep == "\\" else line)
     except ValueError:  # an apostrophe, not a quote
-        return [name for name in re.split(f"[{BLANKS}]", line) if name]
+        return line.split()
 
 
 def _locate(name: str, folder: Path) -> str:

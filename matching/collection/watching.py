@@ -50,14 +50,14 @@ def watch_folder(
 
     options: dict[str, Any] = {"debounce": DEBOUNCE_MS, "rust_timeout": START_MS, "yield_on_timeout": True}
     options |= {"watch_filter": is_of_interest, "recursive": recursive}
-    for batch, is_first in _list_changes(watchfiles.watch, root, options):
+    for k, batch in enumerate(watchfiles.watch(root, **options)):
         if not is_folder(root):
             raise InputError(f"{folder}: the folder no longer exists")
         paths = sorted(path for _, path in batch)
-        if not is_first and not paths:
+        if k and not paths:
             continue
         # the whole folder is listed at first, and when a folder changes or a path disappears
-        is_listed = is_first or any(not is_file(path) for path in paths)
+        is_listed = k == 0 or any(not is_file(path) for path in paths)
         if is_listed:
             paths = list_pictures(folder, recursive, may_be_empty=True)
         added = add_pictures(index, paths, config, inside=[root] if is_listed else (), cache=cache, **running)
@@ -66,22 +66,6 @@ def watch_folder(
             if source is not None and path != source.path:
                 matches[path] = match_files(0, source, Source(path, compute_digest(path)), settings)
         yield added, matches
-
-
-def _list_changes(watch: Any, root: str, options: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
-    """Yield batches of changes, and whether each is the first of a watch, which begins again if it fails."""
-    is_first = True
-    while True:
-        try:
-            for batch in watch(root, **options):
-                yield batch, is_first
-                is_first = False
-        except RuntimeError:  # a name is not UTF-8, which the list of the folder tells
-            if is_first:
-                raise
-            is_first = True
-        else:
-            return
 
 
 def _read_thing(thing: Path, settings: Settings) -> Source:

@@ -9,11 +9,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
 
 from matching._common.threads import limit_threads
 from matching.collection.cache import FeatureCache, entry_key
-from matching.collection.plan import BAD_NAME
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.core.config import MatchConfig
 from matching.core.methods import MANY
@@ -28,7 +26,7 @@ from matching.errors import InputError, one_line
 from matching.features.detectors import Detector, list_registered_detectors, register_detector
 from matching.output.folders import compute_digest
 from matching.pictures.images import Picture, read_picture
-from matching.pictures.names import is_file
+from matching.pictures.names import exists, is_file
 
 INTERNAL_PREFIX = "internal error: "  # of the reason if the program itself failed
 # Pictures per process. Each takes up to 20 MB; details of 6 megapixels take 40 MB more, and simulated views
@@ -140,12 +138,6 @@ def explain_failure(error: Exception) -> str:
 
 def explain_unreadable(path: str) -> str:
     """Explain in one line why a file can't be read."""
-    try:
-        Path(path).stat()
-    except (OSError, ValueError) as error:
-        if BAD_NAME in path:
-            return f"{path}: the name is not UTF-8; rename the file"
-        if isinstance(error, FileNotFoundError):
-            return f"{path}: no such file"
-        return f"{path}: can't be read ({getattr(error, 'strerror', None) or error})"
+    if not exists(path):
+        return f"{path}: no such file"
     return f"{path}: can't be read" if is_file(path) else f"{path}: is not a file"

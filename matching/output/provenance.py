@@ -10,9 +10,7 @@ import platform
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-import gdl_core
 from matching._common import opencv
 from matching._version import __version__
 
@@ -26,26 +24,12 @@ fails if results have changed but no number has.
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "pillow-heif")
 
 
-def _digest_sources() -> str:
-    """Compute the SHA-256 digest of the modules on which results depend, and of their names."""
-    digest = hashlib.sha256()
-    for folder in (Path(gdl_core.__file__).parent, Path(__file__).parents[1]):
-        for path in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):
-            text = path.read_bytes().replace(b"\r\n", b"\n")
-            name = f"{folder.name}/{path.relative_to(folder).as_posix()}"
-            digest.update(repr((name, len(text))).encode() + text)
-    return digest.hexdigest()
-
-
-SOURCES = _digest_sources()  # at import, because later the files may differ from those that this process runs
-
-
 @cache
 def programs() -> dict[str, str]:
     """List the versions of the programs on which results depend."""
     return {
         "gdl-match": __version__,
-        "its sources": SOURCES[:16],
+        "results": as_text(RESULT_VERSIONS),
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "OpenCV": opencv.VERSION,
         **{name: _version(name) for name in LIBRARIES},

@@ -1,9 +1,7 @@
 """`gdl-match collection`: many pictures are matched, with the results in one database."""
 
 import argparse
-import atexit
 import re
-import shutil
 import sys
 import tempfile
 import warnings
@@ -219,22 +217,13 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
 
 def open_cache(arguments: argparse.Namespace) -> FeatureCache:
     """Open the cache of the options ``--cache`` and ``--cache-size``."""
-    folder = make_folder(arguments.cache) if arguments.cache else _find_cache_folder()
-    return FeatureCache(folder.resolve(), arguments.cache_size * 10**6)
-
-
-def _find_cache_folder() -> Path:
-    """Make the user's folder for features; if that fails, one that is removed when the process ends."""
     try:
-        return make_folder(user_cache_path("gdl-match", appauthor=False) / "features")
+        folder = make_folder(arguments.cache or user_cache_path("gdl-match", appauthor=False) / "features")
     except (InputError, RuntimeError):  # the user has no home folder, or one that can't be written
-        pass
-    try:
-        folder = tempfile.mkdtemp(prefix="gdl-match-features-")
-    except OSError as error:
-        raise InputError(f"the cache can't be created ({error}); choose another --cache") from None
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+        if arguments.cache:
+            raise
+        folder = make_folder(Path(tempfile.gettempdir(), "gdl-match-features"))
+    return FeatureCache(folder.resolve(), arguments.cache_size * 10**6)
 
 
 def _write(arguments: argparse.Namespace, groups: Sequence[Group] | None) -> None:

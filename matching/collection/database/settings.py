@@ -12,7 +12,6 @@ from matching.errors import InputError
 from matching.output.provenance import RESULT_VERSIONS, as_text, differences, machine, programs
 
 SCHEMA = "5"
-SOURCES_KEY = "its sources"  # the version numbers of stages stand in for this program's sources
 REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
 
 
@@ -29,8 +28,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
 
 def _list_programs() -> dict[str, str]:
     """List the versions and the processor on which results depend."""
-    versions = {**programs(), "processor": machine()}
-    return {name: version for name, version in versions.items() if name != SOURCES_KEY}
+    return {**programs(), "processor": machine()}
 
 
 def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, path: Path) -> None:
@@ -61,8 +59,7 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, pat
 
 def describe_other_programs(made_with: Mapping[str, str]) -> str:
     """Describe in which libraries and processor this process differs from the one that made a database."""
-    made_by = {k: version for k, version in json.loads(made_with["programs"]).items() if k != SOURCES_KEY}
-    difference = differences({**_list_programs(), **made_by}, _list_programs())
+    difference = differences(json.loads(made_with["programs"]), _list_programs())
     return f"the database was made with {difference}: results may differ" if difference else ""
 
 

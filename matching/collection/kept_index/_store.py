@@ -203,19 +203,13 @@ class KeptIndex(Database):
                 (self.folder / name).unlink()
 
     def shards(self) -> list[Shard]:
-        """List the segments with their dead pictures, by name; raise InputError if one is damaged."""
+        """List the segments with their dead pictures, by name."""
         dead: dict[str, list[int]] = {}
         for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
             dead.setdefault(name, []).append(picture)
         n, shards = self.counts().indexed, []
-        for name, size in self.rows("SELECT name, bytes FROM segments ORDER BY name"):
-            path = self.folder / name
-            if not path.exists() or path.stat().st_size != size:
-                raise InputError(
-                    f"{path}: this part of the index is missing or damaged; delete the index and add its"
-                    " pictures again"
-                )
-            shards.append(Shard(str(path), n, (), tuple(dead.get(name, ()))))
+        for (name,) in self.rows("SELECT name FROM segments ORDER BY name"):
+            shards.append(Shard(str(self.folder / name), n, (), tuple(dead.get(name, ()))))
         return shards
 
     def paths(self, numbers: Iterable[int]) -> dict[int, str]:

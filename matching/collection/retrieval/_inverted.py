@@ -100,7 +100,10 @@ def open_segment(path: Path) -> Segment:
     first = np.concatenate([[0], np.cumsum(words[1 + 4 * c : 1 + 5 * c], dtype=np.int64)])
     cells, entries, m = words[1 : 1 + 4 * c], words[1 + 5 * c :], int(first[-1])
     if not c or len(first) != c + 1 or len(entries) != 5 * m:
-        raise InputError(f"{path}: this part of the index is missing or damaged")
+        raise InputError(
+            f"{path}: this part of the index is missing or damaged; delete the index and add its pictures"
+            " again"
+        )
     lists = EntryLists(entries[: 4 * m].reshape(-1, 4), entries[4 * m :].view(np.int64), first)
     return Segment(cells.tobytes(), lists)
 

@@ -43,16 +43,6 @@ def test_pair_can_be_written_in_several_forms(tmp_path, line):
     assert named(plan_list(tmp_path / "list")) == [("a.png", "b c.png")]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("letter", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r"])
-@pytest.mark.parametrize("between", ["\t", ","])
-def test_only_line_feeds_end_a_line(tmp_path, end, letter, between):
-    names = f"a{letter}b.png", "c.png", f"{letter.strip(chr(13))}d.png", "e.png"
-    text = f"{names[0]}{between}{names[1]}{end}{names[2]}{between}{names[3]}{end}"
-    (tmp_path / "list").write_bytes(text.encode())
-    assert named(plan_list(tmp_path / "list")) == [names[:2], names[2:]]
-
-
 @pytest.mark.parametrize("line", [r"C:\a\x.png D:\y.png", r"C:\a\x.png 'D:\y.png'"])
 def test_backslashes_between_folders_stay(monkeypatch, line):
     monkeypatch.setattr(os, "sep", "\\")

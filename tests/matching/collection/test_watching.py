@@ -1,6 +1,5 @@
 """Watching a folder: what arrives is added, and told where it shows the thing; killed, and gone."""
 
-import os
 import re
 import shutil
 import signal
@@ -157,15 +156,3 @@ def test_wrong_usage_is_rejected(made, folder, cache, tmp_path, capsys, monkeypa
     assert main(["index", "watch", str(folder), *where]) == 2
     assert "pip install watchfiles" in capsys.readouterr().err
     assert not (tmp_path / "index").exists()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
-def test_name_that_is_not_utf8_is_reported_and_the_watch_goes_on(made, folder, cache, tmp_path):
-    updates = watch_folder(tmp_path / "index", folder, cache=cache)
-    assert names(next(updates)) == []
-    shutil.copy(os.fsencode(made / "scene.png"), os.fsencode(folder) + b"/b\xff.png")
-    (error,) = next(updates)[0].errors
-    assert "the name is not UTF-8" in error
-    shutil.copy(made / "scene.png", folder)
-    assert names(next(updates)) == ["scene.png"]
-    updates.close()
