@@ -203,14 +203,6 @@ def add_names(group: Group, name: str, names: Collection[str], text: str) -> Non
     )
 
 
-def check_settings(arguments: argparse.Namespace) -> None:
-    """Check that the options of `add_settings` can be combined."""
-    if arguments.view_synthesis and arguments.paper:
-        raise InputError("--view-synthesis can't be combined with --paper: the paper has no simulated views")
-    if arguments.max_nfa != settings.MAX_NFA.default and arguments.paper:
-        raise InputError("--max-nfa can't be combined with --paper: the paper does not test its objects")
-
-
 def refuse(
     arguments: argparse.Namespace, names: Sequence[str], text: str, methods: Collection[str] = ()
 ) -> None:
@@ -225,7 +217,10 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
     """Make the settings from the parsed arguments of `add_settings`."""
     from matching.core.config import MatchConfig
 
-    check_settings(arguments)
+    if arguments.view_synthesis and arguments.paper:
+        raise InputError("--view-synthesis can't be combined with --paper: the paper has no simulated views")
+    if arguments.max_nfa != settings.MAX_NFA.default and arguments.paper:
+        raise InputError("--max-nfa can't be combined with --paper: the paper does not test its objects")
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
     with_registered = tuple(dict.fromkeys([*config.features.regions, *arguments.detector]))
     return change_config(config.with_settings(regions=arguments.regions or with_registered), arguments)
@@ -266,21 +261,9 @@ def _run_detector_file(text: str) -> list[str]:
     try:
         runpy.run_path(str(path))
     except Exception as error:  # whatever the file does
-        raise argparse.ArgumentTypeError(f"{text}: {_describe_error(error, str(path))}") from None
+        kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+        raise argparse.ArgumentTypeError(f"{text}: {kind}{error}") from None
     return [new.name for new in list_registered_detectors() if not any(new is old for old in known)]
-
-
-def _describe_error(error: Exception, path: str) -> str:
-    """Describe an error of a file that was run, with its line in this file if there is one."""
-    import traceback
-
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-    line = (
-        error.lineno if isinstance(error, SyntaxError) and error.filename == path else (lines or [None])[-1]
-    )
-    message = error.msg if isinstance(error, SyntaxError) else error
-    kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-    return f"{kind}{message}" + (f" (line {line})" if line is not None else "")
 
 
 def _parse_names(names: Collection[str], text: str) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import NoReturn
 
 from matching._common.interrupts import handle_interrupts
@@ -21,11 +20,6 @@ def exit_status(command: str, work: Callable[[], int], message: str = "interrupt
 
     Ctrl-C ends the process at once, unless the work handles it.
     """
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        print(f"{command}: error: the working folder no longer exists", file=sys.stderr)
-        return BAD_INPUT
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console may be unable to print a picture's name
         sys.stdout.reconfigure(errors="replace")
     try:

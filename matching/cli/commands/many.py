@@ -56,12 +56,10 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]
     if overview is not None and overview.exists() and not is_own_page(overview):
         raise InputError(f"{overview}: was not written by gdl-match; choose another --out, or remove it")
     source = _read_thing(arguments)
-    explained: set[str] = set()
     names = dict(zip(paths, map(_format_name, make_relative(paths)), strict=True))
     outcomes, width = [], max(len("picture"), *map(len, names.values()))
     tell = make_teller(arguments)
-    if len(folder := str(paths[0]).removesuffix(names[paths[0]])) < len(str(paths[0])) and folder:
-        tell(f"pictures in {make_printable(folder)}")
+    explained: set[str] = set()  # reasons of the first picture appear once
     if not arguments.json:
         print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
@@ -75,7 +73,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]
             reasons = explain_nothing(outcome.result, (thing, path))
             for reason in (r for r in reasons if r not in explained):
                 tell(reason)
-            explained.update(reasons)  # reasons of the first picture appear once
+            explained.update(reasons)
     if arguments.json:
         print(_format_json(outcomes))
     else:
@@ -183,13 +181,8 @@ def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
 
 
 def _describe_written(outcomes: list[Outcome], base: Path) -> str:
-    folders = [outcome.folder for outcome in outcomes if outcome.folder is not None]
-    if not folders:
-        return "nothing written"
-    if len(folders) == 1:
-        return f"written to {folders[0]}"
-    parent = base if base.parts else base.absolute()
-    return f"written to {len(folders)} folders in {parent}: {folders[0].name} to {folders[-1].name}"
+    n_folders = sum(outcome.folder is not None for outcome in outcomes)
+    return f"{count(n_folders, 'folder')} of results written to {base.absolute()}"
 
 
 def _format_line(name: str, cells: Sequence[str], width: int) -> str:

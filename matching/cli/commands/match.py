@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes, refuse
+from matching.cli.arguments import make_config, make_parser, name_after_dashes, refuse
 from matching.cli.console import make_teller, open_report, print_result, read_pictures, report_work
 from matching.cli.destination import check_output, choose_destination, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND
@@ -29,42 +29,31 @@ if TYPE_CHECKING:
 def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
     """Match the pictures that the arguments name, and write the results."""
     arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
+    images = arguments.images
     _check_videos(arguments)
-    if len(arguments.images) == 2 and is_video(arguments.images[1]):
+    if len(images) == 2 and is_video(images[1]):
         from matching.cli.commands.video import match_video
 
-        check_settings(arguments)
         return match_video(arguments, rivals)
     _check_usage(arguments, rivals)
-    if len(arguments.images) > 2 or (len(arguments.images) == 2 and is_folder(arguments.images[1])):
+    if len(images) > 2 or (len(images) == 2 and is_folder(images[1])):
         from matching.cli.commands.many import match_many
 
         return match_many(arguments, rivals)
-    inputs, result = _match(arguments, rivals)
-    return _write(arguments, inputs, result)
+    return _match(arguments, rivals)
 
 
-@dataclass(frozen=True, eq=False)
-class GivenPictures:
-    """The pictures that a run matches."""
-
-    pictures: list[Picture]  # one or two, with their masks
-    paths: tuple[str, ...] | None = None  # absolute; None for the demo
-    others: dict[str, bytes] = field(default_factory=dict)  # pictures made by the demo, by name
-
-
-def _match(
-    arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]
-) -> tuple[GivenPictures, MatchResult]:
-    """Read and match the pictures; write no files."""
-    inputs = _read_inputs(arguments)
+def _match(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> int:
+    """Match two pictures, or one with itself, and write the results."""
+    pictures, others = _read_pictures(arguments)
+    inputs = tuple(map(make_absolute, arguments.images)) or None  # None for the demo
     name = _name_folder(arguments)
-    folder = choose_destination(arguments.out, name, inputs.paths)
-    check_output(folder, arguments, arguments.images, inputs.others)
+    folder = choose_destination(arguments.out, name, inputs)
+    check_output(folder, arguments, arguments.images, others)
     if folder not in (arguments.out, Path(name)):
         print(f"gdl-match: {name} holds results of other pictures: writing to {folder}", file=sys.stderr)
     tell = make_teller(arguments)
-    for picture in inputs.pictures:
+    for picture in pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.core.methods import PAIR, Method
     from matching.core.pair import match_pair
@@ -75,31 +64,32 @@ def _match(
         if _is_single(arguments):
             from matching.core.one_picture import find_repeats_in_picture
 
-            result = find_repeats_in_picture(inputs.pictures[0], config)
+            result = find_repeats_in_picture(pictures[0], config)
         else:
-            first, second = (ImageSource(picture, config) for picture in inputs.pictures)
+            first, second = (ImageSource(picture, config) for picture in pictures)
             rival = rivals.get(arguments.method)
             result = match_pair(first, second, PAIR if rival is None else Method(group=rival))
     kept = int((result.cluster >= 0).sum())
     candidates = words.count(len(result.cluster), "candidate")
     tell(f"{candidates}, {kept} kept, {sum(result.timings.values()):.1f} s")
-    return inputs, result
-
-
-def _write(arguments: argparse.Namespace, inputs: GivenPictures, result: MatchResult) -> int:
     from matching.output.files import write_results
 
-    # again: another run may have taken the first one
-    folder = choose_destination(arguments.out, _name_folder(arguments), inputs.paths)
-    pair = inputs.pictures * (2 if result.is_single_picture else 1)
-    options = output_options(arguments)
-    write_results(folder, pair, result, inputs=inputs.paths, others=inputs.others, **options)
+    pair = pictures * (2 if result.is_single_picture else 1)
+    write_results(folder, pair, result, inputs=inputs, others=others, **output_options(arguments))
+    _print(arguments, folder, pictures, result)
+    return FOUND if result.objects else NONE_FOUND
+
+
+def _print(
+    arguments: argparse.Namespace, folder: Path, pictures: Sequence[Picture], result: MatchResult
+) -> None:
+    """Print the result, and what to try if there is none; open the report if that is wanted."""
     stem = arguments.images[0].stem if arguments.images else "picture0"
     table = words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem)
     explained = words.explain_rejected(result) if arguments.explain else []
-    names = [picture.path for picture in inputs.pictures]
+    names = [picture.path for picture in pictures]
     nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result, PAIR_HINTS)]
-    lines = [table, *words.list_sizes(result, inputs.pictures), *explained]
+    lines = [table, *words.list_sizes(result, pictures), *explained]
     print_result(arguments, folder, lines, nothing)
     if not result.is_single_picture and arguments.method in METHODS and words.may_look_harder(result):
         make_teller(arguments)(
@@ -108,7 +98,6 @@ def _write(arguments: argparse.Namespace, inputs: GivenPictures, result: MatchRe
         )
     if arguments.open:
         open_report(folder / "matches.html")
-    return FOUND if result.objects else NONE_FOUND
 
 
 def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> None:
@@ -127,7 +116,6 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatche
     elif _is_single(arguments):
         rule = f"requires two pictures, got only {arguments.images[0]}"
         refuse(arguments, ("mask1", "export", "view_synthesis"), rule, rivals)
-    check_settings(arguments)
     if arguments.view_synthesis and arguments.method in rivals:
         raise InputError(f"--view-synthesis requires agdl, gdl-u or gdl, got --method {arguments.method}")
 
@@ -147,8 +135,11 @@ def _is_single(arguments: argparse.Namespace) -> bool:
     return len(arguments.images) == 1
 
 
-def _read_inputs(arguments: argparse.Namespace) -> GivenPictures:
-    """Read the pictures with their masks, and check that they can be exported in the chosen formats."""
+def _read_pictures(arguments: argparse.Namespace) -> tuple[list[Picture], dict[str, bytes]]:
+    """Read the pictures with their masks, and check that they can be exported in the chosen formats.
+
+    Returns also the files of the pictures that the demo makes.
+    """
     images: Sequence[Path | Picture] = arguments.images
     others: dict[str, bytes] = {}
     if not images:
@@ -162,7 +153,7 @@ def _read_inputs(arguments: argparse.Namespace) -> GivenPictures:
         others = {name: opencv.encode_png(rgb) for name, rgb in arrays.items()}
     pictures = read_pictures(images, (arguments.mask0, arguments.mask1))
     check_formats(arguments.export, pictures)
-    return GivenPictures(pictures, tuple(map(make_absolute, arguments.images)) or None, others)
+    return pictures, others
 
 
 def _name_folder(arguments: argparse.Namespace) -> str:

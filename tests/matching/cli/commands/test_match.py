@@ -761,11 +761,3 @@ def test_output_that_is_a_file_is_named(tmp_path, capsys):
     (tmp_path / "out").touch()
     assert cli.main(["--demo", "--out", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.splitlines()[-1].endswith("out: is a file, not a folder")
-
-
-def test_working_folder_that_is_gone_is_reported_in_one_line(tmp_path, monkeypatch, capsys):
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    assert cli.main(["../a.jpg", "../b.jpg"]) == 2
-    assert capsys.readouterr().err == "gdl-match: error: the working folder no longer exists\n"
