@@ -1,8 +1,7 @@
 """The pairs of a collection: from a list, all pairs in a folder, or queries against a gallery."""
 
 import csv
-import os
-import shlex
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -139,10 +138,7 @@ def _split_names(line: str) -> list[str]:
     if mark is not None:
         names = next(csv.reader([line], delimiter=mark, skipinitialspace=True))
         return [name.strip() for name in names if name.strip()]
-    try:
-        return shlex.split(line.replace("\\", "\\\\") if os.sep == "\\" else line)
-    except ValueError:  # an apostrophe, not a quote
-        return line.split()
+    return [name.strip("\"'") for name in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", line)]
 
 
 def _locate(name: str, folder: Path) -> str:

@@ -74,7 +74,7 @@ def test_names_are_as_short_as_the_pictures_allow(tmp_path, monkeypatch, capsys)
         Image.fromarray(np.full((9, 9), 7, np.uint8)).save(name)
     scenes = [str(tmp_path / "deep" / name / "a.png") for name in ("one", "two")]
     assert cli.main(["thing.png", *scenes, "--no-figure"]) == 1
-    output, error = capsys.readouterr()
+    output = capsys.readouterr().out
     assert [line.split()[0] for line in output.splitlines()[1:]] == ["one/a.png", "two/a.png"]
 
 
