@@ -179,7 +179,9 @@ def _describe_copies(objects: Sequence[MatchedObject], name: str, single: bool) 
     if n == 1 and not n_alike and not m and not single:
         return []
     line = f"{name}: {count(n, 'copy', 'copies')}"
-    line += f" ({_name_objects(found.copies)})" if n else ""
+    unclear = [[k for k in ids if objects[k].is_same is None] for ids in found.copies]
+    doubt = f"; {_name_objects(unclear)} may differ" if any(unclear) else ""
+    line += f" ({_name_objects(found.copies)}{doubt})" if n else ""
     if n_alike:
         line += f", {n_alike} alike but different ({_name_objects(found.alike)})"
     if m:

@@ -27,12 +27,14 @@ def test_halves_of_one_copy_are_one_and_its_parts_belong_to_it():
     counted = count_copies([upper, lower, logo, second, sister, again, hidden])
     assert counted == Copies(((0, 1), (3,)), ((4, 5), (6,)))
     assert describe_things([upper, lower, logo, second, sister, again, hidden], "box") == [
-        "box: 2 copies (objects 0, 1, 3); 2 more places share a part of it (objects 4, 5, 6)"
+        "box: 2 copies (objects 0, 1, 3; objects 0, 1, 3 may differ);"
+        " 2 more places share a part of it (objects 4, 5, 6)"
     ]
 
 
 def test_counts_are_described_in_lines():
     one, part = found(0, (0, 0), (300, 50)), found(1, (20, 20), (800, 50), 30, value=0.4)
+    one = replace(one, is_same=True)
     assert describe_things([one], "box") == []
     assert describe_things([one, part], "box") == [
         "box: 1 copy (object 0); 1 more place shares a part of it (object 1)"
@@ -44,12 +46,14 @@ def test_counts_are_described_in_lines():
 
 
 def test_whole_place_that_differs_is_alike_and_no_copy():
-    one, other = found(0, (0, 0), (300, 50)), replace(found(1, (0, 0), (500, 50)), is_same=False)
+    one, other = (
+        replace(found(k, (0, 0), shift), is_same=k == 0) for k, shift in enumerate([(300, 50), (500, 50)])
+    )
     untold = replace(found(2, (0, 0), (700, 50)), is_same=None)
     counted = count_copies([one, other, untold])
     assert (counted.copies, counted.alike, counted.parts) == (((0,), (2,)), ((1,),), ())
     assert describe_things([one, other, untold], "king") == [
-        "king: 2 copies (objects 0, 2), 1 alike but different (object 1)"
+        "king: 2 copies (objects 0, 2; object 2 may differ), 1 alike but different (object 1)"
     ]
     assert describe_things([other], "king") == ["king: 0 copies, 1 alike but different (object 1)"]
 
