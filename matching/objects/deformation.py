@@ -77,14 +77,14 @@ def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float |
     if smoothing is None:
         smoothing, error = _choose_smoothing(source, residual, bins)
     else:
-        error = _hold_out(source, residual, bins, smoothing)
+        error = _hold_out(source, residual, _make_folds(source, residual, bins), smoothing)
     if math.isinf(smoothing):
         return plain
-    spline = _fit(source, residual, bins, smoothing)
+    spline = _fit(_make_controls(source, residual, bins), smoothing)
     off = np.linalg.norm(spline(source) - residual, axis=1)
     kept = off <= MAX_RESIDUAL * max(np.median(off), 1e-6)
     if _fixes_a_map(source, bins, kept):
-        spline = _fit(source[kept], residual[kept], bins[kept], smoothing)
+        spline = _fit(_make_controls(source[kept], residual[kept], bins[kept]), smoothing)
     return SmoothMap(base, float(smoothing), float(np.median(error)), base_error, spline)
 
 
@@ -110,8 +110,9 @@ def _make_bins(xy: Array) -> _Bins:
 def _choose_smoothing(source: Array, residual: Array, bins: _Bins) -> tuple[float, Floats]:
     """Choose the smoothing with the smallest hold-out error -> its length (inf: no bend), errors (n,)."""
     best, best_error = math.inf, np.linalg.norm(residual, axis=1)
+    folds = _make_folds(source, residual, bins)
     for length in np.linalg.norm(np.ptp(source, axis=0)) * np.array(LENGTHS):
-        error, bound = _hold_out(source, residual, bins, length), _average(best_error)
+        error, bound = _hold_out(source, residual, folds, length), _average(best_error)
         if _average(error) < min(MAX_ERROR_RATIO * bound, bound - MIN_ERROR_GAIN):
             best, best_error = length, error
     return best, best_error
@@ -122,13 +123,19 @@ def _average(error: Array) -> float:
     return float(np.minimum(error, MAX_RESIDUAL * np.median(error)).mean())
 
 
-def _hold_out(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Floats:
+def _make_folds(source: Array, residual: Array, bins: _Bins) -> list[tuple[Bools, _Controls]]:
+    """Make N_FOLDS pairs of the matches that are held out (n,), and the control points of the others."""
+    folds = (out for out in _folds(bins) if out.any())
+    return [(out, _make_controls(source[~out], residual[~out], bins[~out])) for out in folds]
+
+
+def _hold_out(
+    source: Array, residual: Array, folds: list[tuple[Bools, _Controls]], smoothing: float
+) -> Floats:
     """Measure the distance (n,) of each match from a map fitted without its bin."""
     error = np.empty(len(source))
-    for out in _folds(bins):
-        if out.any():
-            spline = _fit(source[~out], residual[~out], bins[~out], smoothing)
-            error[out] = np.linalg.norm(spline(source[out]) - residual[out], axis=1)
+    for out, controls in folds:
+        error[out] = np.linalg.norm(_fit(controls, smoothing)(source[out]) - residual[out], axis=1)
     return error
 
 
@@ -148,16 +155,31 @@ def _fixes_a_map(source: Array, bins: _Bins, chosen: Bools) -> bool:
     return bool(spread[1] >= 0.02 * spread[0])
 
 
-def _fit(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Spline:
-    """Fit a spline to one control point per bin: the median of its matches, weighted by their number."""
+@dataclass(frozen=True, eq=False)
+class _Controls:
+    """The control points (k, 2) of a spline, one per bin, and the displacements (k, 2) there."""
+
+    xy: Floats
+    values: Floats
+    count: Ints  # (k,), matches in each bin
+    density: float  # matches per square pixel
+
+
+def _make_controls(source: Array, residual: Array, bins: _Bins) -> _Controls:
+    """Make the control points: the medians of the matches of each bin."""
     _, number, count = np.unique(bins.number, return_inverse=True, return_counts=True)
-    density = len(source) / (len(count) * bins.side**2)
-    mu = density * (smoothing / (2 * math.pi)) ** 4
+    xy, values = (_medians(points, number, len(count)) for points in (source, residual))
+    return _Controls(xy, values, count, len(source) / (len(count) * bins.side**2))
+
+
+def _fit(controls: _Controls, smoothing: float) -> Spline:
+    """Fit a spline to control points, weighted by their numbers of matches."""
+    mu = controls.density * (smoothing / (2 * math.pi)) ** 4
     # the kernel r^2 log r is 8 pi times the Green's function of the squared Laplacian
     spline: Spline = scipy.interpolate.RBFInterpolator(
-        _medians(source, number, len(count)),
-        _medians(residual, number, len(count)),
-        smoothing=8 * math.pi * mu / count,
+        controls.xy,
+        controls.values,
+        smoothing=8 * math.pi * mu / controls.count,
         kernel="thin_plate_spline",
         degree=1,
     )
