@@ -18,9 +18,10 @@ import yaml
 
 from matching._common import opencv
 from matching._common.optional import import_optional
-from matching._common.types import Floats
+from matching._common.types import Array, Floats
 from matching.errors import InputError, one_line
-from matching.pictures.decoding import decode
+from matching.objects.transforms import apply_transform
+from matching.pictures.decoding import decode, map_displayed_to_stored
 from matching.pictures.formats import find_picture_suffixes
 from matching.pictures.images import read_picture
 from matching.pictures.names import is_file
@@ -81,11 +82,11 @@ def _read_json(path: Path, text: str, others: Sequence[Path]) -> Iterator[Label]
 
 def _read_labelme(path: Path, document: dict[str, Any], others: Sequence[Path]) -> Iterator[Label]:
     picture, stated = _find_picture(path, document["imagePath"], others)
-    scale = _measure_scale(path, picture, document.get("imageWidth"), document.get("imageHeight"))
+    to_picture = _map_to_picture(path, picture, document.get("imageWidth"), document.get("imageHeight"))
     labels: dict[object, Label] = {}  # by number, or by class and group
     for number, shape in enumerate(document["shapes"]):
         kind, group = str(shape.get("shape_type") or "polygon"), shape.get("group_id")
-        polygons = [polygon * scale for polygon in _outline_shape(kind, shape)]
+        polygons = [apply_transform(to_picture, polygon) for polygon in _outline_shape(kind, shape)]
         key = number if group is None or not polygons else (shape["label"], group)
         label = labels.setdefault(key, Label(str(shape["label"]), picture, kind, stated))
         label.polygons.extend(polygons)
@@ -113,14 +114,14 @@ def _read_coco(path: Path, document: dict[str, Any], others: Sequence[Path]) -> 
         others = [*others, path.parent / folder]
     names = {entry["id"]: str(entry["name"]) for entry in document["categories"]}
     images = {entry["id"]: entry for entry in document["images"]}
-    places: dict[object, tuple[str, str, Floats]] = {}
+    places: dict[object, tuple[str, str, Array]] = {}
     for entry in document["annotations"]:
         if (number := entry["image_id"]) not in places:
             picture, stated = _find_picture(path, images[number]["file_name"], others)
             size = images[number].get("width"), images[number].get("height")
-            places[number] = picture, stated, _measure_scale(path, picture, *size)
-        picture, stated, scale = places[number]
-        polygons = [polygon * scale for polygon in _outline_annotation(path, entry)]
+            places[number] = picture, stated, _map_to_picture(path, picture, *size)
+        picture, stated, to_picture = places[number]
+        polygons = [apply_transform(to_picture, polygon) for polygon in _outline_annotation(path, entry)]
         yield Label(names[entry["category_id"]], picture, "annotation", stated, polygons)
 
 
@@ -219,17 +220,25 @@ def _find_picture(
     )
 
 
-def _measure_scale(path: Path, picture: str, width: float | None, height: float | None) -> Floats:
-    """Measure the pixels of a picture per pixel (2,) of the size that its label file states, if any."""
-    size = np.array([(image := read_picture(picture)).width, image.height], np.float64)
+def _map_to_picture(path: Path, picture: str, width: float | None, height: float | None) -> Array:
+    """Map (3, 3) from the pixels of a label file, which states their size, if any, to those of its picture.
+
+    Many programs label the pixels as they are stored, before EXIF turns the picture upright.
+    """
+    image = read_picture(picture)
+    shown, turn = np.array([image.width, image.height], np.float64), np.eye(3)
     if not width or not height:
-        return np.ones(2)
-    scale = size / (width, height)
-    if abs(scale[0] / scale[1] - 1) > 1 / min(*size, width, height):  # sides are rounded to whole pixels
-        raise InputError(
-            f"{path}: labels a picture of {width} x {height}, but {picture} has {size[0]:g} x {size[1]:g}"
-        )
-    return np.asarray(scale)
+        return turn
+    stated = np.array([width, height])
+    stored = map_displayed_to_stored(image.orientation, image.width, image.height)
+    if stored[0, 0] == 0 and (width > height) != (image.width > image.height):
+        to_corner = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
+        turn = to_corner @ np.linalg.inv(stored) @ np.linalg.inv(to_corner)
+    scale = (shown if turn[0, 0] else shown[::-1]) / stated
+    if abs(scale[0] / scale[1] - 1) > 1 / min(*shown, *stated):  # sides are rounded to whole pixels
+        size = f"{image.width} x {image.height}"
+        raise InputError(f"{path}: labels a picture of {width} x {height}, but {picture} has {size}")
+    return turn @ np.diag([*scale, 1.0])
 
 
 def _box(left: float, top: float, right: float, bottom: float) -> Floats:

@@ -85,6 +85,21 @@ def test_each_thing_is_a_reference_with_all_of_its_parts(content):
 
 
 @pytest.mark.parametrize(
+    ("orientation", "expected"), [(5, [2, 4, 12, 20]), (6, [8, 4, 18, 20]), (8, [2, 20, 12, 36])]
+)
+def test_labels_of_stored_pixels_are_turned_like_their_picture(orientation, expected):
+    """A photograph of 20 x 40 that is stored on its side, as many programs label it."""
+    image = Image.new("L", (40, 20))
+    exif = image.getexif()
+    exif[0x0112] = orientation
+    image.save("a.png", exif=exif)
+    (reference,) = read("a.json", coco(BOX_ENTRY, width=40, height=20))
+    assert box(reference) == pytest.approx(expected)
+    (reference,) = read("a.json", coco({"bbox": [2, 4, 10, 16]}, width=20, height=40))
+    assert box(reference) == pytest.approx([2, 4, 12, 20])  # of the upright picture
+
+
+@pytest.mark.parametrize(
     "columns",
     [
         "0.3 0.35 0.4 0.5",
