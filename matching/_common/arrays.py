@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from matching._common.types import Array, Floats, Ints
+from matching._common.types import Array, Floats
 
 Record = TypeVar("Record")
 
@@ -36,13 +36,6 @@ def determinants(matrices: Array) -> Floats:
     """Compute determinants: matrices (m, 2, 2) -> (m,)."""
     (a, b), (c, d) = matrices.transpose(1, 2, 0)
     return np.asarray(a * d - b * c)
-
-
-def order_by(values: Array) -> Ints:
-    """Stable argsort of values (n,) float32 -> (n,), as fast as a sort."""
-    keys = np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64) << 32
-    order: Ints = np.sort(keys | np.arange(len(values))) & 0xFFFFFFFF
-    return order
 
 
 def fit_affine(x: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -16,7 +16,6 @@ from matching import settings
 from matching._version import __version__
 from matching.cli.subcommands import subcommands
 from matching.errors import InputError
-from matching.features.built_in import BUILT_IN
 from matching.output.export_formats import FORMATS
 from matching.pictures.names import check_name
 
@@ -105,7 +104,7 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     """Add the options from which `make_config` makes the settings."""
     add_options(group, settings.OPTIONS, rivals)
     default = ",".join(settings.REGIONS)
-    kinds = ", ".join(BUILT_IN)
+    kinds = ", ".join(settings.REGIONS)
     text = f"kinds of features, separated by commas: {kinds} (default: {default}; with --paper: mser)"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
     text = (
@@ -245,7 +244,7 @@ def parse_path(text: str) -> Path:
 
 def _parse_regions(text: str) -> tuple[str, ...]:
     detectors = sys.modules.get("matching.features.detectors")  # slow; without it, none is registered
-    return _parse_names(BUILT_IN if detectors is None else detectors.list_detectors(), text)
+    return _parse_names(settings.REGIONS if detectors is None else detectors.list_detectors(), text)
 
 
 def _run_detector_file(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matching._common.arrays import invert_matrices, order_by, select_rows
+from matching._common.arrays import invert_matrices, select_rows
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.correspondences import Correspondences
@@ -206,7 +206,7 @@ def choose_best(
     features0: Features, features1: Features, pairs: FeaturePairs, limit: int, config: CandidateConfig
 ) -> Candidates:
     """Choose the best pairs of features, at most `limit`, without near duplicates."""
-    order = order_by(pairs.squared)
+    order = np.argsort(pairs.squared, kind="stable")
     if config.duplicate_radius:
         places = features0.xy.take(pairs.row0[order], axis=0), features1.xy.take(pairs.row1[order], axis=0)
         sizes = np.zeros(len(order)), np.zeros(len(order))  # sizes of 0: only places count

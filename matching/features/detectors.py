@@ -12,7 +12,7 @@ import numpy as np
 
 from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
-from matching.features.built_in import BUILT_IN
+from matching.settings import REGIONS
 
 ROOT_2 = math.sqrt(2.0)
 
@@ -148,14 +148,14 @@ def register_detector(detector: Detector) -> None:
     InputError
         Its name is that of a built-in detector.
     """
-    if detector.name in BUILT_IN:
+    if detector.name in REGIONS:
         raise InputError(f"name must not be {detector.name!r}, which is a built-in detector")
     _REGISTRY[detector.name] = detector
 
 
 def list_detectors() -> tuple[str, ...]:
     """List the names of all detectors; a feature's kind is an index into these."""
-    return (*BUILT_IN, *_REGISTRY)
+    return (*REGIONS, *_REGISTRY)
 
 
 def list_registered_detectors() -> tuple[Detector, ...]:

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from matching._common.arrays import select_rows
-from matching._common.modules import load_module
 from matching._common.threads import map_in_threads
 from matching._common.types import Array, Bools, Floats
-from matching.features.built_in import BUILT_IN
 from matching.features.config import FeatureConfig as FeatureConfig
 from matching.features.detectors import Detection, Detector, list_detectors, list_registered_detectors
 from matching.features.thinning import choose_strongest
 from matching.features.windows import DESCRIPTOR_NORM as DESCRIPTOR_NORM
 from matching.features.windows import Pyramid, build_pyramid, describe, find_orientations
+from matching.settings import REGIONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +97,8 @@ def _orient(detector: Detector, detection: Detection, pyramid: Pyramid) -> Detec
 
 def get_detector(name: str, config: FeatureConfig) -> Detector:
     """Find a detector by its name, with the settings of features."""
-    if name in BUILT_IN:
-        detector: Detector = load_module("matching.features.built_in", name).make_detector(config)
+    if name in REGIONS:
+        detector: Detector = import_module(f"matching.features.built_in.{name}").make_detector(config)
         return detector
     return next(detector for detector in list_registered_detectors() if detector.name == name)
 

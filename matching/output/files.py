@@ -98,13 +98,10 @@ def write_results(
 
 def encode_npz(result: MatchResult) -> bytes:
     """Make the content of matches.npz; equal results give equal bytes (no time stamps)."""
-    files: dict[str, bytes] = {}
-    for name in ("xy0", "xy1", "cluster", "score"):
-        kind = np.int64 if name == "cluster" else np.float64
-        content, array = io.BytesIO(), np.ascontiguousarray(getattr(result, name), kind)
-        np.lib.format.write_array(content, array, allow_pickle=False)
-        files[f"{name}.npy"] = content.getvalue()
-    return encode_zip(files)
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {name: np.asarray(getattr(result, name)) for name in ("xy0", "xy1", "score")}
+    np.savez_compressed(buffer, **arrays, cluster=result.cluster.astype(np.int64))
+    return buffer.getvalue()
 
 
 def encode_zip(files: Mapping[str, bytes]) -> bytes:

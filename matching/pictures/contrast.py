@@ -11,7 +11,6 @@ MAX_SAMPLE = 4_000_000  # evenly spaced values from which percentiles of larger 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue (ITU-R BT.601)
 MIN_LEVELS = 128  # grey levels: pictures that span fewer are stretched to span all
 TAIL_SHARE = 1e-4  # of the pixels, at either end of the greys, that the stretched range leaves out
-BLOCK_VALUES = 4_000_000  # values stretched at a time
 MIN_DISTINCT = 32  # different values of a picture, besides a fill value
 MAX_DRAWING_LEVELS = 16  # grey levels that a drawing in one colour may span
 MIN_DRAWING_SHARE = 0.9  # of the opaque pixels, with these levels, because edges may be blended
@@ -24,11 +23,7 @@ def to_eight_bits(array: Array, mask: Bools | None = None) -> Array:
     low, high = _find_range(array, mask)
     if array.dtype == np.uint16:
         return _stretch(np.arange(2**16), low, high)[array]
-    eight = np.empty(array.shape, np.uint8)
-    rows = max(BLOCK_VALUES * len(array) // array.size, 1)
-    for top in range(0, len(array), rows):
-        eight[top : top + rows] = _stretch(array[top : top + rows], low, high)
-    return eight
+    return _stretch(array, low, high)
 
 
 def _stretch(values: Array, low: float, high: float) -> Array:
@@ -80,11 +75,7 @@ def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
     )
     if not 0 < 255 - high - low < MIN_LEVELS:
         return grey
-    raised = np.empty_like(grey)
-    rows = max(BLOCK_VALUES // grey.shape[1], 1)
-    for top in range(0, len(grey), rows):
-        raised[top : top + rows] = _stretch(rgb[top : top + rows] @ LUMA, low, 255 - high)
-    return raised
+    return _stretch(rgb @ LUMA, low, 255 - high)
 
 
 def has_one_colour(rgb: Array, mask: Bools) -> bool:

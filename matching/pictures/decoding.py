@@ -26,7 +26,6 @@ from matching.pictures.names import check_name
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit of Pillow
 HEAD_BYTES = 4096  # at the start of a file, which identify its format
-STRIP_PIXELS = 4_000_000  # pixels converted from Pillow to an array at a time
 ANIMATED = ("AVIF", "GIF", "PNG", "WEBP")
 ORIENTATION = 0x0112  # a tag of EXIF, and of TIFF
 TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> function that turns the array upright
@@ -206,16 +205,9 @@ def _turn_upright(array: Array, orientation: int) -> Array:
 
 
 def _convert_to_array(image: Image.Image) -> Array:
-    """Convert a Pillow image strip by strip, to avoid another copy of the whole."""
+    """Convert a Pillow image."""
     mode = _choose_mode(image)
-    step = max(STRIP_PIXELS // max(image.width, 1), 1)
-    array = np.empty(0)
-    for top in range(0, image.height, step):
-        strip = image.crop((0, top, image.width, min(top + step, image.height)))
-        part = np.asarray(strip if strip.mode == mode else strip.convert(mode))
-        if top == 0:
-            array = np.empty((image.height, *part.shape[1:]), part.dtype)
-        array[top : top + step] = part
+    array = np.array(image if image.mode == mode else image.convert(mode))
     if array.dtype == np.int32 and array.min() >= 0 and array.max() < 2**16:
         return array.astype(np.uint16)  # Pillow gives 16-bit grey of some formats as 32-bit
     return array

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from matching._common.modules import list_modules, load_module
+from eval.matching.rivals._modules import list_modules, load_module
 
 RIVALS = list_modules(__name__)
 

@@ -3,7 +3,7 @@
 A segment is written under a new name, and one transaction of the database makes it a part of the index; files
 in the folder that the database does not name are ignored. So a crash leaves the index as it was before the
 segment. Entries are never changed: a missing picture is marked as dead, and its entries are dropped when
-its segment is merged with others of its size.
+its segment is merged with other small ones.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ FORMAT_VERSION = "8"
 DATABASE = "index.db"
 STAGES_OF_FEATURES = "pictures", "features"  # the stages on whose results an index depends
 ABANDONED_SECONDS = 86400  # age at which a file to which nothing refers is deleted
-SEGMENTS_PER_MERGE = 8  # as many segments of about one size (within a factor of 8) are merged into one
-MAX_SMALL_SEGMENT = 256  # pictures: all smaller segments count as one size
-N_MERGED_SIZES = 2  # larger segments are not merged
+SEGMENTS_PER_MERGE = 8  # as many small segments are merged into one
+MAX_SMALL_SEGMENT = 2048  # pictures of a small segment; larger ones are not merged
 
 
 @dataclass(frozen=True)
@@ -169,15 +168,10 @@ class KeptIndex(Database):
                     self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
 
     def merge_small_segments(self) -> None:
-        """Merge segments of about the same size into one, as long as there are SEGMENTS_PER_MERGE of them."""
-        while True:
-            sizes: dict[int, list[str]] = {}
-            for name, n in self.rows("SELECT name, n_pictures FROM segments ORDER BY name"):
-                sizes.setdefault((max(n // MAX_SMALL_SEGMENT, 1).bit_length() - 1) // 3, []).append(name)
-            of_one_size = (sizes.get(level, []) for level in range(N_MERGED_SIZES))
-            names = next((names for names in of_one_size if len(names) >= SEGMENTS_PER_MERGE), None)
-            if names is None:
-                return
+        """Merge the small segments into one if there are SEGMENTS_PER_MERGE of them."""
+        query = "SELECT name FROM segments WHERE n_pictures < ? ORDER BY name"
+        names = [name for (name,) in self.rows(query, (MAX_SMALL_SEGMENT,))]
+        if len(names) >= SEGMENTS_PER_MERGE:
             self._merge(names)
 
     def _merge(self, names: Sequence[str]) -> None:

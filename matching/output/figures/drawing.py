@@ -32,7 +32,6 @@ BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 MAX_DASHES = 200  # per side: a frame's side may be far longer than the picture
 FADE_STRENGTH = 0.55  # share of the way from the surroundings' colours to mid grey, so that objects stand out
 MID_GREY = 110
-STRIP_ROWS = 512  # rows of a large canvas drawn at a time
 CANVAS_PIXELS = 24_000_000  # of the drawing: any viewer can open it, even on a telephone
 CANVAS_SIDE = 16_384  # pixels: the longest that browsers and graphics cards show
 MAX_LINES = 30  # lines of an object from picture to picture; every match has a dot
@@ -292,19 +291,17 @@ def fade(rgb: Bytes, strength: float) -> Bytes:
 
 
 def _draw_lines(canvas: Bytes, result: MatchResult, points: tuple[Floats, Floats], thickness: int) -> None:
-    """Draw translucent lines across in place, strip by strip, because a copy of the canvas takes memory."""
+    """Draw translucent lines across in place."""
     xy0, xy1 = points
     lines = []
     for found in result.objects:
         rows = np.flatnonzero(result.cluster == found.id)
         chosen = rows[spread(result.xy0[rows], MAX_LINES)]
         lines += [(xy0[i], xy1[i], colour(found.id)) for i in chosen]
-    for top in range(0, len(canvas), STRIP_ROWS):
-        strip = canvas[top : top + STRIP_ROWS]
-        lined = strip.copy()
-        for start, end, tint in lines:
-            opencv.draw_line(lined, start - (0, top), end - (0, top), tint, thickness)
-        strip[:] = opencv.blend(strip, lined, LINE_OPACITY)
+    lined = canvas.copy()
+    for start, end, tint in lines:
+        opencv.draw_line(lined, start, end, tint, thickness)
+    canvas[:] = opencv.blend(canvas, lined, LINE_OPACITY)
 
 
 def reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
@@ -354,8 +351,6 @@ def _side_by_side(
     rgb0, rgb1 = pictures
     canvas = np.full((max(len(rgb0), len(rgb1)), shift + rgb1.shape[1], 3), 255, np.uint8)
     for rgb, x, bright in zip(pictures, (0, shift), outlines, strict=True):
-        for top in range(0, len(rgb), STRIP_ROWS):
-            part = rgb[top : top + STRIP_ROWS]
-            place = canvas[top : top + len(part), x : x + rgb.shape[1]]
-            place[:] = fade_outside(part, (outline - (0, top) for outline in bright)) if bright else part
+        place = canvas[: len(rgb), x : x + rgb.shape[1]]
+        place[:] = fade_outside(rgb, bright) if bright else rgb
     return canvas

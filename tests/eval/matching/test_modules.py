@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from matching._common.modules import list_modules, load_module
+from eval.matching.rivals._modules import list_modules, load_module
 
 
 @pytest.fixture
