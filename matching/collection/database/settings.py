@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from matching._version import __version__
@@ -20,7 +19,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
     return {
         "schema": SCHEMA,
         "version": __version__,
-        "config": json.dumps(asdict(config), sort_keys=True),
+        "config": as_text(asdict(config)),
         "results": as_text(RESULT_VERSIONS),
         "programs": as_text(_list_programs()),
     }
@@ -31,30 +30,14 @@ def _list_programs() -> dict[str, str]:
     return {**programs(), "processor": machine()}
 
 
-def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, path: Path) -> None:
-    """Check that a database has the schema of this program.
-
-    With a config, check also that it was made with the same settings, by stages that give the same results.
-    """
-    if made_with.get("schema") != SCHEMA:
-        raise InputError(
-            f"{path}: the database has schema {made_with.get('schema')}, but this program's is {SCHEMA};"
-            f" {REMEDY}"
-        )
-    if config is None:
-        return
-    if made_with["results"] != as_text(RESULT_VERSIONS):
-        difference = describe_difference(json.loads(made_with["results"]), RESULT_VERSIONS)
-        raise InputError(
-            f"{path}: the database was made by version {made_with['version']}, whose results differ from"
-            f" those of {__version__} (stage {difference}); {REMEDY}"
-        )
-    made, wanted = json.loads(made_with["config"]), json.loads(json.dumps(asdict(config)))
-    if made != wanted:
-        raise InputError(
-            f"{path}: the database was made with other settings ({describe_difference(made, wanted)});"
-            f" {REMEDY}"
-        )
+def check_settings(
+    made_with: Mapping[str, str], wanted: Mapping[str, str], name: str, remedy: str = REMEDY
+) -> None:
+    """Raise InputError unless a database was made with the wanted settings, JSON by name."""
+    for key, value in wanted.items():
+        if (made := made_with.get(key, "null")) != value:
+            difference = describe_difference({key: json.loads(made)}, {key: json.loads(value)})
+            raise InputError(f"{name} was made in another way: {difference}; {remedy}")
 
 
 def describe_other_programs(made_with: Mapping[str, str]) -> str:

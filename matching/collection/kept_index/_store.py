@@ -8,10 +8,9 @@ its segment is merged with other small ones.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 
 from matching._common.types import Array
 from matching.collection.database.connection import Database, connect
-from matching.collection.database.settings import describe_difference
+from matching.collection.database.settings import check_settings
 from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, check_indexed
@@ -29,7 +28,7 @@ from matching.collection.retrieval._shards import Shard
 from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.output.folders import compute_digest, remove_abandoned
-from matching.output.provenance import RESULT_VERSIONS
+from matching.output.provenance import RESULT_VERSIONS, as_text
 from matching.pictures.names import is_file
 
 FORMAT_VERSION = "8"
@@ -68,34 +67,21 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
         index = KeptIndex(folder, connection)
         if create:
             index.make_tables(__package__, lambda: _settings(config) | {"cells": _encode_cells(config)})
-        _check_settings(index.settings(), folder, config)
+        remedy = "give another folder, or delete this one and add its pictures again"
+        check_settings(index.settings(), _settings(config), f"{folder}: the index", remedy)
         yield index
 
 
 def _settings(config: MatchConfig) -> dict[str, str]:
     """List the settings on which an index depends."""
     made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
-    features = json.dumps(made_with, sort_keys=True)
-    results = json.dumps({name: RESULT_VERSIONS[name] for name in STAGES_OF_FEATURES})
-    return {"format": FORMAT_VERSION, "results": results, "features": features}
+    results = as_text({name: RESULT_VERSIONS[name] for name in STAGES_OF_FEATURES})
+    return {"format": FORMAT_VERSION, "results": results, "features": as_text(made_with)}
 
 
 def _encode_cells(config: MatchConfig) -> str:
     """Encode the centres of the cells, which are computed when an index is made."""
     return _inverted.make_cells(config).tobytes().hex()
-
-
-def _check_settings(made_with: Mapping[str, str], folder: Path, config: MatchConfig) -> None:
-    """Raise InputError unless an index was made with the same settings."""
-    for name, wanted in _settings(config).items():
-        if (made := made_with.get(name)) != wanted:
-            difference = f"{name} {made}, but this program uses {wanted}"
-            if name == "features" and made is not None:
-                difference = f"other settings ({describe_difference(json.loads(made), json.loads(wanted))})"
-            raise InputError(
-                f"{folder}: the index was made with {difference}; give another folder, or delete this"
-                " one and add its pictures again"
-            )
 
 
 class KeptIndex(Database):

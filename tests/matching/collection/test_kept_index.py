@@ -146,8 +146,8 @@ def test_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("results", '{"features": 0}', 'made with results ."features": 0., but this program uses '),
-        ("format", "1", "made with format 1, but this program uses 8; give another folder, or delete this"),
+        ("results", '{"features": 0}', "made in another way: results.features is 0, not "),
+        ("format", "1", "made in another way: format is 1, not 8; give another folder, or delete this"),
     ],
 )
 def test_another_version_is_refused_by_name(tmp_path, name, value, told):
@@ -165,7 +165,7 @@ def test_other_features_and_no_index_are_refused(tmp_path, capsys):
     with open_index(tmp_path / "i", MatchConfig(), create=True):
         pass
     with (
-        pytest.raises(InputError, match=r"other settings \("),
+        pytest.raises(InputError, match=r"made in another way: features\."),
         open_index(tmp_path / "i", MatchConfig.paper()),
     ):
         pass

@@ -178,8 +178,8 @@ def test_other_stages_are_refused_and_other_libraries_reported(db, monkeypatch):
         )
     stages = {**RESULT_VERSIONS, "candidates": RESULT_VERSIONS["candidates"] + 1}
     monkeypatch.setattr(settings_module, "RESULT_VERSIONS", stages)
-    numbers = rf"\(stage candidates is {RESULT_VERSIONS['candidates']}, not {stages['candidates']}\)"
-    reason = rf"made by version 0.0.1, whose results differ .*{numbers}.*another --db"
+    numbers = f"results.candidates is {RESULT_VERSIONS['candidates']}, not {stages['candidates']}"
+    reason = rf"made in another way: {numbers}.*another --db"
     with pytest.raises(InputError, match=reason), open_store(db, config):
         pass
     with open_store(db) as store:  # reading is allowed
@@ -206,7 +206,7 @@ def test_other_schema_is_rejected_and_can_be_restarted(db):
     with closing(sqlite3.connect(db, isolation_level=None)) as raw:
         raw.execute("UPDATE settings SET value = '2' WHERE name = 'schema'")
     for config in (MatchConfig(), None):
-        with pytest.raises(InputError, match=r"has schema 2, .*--restart"), open_store(db, config):
+        with pytest.raises(InputError, match=r"schema is 2, not .*--restart"), open_store(db, config):
             pass
     with open_store(db, MatchConfig(), restart=True) as store:
         assert store.value("SELECT count(*) FROM images") == 0
