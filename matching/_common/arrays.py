@@ -12,12 +12,7 @@ Record = TypeVar("Record")
 
 def select_rows(record: Record, index: Any) -> Record:
     """Take the same rows of all arrays of a record."""
-    arrays = [getattr(record, field.name) for field in fields(record)]  # type: ignore[arg-type]
-    if isinstance(index, slice):
-        return type(record)(*(array[index] for array in arrays))
-    index = np.asarray(index)
-    rows = np.flatnonzero(index) if index.dtype == bool else index
-    return type(record)(*(array.take(rows, axis=0) for array in arrays))
+    return type(record)(*(getattr(record, f.name)[index] for f in fields(record)))  # type: ignore[arg-type]
 
 
 def count_distinct(rows: Array) -> int:

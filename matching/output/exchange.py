@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,12 +86,12 @@ def check_name(name: str, for_hloc: bool = False) -> None:
         )
 
 
-def list_image_names(paths: Sequence[Path | None]) -> list[str]:
+def list_picture_names(pictures: Sequence[Picture]) -> list[str]:
     """Name the two images of a pair as `make_relative` does."""
-    named = [path for path in paths if path is not None]
-    if len(named) < len(paths):
-        return [f"image{k}" if path is None else Path(path).name for k, path in enumerate(paths)]
-    return make_relative(named)
+    paths = [picture.path for picture in pictures if picture.path is not None]
+    if len(paths) < len(pictures):
+        return [f"image{k}" if p.path is None else p.path.name for k, p in enumerate(pictures)]
+    return make_relative(paths)
 
 
 def _store_images(pictures: Sequence[Picture], result: MatchResult) -> list[StoredImage]:
@@ -127,11 +126,6 @@ def encode_colmap(pictures: Sequence[Picture], result: MatchResult) -> dict[str,
         insert_geometry(database, MAX_IMAGES + 2, matches, _describe_two_views(images, result))
         database.commit()
         return {"database.db": database.serialize()}
-
-
-def list_picture_names(pictures: Sequence[Picture]) -> list[str]:
-    """Name the two pictures as `list_image_names` does."""
-    return list_image_names([picture.path for picture in pictures])
 
 
 def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) -> None:

@@ -41,24 +41,12 @@ FORMATS = {
         "hloc", ("features.h5", "matches.h5", "pairs.txt"), "encode_hloc", "check_hloc", on_page=False
     ),
     "csv": ExportFormat("CSV", ("matches.csv",), "encode_csv"),
-    # where objects differ, as labels of both pictures
-    **{
-        name: ExportFormat(
-            title,
-            (file,),
-            f"encode_{name}",
-            "check_labels",
-            on_page=False,
-            module="matching.labels.differences",
-        )
-        for name, title, file in (
-            ("coco", "COCO", "differences-coco.json"),
-            ("yolo", "YOLO", "differences-yolo.zip"),
-            ("labelme", "LabelMe", "differences-labelme.zip"),
-            ("voc", "Pascal VOC", "differences-voc.zip"),
-        )
-    },
 }
+LABEL_FORMATS = (("coco", "COCO", "json"), ("yolo", "YOLO", "zip"), ("labelme", "LabelMe", "zip"))
+for name, title, suffix in (*LABEL_FORMATS, ("voc", "Pascal VOC", "zip")):
+    # where objects differ, as labels of both pictures
+    files, functions = (f"differences-{name}.{suffix}",), (f"encode_{name}", "check_labels")
+    FORMATS[name] = ExportFormat(title, files, *functions, False, "matching.labels.differences")
 
 
 def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:

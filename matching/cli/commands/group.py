@@ -3,14 +3,15 @@
 import argparse
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from matching._common.types import Floats, Ints
+from matching._version import __version__
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, print_result, print_short_warnings, read_pictures
 from matching.cli.destination import check_not_over, choose_destination
@@ -22,12 +23,20 @@ from matching.errors import InputError
 from matching.interchange.files import MatchFile, match_file
 from matching.interchange.masks import check_masks_folder, write_masks
 from matching.interchange.records import PairMatches, turn_to_displayed
-from matching.interchange.results import summarise_pair, write_pair, write_pairs
+from matching.output.files import write_results
+from matching.output.folders import Content, write_files
 from matching.output.words import format_table, hint_at_rejected
-from matching.pictures.images import Picture
+from matching.pictures.images import NamedImage, Picture
 from matching.pictures.names import make_absolute
 from matching.settings import CLUSTERING_OPTIONS
 
+COORDINATES_AS_GIVEN = (
+    "as given; if they are pixels, (0, 0) is the centre of the top-left one, x to the right, y down"
+)
+COORDINATES_AS_STORED = (
+    "pixels of the original image as stored (EXIF orientation not applied), x to the right, y down, (0, 0)"
+    " the centre of the top-left pixel"
+)
 MAX_NAME_LENGTH = 100  # characters of a folder's name
 Pictures = list[Picture] | None  # of a pair; None if they are not given
 
@@ -118,7 +127,7 @@ def _group_one(run: GroupRun) -> int:
     key, pair, is_swapped = run.file.pair_of(paths)
     shown, result = _group(run, pair.swapped() if is_swapped else pair, pictures)
     groups = run.file.groups({key: (pair, result.cluster)}, run.arguments.all_objects)
-    write_pair(run.folder, shown, result, pictures, others=groups, **_output_options(run))
+    _write_pair(run.folder, shown, result, pictures, others=groups, **_output_options(run))
     explained = [result.explain()] if run.arguments.explain else []
     notes = hint_at_rejected(result, GROUP_HINTS)
     print_result(run.arguments, run.folder, [format_table(result), *explained], notes)
@@ -135,11 +144,11 @@ def _group_many(run: GroupRun) -> int:
         pictures = _find_pictures(run.arguments.images, pair.names)
         shown, result = _group(run, pair, pictures)
         name = _choose_folder_name(pair.names, taken)
-        write_pair(run.folder / name, shown, result, pictures, **_output_options(run))
+        _write_pair(run.folder / name, shown, result, pictures, **_output_options(run))
         labels[key] = pair, result.cluster
-        summaries.append(summarise_pair(name, pair, result))
+        summaries.append(_summarise_pair(name, pair, result))
     groups = run.file.groups(labels, run.arguments.all_objects)
-    write_pairs(run.folder, groups, summaries, run.config, run.inputs)
+    _write_pairs(run.folder, groups, summaries, run.config, run.inputs)
     if run.arguments.masks is not None:
         write_masks(run.arguments.masks, labels.values())
     lines = [f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair"]
@@ -202,6 +211,39 @@ def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
 
 
 def _output_options(run: GroupRun) -> dict[str, Any]:
-    """List which files to write for a pair, as arguments of `write_pair`."""
+    """List which files to write for a pair, as arguments of `_write_pair`."""
     options = {name: getattr(run.arguments, name) for name in ("warp", "html", "explain")}
     return {**options, "figure": not run.arguments.no_figure, "inputs": run.inputs}
+
+
+def _write_pair(
+    folder: Path, pair: PairMatches, result: MatchResult, pictures: Sequence[Picture] | None, **options: Any
+) -> None:
+    """Write the results of a pair as `write_results` does; without pictures, matches.png shows points."""
+    if pictures is not None:
+        write_results(folder, pictures, result, **options)
+        return
+    named = zip(pair.names or (None, None), pair.sizes or ((None, None),) * 2, strict=True)
+    images = [NamedImage(name, width, height) for name, (height, width) in named]
+    coordinates = COORDINATES_AS_STORED if pair.as_stored else COORDINATES_AS_GIVEN
+    write_results(folder, images, result, coordinates=coordinates, **options)
+
+
+def _summarise_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[str, Any]:
+    """Summarise one pair of a file of many, for matches.json."""
+    objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
+    kept = int((result.cluster >= 0).sum())
+    return {"images": pair.names, "folder": folder, "matches": len(pair), "kept": kept, "objects": objects}
+
+
+def _write_pairs(
+    folder: Path,
+    groups: Mapping[str, Content],
+    pairs: Sequence[Mapping[str, Any]],
+    config: MatchConfig,
+    inputs: Sequence[str] = (),
+) -> None:
+    """Write the files about all pairs: the groups in the format of the input, and matches.json."""
+    summary: dict[str, Any] = {"version": __version__, "inputs": inputs, "parameters": asdict(config)}
+    summary |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
+    write_files(folder, groups.items(), summary)

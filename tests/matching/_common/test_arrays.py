@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from matching._common.arrays import determinants, invert_matrices, order_by, select_rows
+from matching._common.arrays import determinants, invert_matrices, select_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,3 @@ def test_inverses_and_determinants_equal_those_of_lapack():
     assert invert_matrices(matrices) == pytest.approx(np.linalg.inv(matrices), rel=1e-9)
     assert determinants(matrices) == pytest.approx(np.linalg.det(matrices), rel=1e-9)
     assert invert_matrices(matrices[:0]).shape == (0, 2, 2)
-
-
-def test_equal_numbers_keep_their_order():
-    values = np.random.default_rng(0).integers(0, 40, 3000).astype(np.float32) / 8
-    assert np.array_equal(order_by(values), np.argsort(values, kind="stable"))
-    assert np.array_equal(order_by(values[::2]), np.argsort(values[::2], kind="stable"))
-    assert len(order_by(values[:0])) == 0
