@@ -1,6 +1,7 @@
 """Compiled loops over pairs of features, documented where they are called."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -89,25 +90,15 @@ def ratios_to_other_places(nearest: Array, squared: Array, xy1: Array, radius: S
 
 
 @njit
-def keep_distinct(
-    xy0: Array,
-    xy1: Array,
-    size0: Array,
-    size1: Array,
-    radius: Scalar,
-    reach: Scalar,
-    max_reach: Scalar,
-    max_pairs: Scalar,
-    cells: Array,
-    head: Array,
-    next_pair: Array,
-    is_kept: Array,
-) -> None:
+def keep_distinct(places: Any, sizes: Any, limits: Any, max_pairs: Scalar, is_kept: Array) -> None:
     """Set is_kept (n,) for at most `max_pairs` pairs, in order of preference, that don't repeat a kept one.
 
-    cells (n, 2) are the square cells in which xy0 lie, whose side is the largest distance. head (b,),
-    initially -1, and next_pair (n,) are buffers for lists of the kept pairs, one for each of b sets of cells.
+    places: xy0 and xy1 (n, 2); sizes: those of both ends (n,); limits: radius, reach and largest reach. Kept
+    pairs are listed by the square cells in which xy0 lie, whose side is the largest distance.
     """
+    (xy0, xy1), (size0, size1), (radius, reach, max_reach) = places, sizes, limits
+    cells = np.floor(xy0 / max(radius, max_reach)).astype(np.int64)
+    head, next_pair = np.full(65536, -1), np.empty(len(xy0), np.int64)
     buckets, n_kept = len(head), 0
     for p in range(len(xy0)):
         is_distinct = True

@@ -209,33 +209,25 @@ def choose_best(
     order = np.argsort(pairs.squared, kind="stable")
     if config.duplicate_radius:
         places = features0.xy.take(pairs.row0[order], axis=0), features1.xy.take(pairs.row1[order], axis=0)
-        sizes = np.zeros(len(order)), np.zeros(len(order))  # sizes of 0: only places count
-        order = order[find_distinct(*places, *sizes, config.duplicate_radius, 0.0, 0.0, limit)]
+        order = order[find_distinct(places, config.duplicate_radius, limit)]
     best = order[:limit]
     row0, row1, squared = (column[best] for column in pairs)
     return make_candidates(features0, features1, row0, row1, squared)
 
 
 def find_distinct(
-    xy0: Floats,
-    xy1: Floats,
-    size0: Floats,
-    size1: Floats,
-    radius: float,
-    reach: float,
-    max_reach: float,
-    max_pairs: int,
+    places: tuple[Floats, Floats], radius: float, max_pairs: int, sizes: Any = None, reach: Any = (0.0, 0.0)
 ) -> Bools:
     """Choose at most `max_pairs` pairs, in order of preference, that don't repeat a chosen pair -> mask (n,).
 
-    A pair repeats another one if both of its ends are within `radius` of the other's ends. If the regions
-    have similar sizes, a pair also repeats another one within `reach` times the size of the other's regions,
-    but at most within `max_reach`.
+    A pair repeats another one if both of its ends, places (n, 2) each, are within `radius` of the other's
+    ends. If the regions have similar sizes (n,), a pair also repeats another one within reach[0] times the
+    size of the other's regions, but at most within reach[1].
     """
-    cells = np.floor(xy0 / max(radius, max_reach)).astype(np.int64)
-    head, next_pair, is_kept = np.full(65536, -1), np.empty(len(xy0), np.int64), np.zeros(len(xy0), bool)
-    limits = float(radius), float(reach), float(max_reach), max_pairs
-    _candidate_kernels.keep_distinct(xy0, xy1, size0, size1, *limits, cells, head, next_pair, is_kept)
+    n = len(places[0])
+    is_kept, limits = np.zeros(n, bool), (float(radius), *map(float, reach))
+    sizes = (np.zeros(n), np.zeros(n)) if sizes is None else sizes
+    _candidate_kernels.keep_distinct(places, sizes, limits, max_pairs, is_kept)
     return is_kept
 
 

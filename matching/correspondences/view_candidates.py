@@ -81,15 +81,9 @@ def _find_best(
     i, j = i[order], j[order]
     places = features0.xy[i], features1.xy[j]
     if config.duplicate_radius:
-        is_distinct = find_distinct(
-            *places,
-            features0.radius[i],
-            features1.radius[j],
-            config.duplicate_radius,
-            measure_by_kind(FeatureConfig(), "localisation")[kind],
-            MAX_CENTRE_ERROR,
-            limit,
-        )
+        sizes = features0.radius[i], features1.radius[j]
+        reach = measure_by_kind(FeatureConfig(), "localisation")[kind], MAX_CENTRE_ERROR
+        is_distinct = find_distinct(places, config.duplicate_radius, limit, sizes, reach)
         order, i, j = order[is_distinct], i[is_distinct], j[is_distinct]
     return make_candidates(features0, features1, i[:limit], j[:limit], squared[order[:limit]])
 

@@ -83,7 +83,7 @@ def literal_thinning(xy0, xy1, radius, limit):
 def test_near_duplicates_are_dropped_as_by_a_plain_loop(seed, n, size, radius, limit):
     rng = np.random.default_rng(seed)
     xy0, xy1 = rng.uniform(-size / 4, size, (2, n, 2))
-    found = candidates.find_distinct(xy0, xy1, *np.zeros((2, n)), radius, 0.0, 0.0, limit)
+    found = candidates.find_distinct((xy0, xy1), radius, limit)
     assert np.array_equal(found, literal_thinning(xy0, xy1, radius, limit))
 
 
