@@ -26,6 +26,7 @@ from matching.collection.retrieval._codes import ENTRY, N_CLASSES, SHAPE_BITS, E
 from matching.collection.retrieval._votes import MISSING_DISTANCE, N_KEPT, Neighbours, choose_neighbours
 from matching.core.config import MatchConfig
 from matching.core.source import describe_picture
+from matching.correspondences.descriptor_search import nearest_descriptors
 from matching.errors import InputError
 from matching.output.folders import replace_file
 from matching.pictures.images import read_picture
@@ -150,10 +151,15 @@ def _find_in_lists(query: Array, lists: Array, entries: EntryLists, excluded: Se
 @lru_cache(maxsize=1)  # all segments of an index have the same cells
 def _find_cells(entries: bytes, cells: bytes, probes: int) -> Ints:
     """Find the cells nearest to (n,) ENTRY -> (n, probes), ties by number; -1 if there are fewer."""
-    queries, centres = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint64).reshape(-1, 4)
+    queries, centres = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint8).reshape(-1, 32)
     first = np.append(np.flatnonzero(~centres.any(axis=1)), len(centres))  # those of a class begin with zeros
     near = np.full((len(queries), probes), -1)
-    _kernels.find_cells(_view_bits(queries), classes(queries), centres, first, near)
+    for k in range(N_CLASSES):
+        rows = np.flatnonzero(classes(queries) == k)
+        sides = queries["bits"][rows], centres[first[k] : first[k + 1]]
+        # of numbers 0 and 1, the squared distance is the number of different bits
+        found = nearest_descriptors(*(np.unpackbits(b, axis=1).astype(np.float32) for b in sides), probes)[0]
+        near[rows] = np.where(found >= 0, found + first[k], -1)
     return near
 
 

@@ -59,24 +59,3 @@ def search(
                 # from the background's distance on, only nearly equal entries may vote
                 background = max(distances[N_VOTING_NEIGHBORS], EQUAL_DISTANCE) - 1
                 farthest = min(farthest, background, distances[N_KEPT - 1])
-
-
-@njit
-def find_cells(bits: Array, group: Array, cells: Array, first: Array, near: Array) -> None:
-    """Find the cells of group[i] nearest to bits[i] (n, 4) uint64, by ascending distance and number.
-
-    Group g has the cells first[g] to first[g + 1] of `cells` (c, 4) uint64. Their numbers are written to
-    `near` (n, p) int64; it stays -1 where the group has fewer.
-    """
-    distance = np.empty(near.shape[1], np.int64)
-    for i in range(len(bits)):
-        distance[:] = 257
-        for k in range(first[group[i]], first[group[i] + 1]):
-            n_different = _count_different(bits[i], cells[k])
-            place = len(distance) - 1
-            if n_different >= distance[place]:
-                continue
-            while place > 0 and distance[place - 1] > n_different:
-                distance[place], near[i, place] = distance[place - 1], near[i, place - 1]
-                place -= 1
-            distance[place], near[i, place] = n_different, k
