@@ -48,15 +48,6 @@ class LineParser(argparse.ArgumentParser):
         raise InputError(f"{message} (did you mean {', '.join(close)}?)" if close else message)
 
 
-def name_after_dashes(argv: Sequence[str]) -> list[str]:
-    """Change names after `--`, which parse_intermixed_args ignores, so that they don't look like options."""
-    if "--" not in argv:
-        return list(argv)
-    end = argv.index("--")
-    names = (f"./{name}" if name.startswith("-") else name for name in argv[end + 1 :])
-    return [*argv[:end], *names]
-
-
 def make_parser(rivals: Collection[str] = ()) -> LineParser:
     """Make the parser of `gdl-match`."""
     result = LineParser.of_command("", subcommands())

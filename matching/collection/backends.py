@@ -24,10 +24,11 @@ from matching._common.interrupts import handle_interrupts
 from matching._common.optional import import_optional
 from matching._common.threads import default_threads
 from matching.collection.cache import FeatureCache
+from matching.collection.database.settings import describe_difference
 from matching.collection.work import Settings
 from matching.core.config import MatchConfig
 from matching.errors import InputError, one_line
-from matching.output.provenance import differences, programs
+from matching.output.provenance import programs
 
 Function = Callable[..., Any]  # takes the arguments of a task, and returns its record
 Task = tuple[Any, ...]
@@ -182,5 +183,5 @@ def _check_workers(client: Any, address: str) -> None:
         if programs_there != programs():
             raise InputError(
                 f"--scheduler {address}: worker {worker} runs other versions than this process:"
-                f" {differences(programs_there, programs())}"
+                f" {describe_difference(programs_there, programs())}"
             )

@@ -76,9 +76,7 @@ class FeatureCache:
             with replace_file(path) as file:  # a file that a crash leaves has the suffix of an entry, too
                 arrays: dict[str, Any] = _arrays(entry)
                 np.savez(file, **arrays)
-                if (size := file.tell()) > self.limit:
-                    raise OSError("larger than the cache may be")
-            _bytes_left[self] = _bytes_left.get(self, 0) - size
+                _bytes_left[self] = _bytes_left.get(self, 0) - file.tell()
             if _bytes_left[self] < 0:
                 self._make_room()
 

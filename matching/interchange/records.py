@@ -73,10 +73,7 @@ class PairMatches:
         return len(self.xy0)
 
     def __repr__(self) -> str:
-        of = "" if self.names is None else f" of {self.names[0]} and {self.names[1]}"
-        parts = {"frames": self.frames0, "scores": self.score, "sizes": self.sizes}
-        having = "".join(f", {name}" for name, part in parts.items() if part is not None)
-        return f"<PairMatches{of}: {len(self)} match{'' if len(self) == 1 else 'es'}{having}>"
+        return f"<PairMatches: {len(self)} match{'' if len(self) == 1 else 'es'}>"
 
     def swapped(self) -> PairMatches:
         """The same matches with the images in the other order.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -44,7 +44,7 @@ class Thing:
 
     number: int
     objects: tuple[int, ...]
-    places: tuple[Array, ...]
+    places: tuple[Array, ...] = field(repr=False)
     periodic: bool = False
     joined: tuple[tuple[int, int], ...] = ()
     alike: tuple[int, ...] = ()
@@ -100,15 +100,6 @@ class Thing:
         if not self.periodic:
             return ""
         return "periodic texture" if is_of_copies(score) else "similar, no copies"
-
-    def __repr__(self) -> str:
-        ids = ", ".join(map(str, self.objects))
-        n = len(self.places)
-        kind = ", periodic" if self.periodic else ""
-        return (
-            f"<Thing {self.number}: object{'' if len(self.objects) == 1 else 's'} {ids},"
-            f" {n} place{'' if n == 1 else 's'}{kind}>"
-        )
 
 
 def number_places(outlines: Sequence[Array]) -> Ints:

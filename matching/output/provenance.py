@@ -43,12 +43,6 @@ def machine() -> str:
     return f"{platform.machine()}, {opencv.CPU_FEATURES}, OpenCV build {build}"
 
 
-def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """Name the programs that differ, with both versions; "" if all are equal."""
-    names = [name for name in {**made_with, **here} if made_with.get(name) != here.get(name)]
-    return ", ".join(f"{name} {made_with.get(name, '-')} (here {here.get(name, '-')})" for name in names)
-
-
 def as_text(values: Mapping[str, object]) -> str:
     """Write a mapping as JSON; equal mappings give equal text."""
     return json.dumps(values, sort_keys=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import make_config, make_parser, name_after_dashes, refuse
+from matching.cli.arguments import make_config, make_parser, refuse
 from matching.cli.console import make_teller, open_report, print_result, read_pictures, report_work
 from matching.cli.destination import check_output, choose_destination, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
     """Match the pictures that the arguments name, and write the results."""
-    arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
+    arguments = make_parser(rivals).parse_intermixed_args(argv)
     images = arguments.images
     _check_videos(arguments)
     if len(images) == 2 and is_video(images[1]):

@@ -8,7 +8,7 @@ from typing import Any
 from matching._version import __version__
 from matching.core.config import MatchConfig
 from matching.errors import InputError
-from matching.output.provenance import RESULT_VERSIONS, as_text, differences, machine, programs
+from matching.output.provenance import RESULT_VERSIONS, as_text, machine, programs
 
 SCHEMA = "5"
 REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
@@ -42,8 +42,8 @@ def check_settings(
 
 def describe_other_programs(made_with: Mapping[str, str]) -> str:
     """Describe in which libraries and processor this process differs from the one that made a database."""
-    difference = differences(json.loads(made_with["programs"]), _list_programs())
-    return f"the database was made with {difference}: results may differ" if difference else ""
+    made, here = json.loads(made_with["programs"]), _list_programs()
+    return "" if made == here else f"results may differ: of the database, {describe_difference(made, here)}"
 
 
 def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> str:

