@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from matching.errors import InputError
-from matching.serve.matches import N_KEPT, Match, Matches
+from matching.serve.matches import Match, Matches
 from matching.settings import MAX_MATCHES, MAX_PIXELS, MIRRORED, VIEW_SYNTHESIS
 
 REQUEST_SETTINGS = {  # settings that the address of a request may contain
@@ -27,15 +27,11 @@ REQUEST_SETTINGS = {  # settings that the address of a request may contain
 PICTURES_NEEDED = "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
 
 
-def create_app(max_upload: int, max_pixels: int, max_seconds: float) -> Starlette:
+def create_app(max_seconds: float) -> Starlette:
     """Make the application, for one person: nobody else can guess the address of a match.
 
     Parameters
     ----------
-    max_upload : int
-        Largest number of bytes of the pictures of a match together.
-    max_pixels : int
-        Largest number of pixels of a picture.
     max_seconds : float
         Time after which a match is stopped.
 
@@ -48,19 +44,17 @@ def create_app(max_upload: int, max_pixels: int, max_seconds: float) -> Starlett
     @asynccontextmanager
     async def run_matches(app: Starlette) -> AsyncIterator[None]:
         with TemporaryDirectory(prefix="gdl-match-serve-", ignore_cleanup_errors=True) as folder:
-            app.state.matches = Matches(Path(folder), max_pixels, max_seconds)
+            app.state.matches = Matches(Path(folder), max_seconds)
             try:
                 yield
             finally:
                 await app.state.matches.close()
 
-    limits = {"upload": max_upload, "pixels": max_pixels, "kept": N_KEPT}
     pages = StaticFiles(
         packages=[("matching.serve", "static"), ("matching.output.html", "templates")], html=True
     )
-    app = Starlette(
+    return Starlette(
         routes=[
-            Route("/limits", lambda _: JSONResponse(limits)),
             Route("/matches", _submit, methods=["POST"]),
             Route("/matches/{number}", _report_status, methods=["GET"]),
             Route("/matches/{number}", _delete, methods=["DELETE"]),
@@ -70,8 +64,6 @@ def create_app(max_upload: int, max_pixels: int, max_seconds: float) -> Starlett
         exception_handlers={HTTPException: _refuse},
         lifespan=run_matches,
     )
-    app.state.max_upload = max_upload
-    return app
 
 
 async def _refuse(_: Request, error: Exception) -> Response:
@@ -80,9 +72,6 @@ async def _refuse(_: Request, error: Exception) -> Response:
 
 
 async def _submit(request: Request) -> Response:
-    limit = request.app.state.max_upload
-    if int(request.headers.get("content-length", 0)) > limit:
-        raise HTTPException(413, f"both pictures together may have at most {limit / 1e6:g} MB")
     settings = read_settings(request.query_params)
     async with request.form(max_files=2, max_fields=0) as form:
         uploads = [form[field] for field in ("image0", "image1") if field in form]

@@ -41,8 +41,6 @@ class Matches:
     ----------
     folder : Path
         Folder for temporary files.
-    max_pixels : int
-        Largest number of pixels of a picture.
     max_seconds : float
         Time after which a match is stopped.
 
@@ -52,8 +50,8 @@ class Matches:
         All matches.
     """
 
-    def __init__(self, folder: Path, max_pixels: int, max_seconds: float) -> None:
-        self._folder, self._max_pixels, self._max_seconds = folder, max_pixels, max_seconds
+    def __init__(self, folder: Path, max_seconds: float) -> None:
+        self._folder, self._max_seconds = folder, max_seconds
         self.by_id: dict[str, Match] = {}
         self._turn = asyncio.Lock()  # one match at a time uses all processors
 
@@ -107,7 +105,7 @@ class Matches:
 
     async def _run_process(self, match: Match) -> None:
         receiver, sender = PROCESSES.Pipe(duplex=False)
-        arguments = (sender, match.folder, match.names, match.settings, self._max_pixels)
+        arguments = sender, match.folder, match.names, match.settings
         process = PROCESSES.Process(target=_match_in_process, args=arguments, daemon=True)
         process.start()
         sender.close()  # so that the pipe ends with the process
@@ -125,15 +123,13 @@ def _receive(receiver: Connection, match: Match) -> None:
             match.message = receiver.recv()
 
 
-def _match_in_process(
-    sender: Connection, folder: Path, names: list[str], settings: dict[str, Any], max_pixels: int
-) -> None:
+def _match_in_process(sender: Connection, folder: Path, names: list[str], settings: dict[str, Any]) -> None:
     """Match uploads, and send a message for each step, then one with the result or an error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all processes
     from matching.serve.uploaded_pictures import match_uploads  # slow; the server does not need it
 
     try:
-        sender.send(match_uploads(sender.send, folder, names, settings, max_pixels))
+        sender.send(match_uploads(sender.send, folder, names, settings))
     except Exception:
         traceback.print_exc()
         sender.send({"error": "the program failed on these pictures; the server's terminal shows where"})

@@ -42,7 +42,6 @@ def match_uploads(
     folder: Path,
     names: Sequence[str],
     settings: Mapping[str, Any],
-    max_pixels: int,
 ) -> dict[str, Any]:
     """Match folder/upload0 and upload1, or find repeats in upload0.
 
@@ -59,8 +58,6 @@ def match_uploads(
         Names of the one or two pictures.
     settings : mapping
         Settings of the match, by their names in `MatchConfig`.
-    max_pixels : int
-        Largest number of pixels of a picture.
 
     Returns
     -------
@@ -73,7 +70,7 @@ def match_uploads(
         clock = Clock(
             lambda _, n_done, n: send({"step": (*steps, "")[n_done], "done": n_done, "of": n}), steps
         )
-        pictures = [_read(folder / f"upload{k}", name, max_pixels) for k, name in enumerate(names)]
+        pictures = [_read(folder / f"upload{k}", name) for k, name in enumerate(names)]
         clock.lap("read")
         result = _match(clock, folder, pictures, config)
     except InputError as error:
@@ -103,15 +100,11 @@ def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
     return [*lines, *words.list_sizes(result, pictures)]
 
 
-def _read(upload: Path, name: str, max_pixels: int) -> Picture:
+def _read(upload: Path, name: str) -> Picture:
     """Read an uploaded picture and delete the upload."""
     content = upload.read_bytes()
     upload.unlink()
-    picture = make_picture(content, name)
-    if (size := picture.width * picture.height) > max_pixels:
-        rule = f"a picture may have at most {max_pixels / 1e6:g} megapixels"
-        raise InputError(f"{name}: {rule}; this one has {size / 1e6:.1f}")
-    return replace(picture, path=Path(name))
+    return replace(make_picture(content, name), path=Path(name))
 
 
 def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchConfig) -> MatchResult:

@@ -8,9 +8,8 @@ from contextlib import suppress
 from matching._common.optional import import_optional
 from matching.cli.arguments import LineParser, add_setting, count_setting
 from matching.errors import InputError
-from matching.settings import MAX_PIXELS, Setting
+from matching.settings import Setting
 
-MEGA = 10**6
 GRACE_SECONDS = 3  # for open connections when the server stops
 
 
@@ -21,12 +20,7 @@ def make_parser() -> LineParser:
         "--host", default="127.0.0.1", metavar="HOST", help="address to listen on (default: 127.0.0.1)"
     )
     add_setting(parser, "port", Setting(8765, 0, 65535, symbol="PORT", text="port, 0 for any free one"))
-    for name, default, text in (
-        ("max_upload", 100, "largest size of both pictures together, megabytes"),
-        ("max_pixels", MAX_PIXELS.default // MEGA, "largest size of a picture, megapixels"),
-        ("max_seconds", 120, "seconds a match may take"),
-    ):
-        add_setting(parser, name, count_setting(default, text))
+    add_setting(parser, "max_seconds", count_setting(120, "seconds a match may take"))
     return parser
 
 
@@ -38,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from matching.serve.app import create_app
 
-    app = create_app(arguments.max_upload * MEGA, arguments.max_pixels * MEGA, arguments.max_seconds)
+    app = create_app(arguments.max_seconds)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server as Ctrl-C does
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_SECONDS)
     with _listen(arguments.host, arguments.port) as listening, suppress(KeyboardInterrupt):

@@ -8,15 +8,8 @@ const steps = {
   details: "Looking for details", reversals: "Trying one picture mirrored and in negative", pixels: "Comparing pixels",
   objects: "Describing the objects", files: "Writing the results",
 };
-let limits = { upload: Infinity };
 let current = null;  // the match of the pictures that are shown: { id, abort }
 const narrow = window.matchMedia("(max-width: 720px)");
-
-fetch("/limits").then((answer) => answer.json()).then((received) => {
-  limits = received;
-  $("#limits").textContent = `Up to ${limits.upload / 1e6} MB together, ${limits.pixels / 1e6} megapixels each.`;
-  $("#kept").textContent = `the latest ${limits.kept}`;
-}).catch(() => {});  // the page works without these limits
 
 function given() { return inputs.flatMap((input) => [...input.files]); }
 
@@ -131,10 +124,6 @@ $("#pictures").addEventListener("submit", async (event) => {
 async function find(views) {
   giveUp();
   const files = given();
-  if (files.reduce((sum, file) => sum + file.size, 0) > limits.upload) {
-    fail(`${files.length > 1 ? "Both pictures together" : "The picture"} may have at most ${limits.upload / 1e6} MB.`);
-    return;
-  }
   const match = current = { id: null, abort: new AbortController() };
   $("button.main").disabled = true;
   try {
