@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from matching import InputError
-from matching.cli.arguments import name_after_dashes
 from matching.cli.subcommands import find_meant
 from matching.collection.reports.relations import Relation
 from matching.interchange.records import frames_from_angles
@@ -48,7 +47,6 @@ PARTS = [SimpleNamespace(id=k, thing=0, is_whole=False) for k in range(2)]
 @pytest.mark.parametrize(
     ("result", "expected"),
     [
-        (name_after_dashes(["--quiet", "--", "-a.png", "b.png"]), ["--quiet", "./-a.png", "b.png"]),
         (find_meant("serv"), "serve"),
         (find_meant("collections"), "collection"),
         (find_meant("a.jpg"), None),
