@@ -7,6 +7,7 @@ from re import Pattern
 from typing import Any
 
 from matching.errors import InputError
+from matching.pictures.names import exists
 
 
 def output_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -63,3 +64,12 @@ def check_not_over(
         if is_replaced and folder.exists() and path.parent.samefile(folder):
             raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
     check_replaceable(folder, names)
+
+
+def check_page(page: Path, option: str) -> None:
+    """Check that the page of an option can be written, and replaces no foreign file."""
+    from matching.output.folders import check_folder, is_own_page
+
+    check_folder(page.parent)
+    if exists(page) and not is_own_page(page):
+        raise InputError(f"{page}: was not written by gdl-match; choose another {option}, or remove it")

@@ -15,7 +15,6 @@ from matching.objects.frames import Motion
 from matching.output.figures.drawing import canvas_factor
 from matching.output.json_text import json_text
 from matching.output.places import cut_at_edges
-from matching.output.provenance import differences
 from matching.output.words import (
     align_columns,
     count,
@@ -65,10 +64,6 @@ PARTS = [SimpleNamespace(id=k, thing=0, is_whole=False) for k in range(2)]
         (
             sorted(cut_at_edges(np.array([[-20.0, 1], [5, 1], [5, 4], [-20, 4]]), (10, 10)).tolist()),
             [[-0.5, 1], [-0.5, 4], [5, 1], [5, 4]],
-        ),
-        (
-            differences({"numpy": "1.26.0", "scipy": "1.13.0"}, {"numpy": "2.0.0", "scipy": "1.13.0"}),
-            "numpy 1.26.0 (here 2.0.0)",
         ),
         (align_columns([["a", "to the left"], ["100", "b"]], left=[1]), ["  a  to the left", "100  b"]),
         ([count(1, "group"), count(0, "pair")], ["1 group", "0 pairs"]),

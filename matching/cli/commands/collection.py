@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller, warn_of_frames
+from matching.cli.destination import check_page
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND
 from matching.collection.cache import FeatureCache
 from matching.collection.database.connection import WAIT_SECONDS
@@ -33,9 +34,9 @@ from matching.collection.run import Summary, match_collection
 from matching.errors import InputError
 from matching.output.exchange import check_name
 from matching.output.files import make_folder
-from matching.output.folders import check_folder, is_own_page, write_whole
+from matching.output.folders import check_folder, write_whole
 from matching.output.words import align_columns, count
-from matching.pictures.names import is_folder, make_relative
+from matching.pictures.names import make_relative
 from matching.settings import Setting
 
 COMMAND = "gdl-match collection"
@@ -146,21 +147,10 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         check_tables_replaceable(check_folder(folder), kind)
     for kind, folder in _folders(arguments, SFM_NAMES):
         check_sfm_replaceable(check_folder(folder), kind)
-    check_page(arguments)
-
-
-def check_page(arguments: argparse.Namespace) -> None:
-    """Check that the page of ``--html`` can be written."""
-    page = arguments.html
-    if page is None:
-        return
-    check_folder(page.parent)
-    if is_folder(page):
-        raise InputError(f"{page}: is a folder; --html expects a file")
-    if arguments.db is not None and page.resolve() == arguments.db.resolve():
-        raise InputError(f"{page}: is the database; choose another --html")
-    if page.exists() and not is_own_page(page):
-        raise InputError(f"{page}: was not written by gdl-match; choose another --html")
+    if arguments.html is not None:
+        check_page(arguments.html, "--html")
+        if arguments.html.resolve() == arguments.db.resolve():
+            raise InputError(f"{arguments.html}: is the database; choose another --html")
 
 
 def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:

@@ -11,13 +11,13 @@ from matching.cli import arguments as options
 from matching.cli.commands.collection import (
     add_duplicate_options,
     add_run_options,
-    check_page,
     prepare_run,
     read_listed_groups,
     run_options,
     show_groups,
 )
 from matching.cli.console import make_printable, make_teller, warn_of_frames
+from matching.cli.destination import check_page
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
@@ -153,7 +153,8 @@ def _query(arguments: argparse.Namespace) -> int:
     if arguments.hloc_pairs is not None and (arguments.db or arguments.json or arguments.html):
         reason = "because it matches nothing"
         raise InputError(f"--hloc-pairs can't be combined with --db, --json or --html, {reason}")
-    check_page(arguments)
+    if arguments.html is not None:
+        check_page(arguments.html, "--html")
     queries = _pictures(arguments)
     candidates = find_candidates(arguments.index, queries, arguments.shortlist, **running)
     if arguments.hloc_pairs is not None:
@@ -181,7 +182,8 @@ def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]
 
 def _groups(arguments: argparse.Namespace) -> int:
     running = run_options(arguments)
-    check_page(arguments)
+    if arguments.html is not None:
+        check_page(arguments.html, "--html")
     with open_index(arguments.index, running["config"]) as index:
         pictures = [path for path in index.indexed() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from matching.cli.arguments import make_config, refuse
 from matching.cli.console import make_printable, make_teller, open_report, read_pictures, report_work
-from matching.cli.destination import check_output, name_pair_folder, output_options
+from matching.cli.destination import check_output, check_page, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.core.methods import PAIR, GroupMatches, Method
 from matching.core.pair import match_pair
@@ -22,7 +22,7 @@ from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
-from matching.output.folders import MANIFEST, check_folder, choose_folder, is_own_page, write_whole
+from matching.output.folders import MANIFEST, check_folder, choose_folder, write_whole
 from matching.output.html.hits import Hit, hits_page, make_hits
 from matching.output.json_text import json_text
 from matching.output.words import NOTHING, UNKNOWN, count, explain_nothing, format_place
@@ -46,15 +46,14 @@ class Outcome:
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     """Match the first picture with each other one that can be used, and print a line when each is done."""
-    refuse(arguments, ("mask1",), "is only for two pictures, not for many")
-    refuse(arguments, ("explain",), "is only for one or two pictures, not for many")
+    refuse(arguments, ("mask1", "explain"), "is not for many pictures")
     thing, *others = arguments.images
     paths = _find_pictures(others, thing)
     base = arguments.out if arguments.out is not None else Path()
-    check_folder(base)
     overview = base / f"{thing.stem}-overview.html" if arguments.html or arguments.open else None
-    if overview is not None and overview.exists() and not is_own_page(overview):
-        raise InputError(f"{overview}: was not written by gdl-match; choose another --out, or remove it")
+    check_folder(base)
+    if overview is not None:
+        check_page(overview, "--out")
     source = _read_thing(arguments)
     names = dict(zip(paths, map(_format_name, make_relative(paths)), strict=True))
     outcomes, width = [], max(len("picture"), *map(len, names.values()))

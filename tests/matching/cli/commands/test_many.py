@@ -93,7 +93,7 @@ def test_damaged_picture_stops_nothing(gdl_match, tmp_path):
     [
         (("box.png", "scenes/with.png", "nothing.png"), "nothing.png: no such file"),
         (("nothing.png", "scenes"), "nothing.png: no such file"),
-        (("box.png", "scenes", "--mask1", "box.png"), "--mask1 is only for two pictures, not for many"),
+        (("box.png", "scenes", "--mask1", "box.png"), "--mask1 is not for many pictures"),
         (("box.png", "empty"), "empty: the folder has no pictures"),
     ],
 )
