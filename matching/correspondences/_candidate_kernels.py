@@ -1,6 +1,5 @@
 """Compiled loops over pairs of features, documented where they are called."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -59,34 +58,6 @@ def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
         value[k], index[k] = value[k - 1], index[k - 1]
         k -= 1
     value[k], index[k] = d, j
-
-
-@njit
-def ratios_to_other_places(nearest: Array, squared: Array, xy1: Array, radius: Scalar, ratios: Array) -> None:
-    """Divide the distance of each nearest descriptor by that of the first one at another place.
-
-    nearest and squared (n, width) are the nearest descriptors and their squared distances. Another place is
-    farther away than `radius`; if there is none, the distance of the last descriptor is used.
-    """
-    n, width = nearest.shape
-    square_radius = radius * radius
-    for i in range(n):
-        last = width - 1
-        while last > 0 and nearest[i, last] < 0:
-            last -= 1
-        for q in range(last + 1):
-            other = last
-            j = nearest[i, q]
-            if j < 0:
-                continue
-            for p in range(last + 1):
-                k = nearest[i, p]
-                if (xy1[j, 0] - xy1[k, 0]) ** 2 + (xy1[j, 1] - xy1[k, 1]) ** 2 > square_radius:
-                    other = p
-                    break
-            ratios[i, q] = math.sqrt(squared[i, q] / max(squared[i, other], np.float32(1.0)))
-        for q in range(last + 1, width):
-            ratios[i, q] = np.inf
 
 
 @njit

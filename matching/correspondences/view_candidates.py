@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._common.types import Float32s, Ints
-from matching.correspondences import _candidate_kernels
+from matching._common.types import Float32s, Floats, Ints
 from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
@@ -102,8 +101,23 @@ def _nearest_pairs(
     """
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
     nearest, squared = search_by_cells(*descriptors, config.per_feature)
-    ratios = np.empty(nearest.shape, np.float32)
-    _candidate_kernels.ratios_to_other_places(nearest, squared, features1.xy[rows1], views.same_place, ratios)
+    ratios = measure_ratios(nearest, squared, features1.xy[rows1], views.same_place)
     is_near = (nearest >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)
     row, rank = np.nonzero(is_near)
     return rows0[row], rows1[nearest[row, rank]], squared[row, rank], ratios[row, rank]
+
+
+@np.errstate(invalid="ignore")  # of those that are not listed
+def measure_ratios(nearest: Ints, squared: Float32s, xy1: Floats, radius: float) -> Float32s:
+    """Divide the distance of each nearest descriptor by that of the first one at another place -> (n, k).
+
+    nearest and squared (n, k) are the nearest descriptors and their squared distances. Another place is
+    farther away than `radius`; if there is none, the distance of the last descriptor is used.
+    """
+    is_listed, xy = nearest >= 0, xy1[np.maximum(nearest, 0)]  # (n, k), (n, k, 2)
+    is_apart = ((xy[:, :, None] - xy[:, None]) ** 2).sum(axis=3) > radius * radius
+    is_other = is_apart & is_listed[:, None]
+    last = np.maximum(is_listed.sum(axis=1) - 1, 0)[:, None]
+    other = np.where(is_other.any(axis=2), is_other.argmax(axis=2), last)
+    ratios = np.sqrt(squared / np.maximum(np.take_along_axis(squared, other, axis=1), np.float32(1)))
+    return np.where(is_listed, ratios, np.float32(np.inf))

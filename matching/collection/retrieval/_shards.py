@@ -6,15 +6,14 @@ from all shards are merged before they vote, so results don't depend on the numb
 """
 
 import hashlib
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
-from uuid import uuid4
 
 import numpy as np
 
@@ -142,13 +141,11 @@ def _make_shards(pictures: Pictures, workers: Workers) -> Iterator[list[Shard]]:
         return
     parent = workers.settings.cache.folder / "shards"
     remove_abandoned(parent.glob("*"), ABANDONED_SECONDS)
-    folder = parent / uuid4().hex
-    parts = [(str(folder / f"{k}.seg"), p) for k, p in enumerate(split_in_batches(pictures, SHARD_PICTURES))]
-    tasks = ((k, *part, workers.settings) for k, part in enumerate(parts))
-    try:
-        folder.mkdir(parents=True)
+    parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
+        batches = enumerate(split_in_batches(pictures, SHARD_PICTURES))
+        parts = [(str(Path(folder, f"{k}.seg")), batch) for k, batch in batches]
+        tasks = ((k, *part, workers.settings) for k, part in enumerate(parts))
         for _ in workers.records(make_segment, tasks, report_lost, len(parts), "index"):
             pass
         yield [Shard(path, len(pictures)) for path, _ in parts]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
