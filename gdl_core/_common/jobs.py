@@ -1,7 +1,12 @@
-"""The number of threads that ``n_jobs`` means."""
+"""Threads: their number, and loops that are divided among them."""
 
+import itertools
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import numpy as np
 
 from .checks import check_integer
 
@@ -15,3 +20,19 @@ def effective_jobs(n_jobs: Any) -> int:
         raise ValueError("n_jobs must not be 0: give a number of threads, or -1 for all processors")
     n_threads: int = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
     return n_threads
+
+
+def run_in_parts(
+    function: Callable[[slice], object],
+    n_rows: int,
+    n_jobs: int | None,
+    min_rows: int = 256,
+) -> None:
+    """Call ``function(span)`` in threads for spans of about ``min_rows`` rows or more that cover all rows."""
+    n_parts = min(effective_jobs(n_jobs), 1 + n_rows // min_rows)
+    if n_parts == 1:
+        function(slice(0, n_rows))
+        return
+    spans = [slice(a, b) for a, b in itertools.pairwise(np.linspace(0, n_rows, n_parts + 1).astype(int))]
+    with ThreadPoolExecutor(n_parts) as pool:
+        list(pool.map(function, spans))

@@ -1,4 +1,4 @@
-"""Compiled parts of the approximate search (`cell_search`): partition, scan of cells, refinement.
+"""Compiled parts of the searches by cells (`cell_search`): partition, scan of cells, refinement.
 
 x (n, d) float32 holds the points; those of cell c are in rows start[c] : start[c + 1]. neighbours (n, m)
 int32 and squared (n, m) float32 hold the nearest points so far and their squared distances, nearest first,
@@ -11,7 +11,7 @@ import numpy as np
 
 from .._common.jit import inner, njit
 from .._common.types import Array, Scalar
-from .knn_kernel import insert
+from .knn_kernel import compute_length, insert
 
 SAMPLE_SIZE = 128  # points for computing the direction of a split
 POWER_STEPS = 4  # steps of power iteration, enough to separate the leading direction from most others
@@ -94,6 +94,96 @@ def scan_cells(
                 if distance[i - i0, p] <= farthest[i - i0]:
                     _squares_to_all(x[i], columns, n_points, squares)
                     _take_nearest(squares, n_points, j0, i, neighbours[i], squared[i])
+
+
+@njit  # without `_ANY_ORDER`, so that lengths in float64 have the same bits as elsewhere
+def scan_all_cells(
+    x: Array,
+    start: Array,
+    max_size: int,
+    centroids: Array,
+    near: Array,
+    radius: Array,
+    exact: tuple[Array, Array, float, float, float, float, bool],
+    queries: tuple[Array, Array],
+    first: int,
+    last: int,
+    neighbours: Array,
+    distances: Array,
+) -> None:
+    """Find exactly the nearest points for the queries in the cells from first to last - 1.
+
+    Parameters
+    ----------
+    near, radius : (n_cells, n_cells) int32, (n_cells,) float32
+        For each cell all cells, the cell itself first; the largest distance of its points to its centroid.
+    exact : tuple
+        points (n, p) of any float and order (n,) int32: row i of x stands for the point ``order[i]``; scale,
+        relative, absolute: in x, two points at a distance of r are at most
+        ``r * scale * (1 + relative) + absolute`` apart; zero_length, up to which lengths count as 0; and
+        whether distances are squares.
+    queries : tuple
+        query_start (n_cells + 1,) int64 and rows of x (q,) int64, sorted: those of cell c are
+        ``query_start[c] : query_start[c + 1]``.
+    neighbours, distances : (q, k) int32 and float64
+        Filled with rows of the points and their distances, sorted by (distance, row).
+    """
+    points, order, scale, relative, absolute, zero_length, is_squared = exact
+    query_start, query_rows = queries
+    d, k = x.shape[1], neighbours.shape[1]
+    columns, squares = np.empty((d, max_size), np.float32), np.empty(max_size, np.float32)
+    for c in range(first, last):
+        q0, q1 = query_start[c], query_start[c + 1]
+        for q in range(q0, q1):
+            _clear(neighbours[q], distances[q])
+        farthest = np.inf  # bound of the distance from a query to the last of its neighbours
+        for p in range(near.shape[1] if q0 < q1 else 0):
+            cell = near[c, p]
+            gap = np.sqrt(_squared_distance(centroids[c], centroids[cell])) - radius[c] - radius[cell]
+            if gap * (1 - relative) > farthest:
+                continue
+            j0, n_points = start[cell], start[cell + 1] - start[cell]
+            is_filled, farthest = False, 0.0
+            for q in range(q0, q1):
+                i = query_rows[q]
+                reach = _find_reach(distances[q, k - 1], scale, is_squared, relative, absolute)
+                gap = np.sqrt(_squared_distance(x[i], centroids[cell])) - radius[cell]
+                if gap * (1 - relative) <= reach:
+                    for j in range(0 if is_filled else n_points):
+                        for f in range(d):
+                            columns[f, j] = x[j0 + j, f]
+                    is_filled = True
+                    _squares_to_all(x[i], columns, n_points, squares)
+                    limit = np.float32(reach * reach)
+                    for j in range(n_points):
+                        if squares[j] <= limit and j0 + j != i:
+                            length = compute_length(points[order[i]], points[order[j0 + j]])
+                            length = 0.0 if length <= zero_length else length
+                            distance = length * length if is_squared else length
+                            if _insert_sorted(order[j0 + j], distance, neighbours[q], distances[q]):
+                                last_distance = distances[q, k - 1]
+                                reach = _find_reach(last_distance, scale, is_squared, relative, absolute)
+                                limit = np.float32(reach * reach)
+                farthest = max(farthest, reach)
+
+
+@inner
+def _find_reach(distance: float, scale: float, is_squared: bool, relative: float, absolute: float) -> Scalar:
+    """Bound the length in float32 of points that may be as near as ``distance``."""
+    length = np.sqrt(distance) if is_squared else distance
+    return length * scale * (1 + relative) + absolute
+
+
+@inner
+def _insert_sorted(j: int, distance: float, neighbours: Array, distances: Array) -> Scalar:
+    """Insert j by (distance, j) if it precedes the last point, and return whether it does."""
+    if distance > distances[-1] or (distance == distances[-1] and j > neighbours[-1] >= 0):
+        return False
+    k = insert(j, distance, neighbours, distances)
+    while k > 0 and distances[k - 1] == distance and neighbours[k - 1] > j:
+        neighbours[k], neighbours[k - 1] = neighbours[k - 1], j
+        k -= 1
+    return True
 
 
 @njit(fastmath=_ANY_ORDER)
@@ -232,7 +322,7 @@ def _take_nearest(squares: Array, n_points: int, j0: int, i: int, neighbours: Ar
             farthest = squared[-1]
 
 
-@inner
+@inner(fastmath=_ANY_ORDER)
 def _squares_to_all(point: Array, columns: Array, n_points: int, squares: Array) -> None:
     """Set squares[j] = |point - columns[:, j]|^2, four features at a time, in a loop that is vectorised."""
     d = len(point)
@@ -251,7 +341,7 @@ def _squares_to_all(point: Array, columns: Array, n_points: int, squares: Array)
             squares[j] += t0 * t0
 
 
-@inner
+@inner(fastmath=_ANY_ORDER)
 def _squared_distance(a: Array, b: Array) -> Scalar:
     """Compute |a - b|^2 of a, b (d,) float32."""
     s = np.float32(0)

@@ -1,54 +1,48 @@
-"""Exact nearest neighbours among samples: scikit-learn finds them, and the smaller index settles ties.
+"""Exact nearest neighbours among samples; the smaller index settles ties.
 
-scikit-learn gets Euclidean, cosine and correlation distances from matrix products, whose rounding depends on
-the number of threads. They are computed again from differences in float64: |x - y|, and |u - v|^2 / 2 of rows
-u, v of length 1. So they are bitwise equal for any number of threads, symmetric, and exactly 0 between equal
-rows. For other metrics, scikit-learn itself adds up the differences of each pair.
+Euclidean, cosine and correlation distances are computed from differences in float64: |x - y|, and
+|u - v|^2 / 2 of rows u, v of length 1. So they are bitwise equal for any number of threads, symmetric, and
+exactly 0 between equal rows. Differences in float32 tell which pairs need that, and cells of points tell
+which pairs need no difference at all. By other metrics, scikit-learn searches.
 
 Rows that are mostly zeros, such as one-hot codes, have many neighbours at the same distance. For them, all
 distances are computed directly from differences, over the features that are not zero.
 """
 
-import itertools
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy
 
-from .._common.jobs import effective_jobs
+from .._common.jobs import run_in_parts
 from .._common.types import Array, Bools, Floats, Ints
+from .cell_search import CELL_SIZE, Cells, divide, project, rank_cells, scale_points
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
 ANGULAR = ("cosine", "correlation")
+MAX_CELLS = 1024  # cells of the exact search; they grow with n, because all are ranked by all
+ROUNDING = 2.0**-22  # four times that of one operation in float32
 _TIE_TOLERANCE = 1e-9  # relative; rounding changes a sum by less than this
 _EPS = np.finfo(np.float64).eps
 _MAX_CANDIDATES = 2_000_000  # candidates searched at a time, over all rows
 _GROWTH_FACTOR = 8  # of the candidates per search; each search costs about as much as the first
-_SPARSE_RATIO = 64  # if fewer than one value in 64 is not zero, differences cost no more than products
+_SPARSE_RATIO = 64  # if fewer than one value in 64 is not zero, zeros are left out
 
 
 @dataclass(frozen=True, eq=False)
-class ExactSearch:
-    """Samples among which neighbours are searched, by scikit-learn.
+class MetricSearch:
+    """Samples among which neighbours are searched by scikit-learn.
 
     Attributes
     ----------
     searcher : NearestNeighbors
     points : (n, d) array
         The samples given to it.
-    space : Space or None
-        Computes distances again; if None, the searcher's distances are used.
-    rounding : float
-        The largest error of the searcher's squared distances, if they are computed again.
     """
 
     searcher: Any
     points: Array
-    space: "Space | None"
-    rounding: float
 
     def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
         """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
@@ -68,17 +62,9 @@ class ExactSearch:
         Returns indices and distances (r, k + 1), and for each row whether no further sample is as near.
         """
         distances, indices = self.searcher.kneighbors(self.points[rows], m)
-        if not np.isfinite(distances).all():
-            raise ValueError(f"distances must be finite, got {distances[~np.isfinite(distances)][0]}")
-        if self.space is not None:
-            distances = self.space.distances(rows, indices)
+        _check_finite(distances)
         indices, distances = sort_by_distance(indices, distances)
-        kth_distance, next_distance = distances[:, k], distances[:, -1]
-        is_settled = next_distance > kth_distance * (1 + _TIE_TOLERANCE)
-        if self.space is not None:
-            is_settled &= (
-                self.space.squared(next_distance) - self.space.squared(kth_distance) > 2 * self.rounding
-            )
+        is_settled = distances[:, -1] > distances[:, k] * (1 + _TIE_TOLERANCE)
         return indices[:, : k + 1], distances[:, : k + 1], is_settled | (m == len(self.points))
 
     def _search_until_settled(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
@@ -93,6 +79,49 @@ class ExactSearch:
                 unsettled.append(part[~is_settled])
             pending = np.concatenate(unsettled)
         return indices, distances
+
+
+@dataclass(frozen=True, eq=False)
+class CellSearch:
+    """Samples in cells, among which neighbours are searched by distances of a `Space`.
+
+    Attributes
+    ----------
+    space : Space
+    projected : (n, p) float32
+        Its points in the order of the cells, moved, scaled and projected.
+    cells : Cells
+    rounding : tuple of float
+        scale, relative and absolute bound of projected distances, see `cell_kernels.scan_all_cells`.
+    """
+
+    space: "Space"
+    projected: Array
+    cells: Cells
+    rounding: tuple[float, float, float]
+
+    def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
+        """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
+        from .cell_kernels import scan_all_cells
+
+        space, cells = self.space, self.cells
+        places = np.argsort(cells.order)[rows]
+        by_cell = np.argsort(places)
+        queries = np.searchsorted(places[by_cell], cells.start), places[by_cell]
+        offsets = self.projected - np.repeat(cells.centroids, np.diff(cells.start), axis=0)
+        radius = np.sqrt(np.maximum.reduceat(np.einsum("ij,ij->i", offsets, offsets), cells.start[:-1]))
+        divided = self.projected, cells.start, int(np.diff(cells.start).max()), cells.centroids, cells.near
+        exact = space.points, cells.order, *self.rounding, space.zero_length, space.is_squared
+        nearest = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
+
+        def search(part: slice) -> None:
+            scan_all_cells(*divided, radius, exact, queries, part.start, part.stop, *nearest)
+
+        run_in_parts(search, len(cells.near), space.n_jobs, min_rows=1)
+        _check_finite(nearest[1])
+        indices, distances = np.empty_like(nearest[0]), np.empty_like(nearest[1])
+        indices[by_cell], distances[by_cell] = nearest
+        return indices, distances / 2 if space.metric in ANGULAR else distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +170,11 @@ class Space:
         return self.from_lengths(length)
 
     @property
+    def is_squared(self) -> bool:
+        """Whether distances grow with the squares of lengths."""
+        return self.metric not in EUCLIDEAN
+
+    @property
     def zero_length(self) -> float:
         """The length up to which differences count as 0; parallel rows differ in their last digits."""
         return _relative_rounding(self.points) if self.metric in ANGULAR else 0.0
@@ -151,12 +185,6 @@ class Space:
             return length**2
         return length**2 / 2 if self.metric in ANGULAR else length
 
-    def squared(self, distances: Floats) -> Floats:
-        """Convert distances to squared lengths of differences."""
-        if self.metric == "sqeuclidean":
-            return distances
-        return 2 * distances if self.metric in ANGULAR else distances**2
-
 
 def make_space(x: Array, metric: Any, n_jobs: int | None) -> Space | None:
     """Make the Space in which differences give the distances of the metric, or return None."""
@@ -165,16 +193,31 @@ def make_space(x: Array, metric: Any, n_jobs: int | None) -> Space | None:
     return Space(x, metric, n_jobs) if metric in (*EUCLIDEAN, "sqeuclidean") else None
 
 
-def make_search(x: Array, metric: Any, n_jobs: int | None) -> ExactSearch | SparseSearch:
+def make_search(x: Array, metric: Any, n_jobs: int | None) -> MetricSearch | CellSearch | SparseSearch:
     """Make the search for neighbours among samples (n, d); it has ``k_nearest(rows, k)``."""
-    from sklearn.neighbors import NearestNeighbors
-
     space = make_space(x, metric, n_jobs)
-    if space is not None and np.count_nonzero(space.points) * _SPARSE_RATIO < space.points.size:
+    if space is None:
+        from sklearn.neighbors import NearestNeighbors
+
+        return MetricSearch(NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(x), x)
+    if np.count_nonzero(space.points) * _SPARSE_RATIO < space.points.size:
         return SparseSearch(scipy.sparse.csr_matrix(space.points), space)
-    points = x if space is None else _centre(space.points)
-    searcher = NearestNeighbors(metric=metric if space is None else "euclidean", n_jobs=n_jobs).fit(points)
-    return ExactSearch(searcher, points, space, 0.0 if space is None else _rounding(points))
+    return _make_cell_search(space)
+
+
+def _make_cell_search(space: Space) -> CellSearch:
+    """Divide the points of a space into cells, and bound the rounding of their float32 copies."""
+    scaled, scale = scale_points(space.points)
+    projected = project(scaled)
+    d = scaled.shape[1]
+    absolute = ROUNDING * np.sqrt(d)  # no value exceeds 1
+    if projected is not scaled:  # each value is a sum of d products
+        longest = np.sqrt(np.einsum("ij,ij->i", scaled, scaled).max())
+        absolute += ROUNDING * d * np.sqrt(projected.shape[1]) * longest
+    cells = divide(projected, max(CELL_SIZE, len(scaled) / MAX_CELLS), space.n_jobs)
+    cells = Cells(cells.order, cells.start, cells.centroids, rank_cells(cells.centroids))
+    rounding = scale, ROUNDING * (d + 8), float(absolute)
+    return CellSearch(space, projected[cells.order], cells, rounding)
 
 
 def _directions(x: Array, metric: str) -> Floats:
@@ -197,23 +240,6 @@ def _directions(x: Array, metric: str) -> Floats:
     return np.hstack([x, is_zero]) if is_zero.any() else x
 
 
-def _centre(x: Array) -> Array:
-    """Move the mean to the origin if necessary, because |x|^2 - 2 x.y + |y|^2 loses digits far from the
-    origin.
-    """
-    mean = x.mean(axis=0, dtype=np.float64)
-    spread = x.var(axis=0, dtype=np.float64).sum()
-    return x - mean if (mean**2).sum() > 1e4 * spread else x
-
-
-def _rounding(x: Array) -> float:
-    """Bound the rounding error of |x|^2 - 2 x.y + |y|^2, summed over the features. It matters for tight
-    clusters that are far apart.
-    """
-    largest = float(np.einsum("ij,ij->i", x, x, dtype=np.float64).max(initial=0))
-    return _relative_rounding(x) * largest
-
-
 def _relative_rounding(x: Array) -> float:
     """Bound the rounding error of the sum of d products, as a share of the sum."""
     return float(_EPS * (4 + np.sqrt(x.shape[1])))
@@ -229,20 +255,10 @@ def candidate_lengths(x: Array, rows: Ints, candidates: Array, n_jobs: int | Non
     return out
 
 
-def run_in_parts(
-    function: Callable[[slice], object],
-    n_rows: int,
-    n_jobs: int | None,
-    min_rows: int = 256,
-) -> None:
-    """Call ``function(span)`` in threads for spans of about ``min_rows`` rows or more that cover all rows."""
-    n_parts = min(effective_jobs(n_jobs), 1 + n_rows // min_rows)
-    if n_parts == 1:
-        function(slice(0, n_rows))
-        return
-    spans = [slice(a, b) for a, b in itertools.pairwise(np.linspace(0, n_rows, n_parts + 1).astype(int))]
-    with ThreadPoolExecutor(n_parts) as pool:
-        list(pool.map(function, spans))
+def _check_finite(distances: Floats) -> None:
+    """Raise ValueError if a distance is not finite."""
+    if not np.isfinite(distances).all():
+        raise ValueError(f"distances must be finite, got {distances[~np.isfinite(distances)][0]}")
 
 
 def _find_distinct(x: Array) -> tuple[Ints, Ints]:

@@ -9,26 +9,29 @@ from .._common.types import Array, Scalar
 @njit
 def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) -> None:
     """Set out[r, k] to |x[rows[r]] - x[candidates[r, k]]|, summed in the same order on any machine."""
-    d = x.shape[1]
-    d_unrolled = d - d % 4
     for r in range(len(rows)):
-        i = rows[r]
         for k in range(candidates.shape[1]):
-            j = candidates[r, k]
-            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            for f in range(0, d_unrolled, 4):  # four sums, so that no addition has to wait for the one before
-                d0 = np.float64(x[i, f]) - np.float64(x[j, f])
-                d1 = np.float64(x[i, f + 1]) - np.float64(x[j, f + 1])
-                d2 = np.float64(x[i, f + 2]) - np.float64(x[j, f + 2])
-                d3 = np.float64(x[i, f + 3]) - np.float64(x[j, f + 3])
-                s0 += d0 * d0
-                s1 += d1 * d1
-                s2 += d2 * d2
-                s3 += d3 * d3
-            for f in range(d_unrolled, d):
-                d0 = np.float64(x[i, f]) - np.float64(x[j, f])
-                s0 += d0 * d0
-            out[r, k] = np.sqrt((s0 + s1) + (s2 + s3))
+            out[r, k] = compute_length(x[rows[r]], x[candidates[r, k]])
+
+
+@inner
+def compute_length(a: Array, b: Array) -> Scalar:
+    """Compute |a - b| of a, b (d,) in float64."""
+    d_unrolled = len(a) - len(a) % 4
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for f in range(0, d_unrolled, 4):  # four sums, so that no addition has to wait for the one before
+        d0 = np.float64(a[f]) - np.float64(b[f])
+        d1 = np.float64(a[f + 1]) - np.float64(b[f + 1])
+        d2 = np.float64(a[f + 2]) - np.float64(b[f + 2])
+        d3 = np.float64(a[f + 3]) - np.float64(b[f + 3])
+        s0 += d0 * d0
+        s1 += d1 * d1
+        s2 += d2 * d2
+        s3 += d3 * d3
+    for f in range(d_unrolled, len(a)):
+        d0 = np.float64(a[f]) - np.float64(b[f])
+        s0 += d0 * d0
+    return np.sqrt((s0 + s1) + (s2 + s3))
 
 
 @njit

@@ -41,14 +41,14 @@ def test_recall_is_high_with_few_features(n_features, metric, small_cells):
 def test_recall_is_high_along_few_of_many_directions(small_cells):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3000, 6)) @ rng.normal(size=(6, 90)) + 0.3 * rng.normal(size=(3000, 90))
-    assert cell_search._project(cell_search._scale(x)).shape[1] <= 10
+    assert cell_search.project(cell_search.scale_points(x)[0]).shape[1] <= 10
     near, exact = search_both_ways(x.astype(np.float32), 10)
     assert recall(near, exact) > 0.97
 
 
 def test_points_are_not_projected_if_all_directions_count_alike():
     x = np.random.default_rng(0).normal(size=(2000, 40)).astype(np.float32)
-    assert cell_search._project(x) is x
+    assert cell_search.project(x) is x
 
 
 @pytest.mark.parametrize("n_features", [10, 60])
@@ -95,9 +95,9 @@ def test_equal_and_extreme_points_are_found(kind, small_cells):
 def test_no_cell_outgrows_the_others(small_cells, monkeypatch):
     sizes = []
     monkeypatch.setattr(cell_search, "MAX_GROWTH", 1.1)
-    divide = cell_search._divide
+    divide = cell_search.divide
     monkeypatch.setattr(
-        cell_search, "_divide", lambda *a: sizes.append(np.diff((cells := divide(*a)).start)) or cells
+        cell_search, "divide", lambda *a: sizes.append(np.diff((cells := divide(*a)).start)) or cells
     )
     find_approximate_neighbours(np.random.default_rng(0).exponential(size=(1000, 9)) ** 3, 5)
     assert sizes[-1].max() <= 40

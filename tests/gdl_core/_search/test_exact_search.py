@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from graphs import plain_neighbours
+from graphs import KINDS, plain_neighbours, samples
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
@@ -35,12 +35,14 @@ def searches(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("k", [6, 7])
-def test_tied_rows_are_searched_together(dtype, k, searches):
+@pytest.mark.parametrize("metric", ["euclidean", "chebyshev"])
+def test_tied_rows_are_searched_together(metric, dtype, k, searches):
     x = np.repeat(RNG.normal(size=(300, 20)).astype(dtype), 2, axis=0)  # K = 6 cuts a pair in two
-    knn = knn_graph(x, k)
-    indices, distances = plain_neighbours(cdist(x, x), k)
+    knn = knn_graph(x, k, metric=metric)
+    indices, distances = plain_neighbours(cdist(x, x, metric), k)
     np.testing.assert_array_equal(knn.indices, indices)
-    np.testing.assert_allclose(knn.distances, distances, rtol=1e-12)
+    rtol = 1e-6 if (metric, dtype) == ("chebyshev", np.float32) else 1e-12
+    np.testing.assert_allclose(knn.distances, distances, rtol=rtol)
     assert len(searches) <= 2
 
 
@@ -76,12 +78,28 @@ def test_indicators_are_searched_once(searches):
     assert len(searches) == 2
 
 
-def test_equal_rows_are_searched_once(searches):
+@pytest.mark.parametrize("metric", ["euclidean", "chebyshev"])
+def test_equal_rows_are_searched_once(metric, searches):
     x = np.repeat(np.array([[0.0, 1.0], [5.0, 5.0]]), 500, axis=0)
-    knn = knn_graph(x, 4)
+    knn = knn_graph(x, 4, metric=metric)
     expected = plain_neighbours(cdist(x, x), 4)[0]
     np.testing.assert_array_equal(knn.indices, expected)
     assert all(rows <= 2 for rows, _ in searches[1:])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("d", "rank"), [(3, 3), (12, 12), (80, 4)])  # rank 4 of 80 features is projected
+def test_no_neighbour_is_missed_across_cells(kind, d, rank, dtype, monkeypatch):
+    monkeypatch.setattr(exact_search, "CELL_SIZE", 8)
+    x = samples(kind, 250, rank, RNG)
+    x = (x @ RNG.normal(size=(x.shape[1], d)) + 5).astype(dtype)
+    knn = knn_graph(x, 9)
+    every = np.broadcast_to(np.arange(len(x)), (len(x), len(x)))
+    length = exact_search.candidate_lengths(x, np.arange(len(x)), every)
+    indices, distances = plain_neighbours(length, 9)
+    np.testing.assert_array_equal(knn.indices, indices)
+    np.testing.assert_array_equal(knn.distances, distances)
 
 
 METRICS = ("euclidean", "sqeuclidean", "minkowski", "nan_euclidean", "cosine", "correlation")
