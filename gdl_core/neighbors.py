@@ -63,7 +63,8 @@ def knn_graph(
         distance 0, and a row of zeros has distance 1 from all nonzero rows; with "correlation", constant rows
         are an error.
     search : {"auto", "exact", "approximate"}
-        "exact" uses scikit-learn. "approximate" compares each sample with those in the nearest cells of a
+        "exact" compares all samples that can be among the nearest, or uses scikit-learn if the distance is
+        neither Euclidean nor an angle. "approximate" compares each sample with those in the nearest cells of a
         partition and with the neighbours of its neighbours; for Manhattan, Chebyshev, Canberra, Bray-Curtis
         and Hamming distances it uses pynndescent (``pip install pynndescent``). "auto" is exact if an
         exact search takes at most about three seconds on one processor, if there are at most 8 features, or
