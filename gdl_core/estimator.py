@@ -8,7 +8,7 @@ import scipy
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._common.checks import check_integer_at_least, check_one_of, check_weighting
+from ._common.checks import check_bandwidth, check_integer_at_least, check_one_of
 from ._common.jobs import effective_jobs
 from ._common.types import Floats, Ints, Metric
 from ._common.units import find_unit
@@ -71,8 +71,6 @@ class GraphDegreeLinkage(
         Threads. The result is the same for any number.
     search : {"auto", "exact", "approximate"}, default="auto"
         The search for neighbours, see `knn_graph`.
-    min_nearest_weight : float, default=0.0
-        See `affinity_graph`.
     small_clusters : {"absorb", "noise"}, default="absorb"
         What happens to the samples that are in no cluster that counts: "absorb" puts them into clusters that
         do, and "noise" labels them -1.
@@ -132,7 +130,6 @@ class GraphDegreeLinkage(
         metric: Metric = "euclidean",
         n_jobs: int | None = None,
         search: str = "auto",
-        min_nearest_weight: float = 0.0,
         small_clusters: str = "absorb",
         drop_outliers: bool = False,
         random_state: int = 0,
@@ -149,7 +146,6 @@ class GraphDegreeLinkage(
         self.metric = metric
         self.n_jobs = n_jobs
         self.search = search
-        self.min_nearest_weight = min_nearest_weight
         self.small_clusters = small_clusters
         self.drop_outliers = drop_outliers
         self.random_state = random_state
@@ -182,12 +178,11 @@ class GraphDegreeLinkage(
         if self._unit != 1:
             X = X / X.dtype.type(self._unit)
         knn = self._neighbours(X)
-        weighting: Any = {"bandwidth": self._bandwidth, "min_nearest_weight": self.min_nearest_weight}
         self._paths = find_paths(knn) if self._weights == PATHS else None
         if self._paths is None:
-            self.graph_ = affinity_graph(knn, **weighting)
+            self.graph_ = affinity_graph(knn, self._bandwidth)
         else:
-            self.graph_ = path_graph(knn, paths=self._paths, **weighting)
+            self.graph_ = path_graph(knn, self._bandwidth, paths=self._paths)
         initial = enough_initial_clusters(knn, self.n_initial_neighbors, self.n_clusters or 1, stacklevel=2)
         n_neighbors = knn.n_neighbors
         del knn  # because merging needs no distances, but much memory
@@ -333,7 +328,7 @@ class GraphDegreeLinkage(
         check_one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
         check_one_of("drop_outliers", self.drop_outliers, (False, True))
         check_one_of("weights", self.weights, (None, PATHS, PAPER))
-        check_weighting(self._bandwidth, self.min_nearest_weight)
+        check_bandwidth(self._bandwidth)
         effective_jobs(self.n_jobs)
         if self.n_neighbors is not None and self.n_initial_neighbors > self.n_neighbors:
             raise ValueError(

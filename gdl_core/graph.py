@@ -6,14 +6,13 @@ vertex j, or zero if there is none.
 
 import warnings
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from ._common.checks import check_integer, check_integers, check_weighting
+from ._common.checks import check_bandwidth, check_integer, check_integers
 from ._common.components import number_components
 from ._common.exponential import exp_of_negative
 from ._common.transpose import transpose
@@ -247,13 +246,7 @@ def _check_weights(weights: Floats) -> None:
         raise ValueError(f"weights must be in [0, {MAX_WEIGHT:g}], got {weights[outside][0]:g}")
 
 
-def affinity_graph(
-    knn: KnnGraph,
-    bandwidth: float = 1.0,
-    *,
-    sigma2: float | None = None,
-    min_nearest_weight: float = 0.0,
-) -> AffinityGraph:
+def affinity_graph(knn: KnnGraph, bandwidth: float = 1.0) -> AffinityGraph:
     """Compute edge weights from distances, w_ij = exp(-dist(i, j)^2 / sigma^2) (Eq. 1).
 
     Parameters
@@ -261,11 +254,6 @@ def affinity_graph(
     knn : KnnGraph
     bandwidth : float
         The factor a: sigma^2 is the mean of the squared distances in ``knn``, multiplied by a.
-    sigma2 : float, optional
-        sigma^2 itself, in squared units of distance, instead of ``bandwidth``.
-    min_nearest_weight : float
-        In [0, 1). sigma^2 is doubled until each sample's nearest neighbour has at least this weight; the text
-        has no such rule, but the authors' program uses 1e-5. It matters only for bandwidths well below 1.
 
     Returns
     -------
@@ -277,15 +265,8 @@ def affinity_graph(
     if largest > MAX_DISTANCE:
         raise ValueError(f"distances must be at most {MAX_DISTANCE:g}, got {largest:g}")
     squared = distances**2
-    check_weighting(bandwidth, min_nearest_weight)
-    if sigma2 is None:
-        sigma2 = bandwidth * float(squared.mean()) if squared.size else 0.0
-    elif not (isinstance(sigma2, Real) and 0 <= sigma2 < np.inf):
-        raise ValueError(f"sigma2 must be a finite number >= 0, got {sigma2!r}")
-    # the squared distance of the sample whose nearest neighbour is farthest away
-    farthest = squared[indptr[:-1][np.diff(indptr) > 0]].max(initial=0.0)
-    while sigma2 > 0 and np.exp(-farthest / sigma2) < min_nearest_weight:
-        sigma2 *= 2
+    check_bandwidth(bandwidth)
+    sigma2 = bandwidth * float(squared.mean()) if squared.size else 0.0
     weights = exp_of_negative(-squared / sigma2) if sigma2 > 0 else (squared == 0).astype(np.float64)
     return AffinityGraph(indptr, indices, weights, sigma2)
 

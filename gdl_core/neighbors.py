@@ -16,10 +16,15 @@ from ._common.checks import check_integer, check_one_of
 from ._common.jobs import effective_jobs
 from ._common.types import Array, Int32s, Metric
 from ._search.cell_search import find_approximate_neighbours
-from ._search.exact_search import ANGULAR, EUCLIDEAN, make_search, make_space, sort_by_distance
+from ._search.exact_search import (
+    ANGULAR,
+    EUCLIDEAN,
+    SPARSE_METRICS,
+    make_search,
+    make_space,
+    sort_by_distance,
+)
 from ._search.given_graph import check_n_neighbors, clear_rounding, read_arrays, read_dense, read_sparse
-from ._search.sparse_search import METRICS as SPARSE_METRICS
-from ._search.sparse_search import search_sparse
 from .graph import KnnGraph
 
 MAX_TREE_FEATURES = 8  # with at most this many features, search trees are exact and fast at any size
@@ -63,12 +68,13 @@ def knn_graph(
         distance 0, and a row of zeros has distance 1 from all nonzero rows; with "correlation", constant rows
         are an error.
     search : {"auto", "exact", "approximate"}
-        "exact" compares all samples that can be among the nearest, or uses scikit-learn if the distance is
-        neither Euclidean nor an angle. "approximate" compares each sample with those in the nearest cells of a
-        partition and with the neighbours of its neighbours; for Manhattan, Chebyshev, Canberra, Bray-Curtis
-        and Hamming distances it uses pynndescent (``pip install pynndescent``). "auto" is exact if an
-        exact search takes at most about three seconds on one processor, if there are at most 8 features, or
-        if the approximate search doesn't support the metric or needs pynndescent, which is missing.
+        "exact" compares each sample with all that can be among its nearest; scikit-learn does this for
+        distances that are neither Euclidean nor angles. "approximate" compares each sample with those in the
+        nearest cells of a partition and with the neighbours of its neighbours; for Manhattan, Chebyshev,
+        Canberra, Bray-Curtis and Hamming distances it uses pynndescent (``pip install pynndescent``). "auto"
+        is exact if an exact search takes at most about three seconds on one processor, if there are at most 8
+        features, or if the approximate search doesn't support the metric or needs pynndescent, which is
+        missing.
     n_jobs : int, optional
         Threads, as in scikit-learn; the result is the same for any number. pynndescent uses one.
     random_state : int
@@ -112,9 +118,7 @@ def knn_graph(
         if scipy.sparse.issparse(x):
             return read_sparse(x, n_neighbors, allow_fewer)
         return read_dense(x, n_neighbors)
-    if scipy.sparse.issparse(x):
-        return search_sparse(x, n_neighbors, str(metric))
-    if _is_approximate(search, x, metric):
+    if not scipy.sparse.issparse(x) and _is_approximate(search, x, metric):
         return _search_approximately(x, n_neighbors, metric, n_jobs, random_state, verbose)
     return _search_exactly(x, n_neighbors, metric, n_jobs, verbose)
 
@@ -221,9 +225,9 @@ def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
     return False
 
 
-def _search_exactly(x: Array, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
+def _search_exactly(x: Any, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
     """Search all samples, a block of rows at a time."""
-    n, search = len(x), make_search(x, metric, n_jobs)
+    n, search = x.shape[0], make_search(x, metric, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
     for start in _show_progress(range(0, n, _BLOCK_ROWS), verbose):
         rows = np.arange(start, min(start + _BLOCK_ROWS, n))

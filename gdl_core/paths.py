@@ -112,11 +112,7 @@ def find_paths(knn: KnnGraph) -> Paths:
 
 
 def path_graph(
-    knn: KnnGraph,
-    bandwidth: float = PATH_BANDWIDTH,
-    *,
-    min_nearest_weight: float = 0.0,
-    paths: Paths | None = None,
+    knn: KnnGraph, bandwidth: float = PATH_BANDWIDTH, *, paths: Paths | None = None
 ) -> AffinityGraph:
     """Compute edge weights from the best paths between neighbours.
 
@@ -128,8 +124,6 @@ def path_graph(
     knn : KnnGraph
     bandwidth : float
         The factor a of Eq. 1.
-    min_nearest_weight : float
-        Of the second factor, see `affinity_graph`.
     paths : Paths, optional
         The result of `find_paths`, if it is known.
 
@@ -138,7 +132,7 @@ def path_graph(
     AffinityGraph
     """
     paths = find_paths(knn) if paths is None else paths
-    graph = affinity_graph(knn, bandwidth, min_nearest_weight=min_nearest_weight)
+    graph = affinity_graph(knn, bandwidth)
     source = np.repeat(np.arange(graph.n_samples), np.diff(graph.indptr))
     longest = paths.bottlenecks(source, graph.indices)
     share = (paths.spacing[source] / longest) * (paths.spacing[graph.indices] / longest)

@@ -30,12 +30,10 @@ def check_one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
 
-def check_weighting(bandwidth: Any, min_nearest_weight: Any) -> None:
-    """Check the parameters of `affinity_graph`."""
+def check_bandwidth(bandwidth: Any) -> None:
+    """Raise ValueError if the factor a of Eq. 1 is out of range."""
     if not isinstance(bandwidth, Real) or not 0 < float(bandwidth) < np.inf:
         raise ValueError(f"bandwidth must be a finite number above 0, got {bandwidth!r}")
-    if not isinstance(min_nearest_weight, Real) or not 0 <= float(min_nearest_weight) < 1:
-        raise ValueError(f"min_nearest_weight must be in [0, 1), got {min_nearest_weight!r}")
 
 
 def check_integers(name: str, values: ArrayLike) -> Array:

@@ -1,4 +1,4 @@
-"""Compiled parts of the searches by cells (`cell_search`): partition, scan of cells, refinement.
+"""Compiled parts of the searches by cells (`cell_search`): k-means, scan of cells, refinement.
 
 x (n, d) float32 holds the points; those of cell c are in rows start[c] : start[c + 1]. neighbours (n, m)
 int32 and squared (n, m) float32 hold the nearest points so far and their squared distances, nearest first,
@@ -13,28 +13,7 @@ from .._common.jit import inner, njit
 from .._common.types import Array, Scalar
 from .knn_kernel import compute_length, insert
 
-SAMPLE_SIZE = 128  # points for computing the direction of a split
-POWER_STEPS = 4  # steps of power iteration, enough to separate the leading direction from most others
 _ANY_ORDER = {"reassoc", "contract", "nsz"}  # options that let the compiler split sums into vector lanes
-
-
-@njit(fastmath=_ANY_ORDER)
-def split_in_halves(x: Array, order: Array, depth: int) -> None:
-    """Sort ``order`` (n,) so that 2**depth consecutive runs of equal length are cells of a tree.
-
-    Each node is halved at the median along the leading principal direction of a sample of its points.
-    """
-    n = len(order)
-    key, direction = np.empty(n, np.float32), np.empty(x.shape[1], np.float32)
-    sample = np.empty((SAMPLE_SIZE, x.shape[1]), np.float32)
-    for level in range(depth):
-        nodes = 1 << level
-        for node in range(nodes):
-            first, last = n * node // nodes, n * (node + 1) // nodes
-            _principal_direction(x, order[first:last], sample, direction)
-            for r in range(first, last):
-                key[r] = _dot(x[order[r]], direction)
-            _select(key, order, first, last, n * (2 * node + 1) // (2 * nodes))
 
 
 @njit(fastmath=_ANY_ORDER)
@@ -293,8 +272,7 @@ def _list_offers(
 @inner
 def _clear(neighbours: Array, squared: Array) -> None:
     """Empty the list of one point."""
-    for k in range(len(neighbours)):
-        neighbours[k], squared[k] = -1, np.inf
+    neighbours[:], squared[:] = -1, np.inf
 
 
 @inner
@@ -349,73 +327,3 @@ def _squared_distance(a: Array, b: Array) -> Scalar:
         t = a[f] - b[f]
         s += t * t
     return s
-
-
-@inner
-def _dot(a: Array, b: Array) -> Scalar:
-    """Compute the product of a, b (d,) float32."""
-    s = np.float32(0)
-    for f in range(len(a)):
-        s += a[f] * b[f]
-    return s
-
-
-@inner
-def _principal_direction(x: Array, order: Array, points: Array, direction: Array) -> None:
-    """Find the leading principal direction of a sample of the points ``order`` by power iteration.
-
-    points (SAMPLE_SIZE, d) float32: a buffer for the sample.
-    """
-    d, m = x.shape[1], min(len(points), len(order))
-    mean, product = np.zeros(d, np.float32), np.empty(d, np.float32)
-    for r in range(m):
-        i = order[r * len(order) // m]
-        for f in range(d):
-            points[r, f] = x[i, f]
-            mean[f] += x[i, f] / m
-    farthest, largest = 0, np.float32(-1)
-    for r in range(m):
-        for f in range(d):
-            points[r, f] -= mean[f]
-        s = _dot(points[r], points[r])
-        if s > largest:
-            farthest, largest = r, s
-    for f in range(d):
-        direction[f] = points[farthest, f]
-    for _ in range(POWER_STEPS):
-        for f in range(d):
-            product[f] = 0
-        for r in range(m):
-            s = _dot(points[r], direction)
-            for f in range(d):
-                product[f] += s * points[r, f]
-        length = np.sqrt(_dot(product, product))
-        if not length > 0:
-            break
-        for f in range(d):
-            direction[f] = product[f] / length
-
-
-@inner
-def _select(key: Array, order: Array, first: int, last: int, middle: int) -> None:
-    """Rearrange both arrays so that no key before ``middle`` exceeds a key from there on (Hoare)."""
-    a, b = first, last - 1
-    while a < b:
-        pivot = key[(a + b) >> 1]
-        i, j = a, b
-        while i <= j:
-            while key[i] < pivot:
-                i += 1
-            while key[j] > pivot:
-                j -= 1
-            if i <= j:
-                key[i], key[j] = key[j], key[i]
-                order[i], order[j] = order[j], order[i]
-                i += 1
-                j -= 1
-        if middle <= j:
-            b = j
-        elif middle >= i:
-            a = i
-        else:
-            break

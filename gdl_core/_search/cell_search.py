@@ -23,6 +23,8 @@ from .._common.jobs import run_in_parts
 CELL_SIZE = 200  # maximum number of points per cell before k-means
 N_NEAR = 32  # cells near each cell: its points may move to them, and are compared with their points
 N_PROBES = 12  # cells that each point is compared with
+SPLIT_SAMPLE_SIZE = 128  # points for computing the direction of a split
+POWER_STEPS = 4  # steps of power iteration, enough to separate the leading direction from most others
 KMEANS_STEPS = 3  # iterations of k-means
 MAX_GROWTH = 6  # a step of k-means is rejected if a cell exceeds this multiple of the mean size
 N_SPARE = 4  # additional neighbours, because float32 ranks some wrongly
@@ -137,14 +139,16 @@ def project(x: Floats) -> Floats:
 
 def divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
     """Divide x into cells of at most ``cell_size`` points by a tree, then improve them by k-means."""
-    from .cell_kernels import split_in_halves
-
     n = len(x)
     depth = max(0, int(np.ceil(np.log2(n / cell_size))))
-    order = np.arange(n, dtype=np.int32)
-    split_in_halves(x, order, depth)
     n_cells = 1 << depth
     start = n * np.arange(n_cells + 1) // n_cells
+    order = np.arange(n, dtype=np.int32)
+    for level in range(depth):
+        step = n_cells >> level
+        for c in range(0, n_cells, step):
+            first, middle, end = start[[c, c + step // 2, c + step]]
+            _split(x, order[first:end], middle - first)
     cells = _make_cells(x[order], order, start, n_jobs)
     for _ in range(KMEANS_STEPS if n_cells > 1 else 0):
         label = np.empty(n, np.int32)
@@ -157,6 +161,20 @@ def divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
         start = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
         cells = _make_cells(x[order], order, start, n_jobs)
     return cells
+
+
+def _split(x: Floats, order: Indices, middle: int) -> None:
+    """Sort the points ``order`` so that a plane separates those before ``middle`` from the others.
+
+    The plane is perpendicular to the leading principal direction of a sample of the points.
+    """
+    sample = x[order[np.linspace(0, len(order) - 1, min(SPLIT_SAMPLE_SIZE, len(order))).astype(int)]]
+    sample = sample - sample.mean(axis=0)
+    direction = sample[np.einsum("ij,ij->i", sample, sample).argmax()]
+    for _ in range(POWER_STEPS):
+        direction = (sample @ direction) @ sample
+        direction /= max(np.sqrt(direction @ direction), np.finfo(np.float32).tiny)
+    order[:] = order[np.argpartition(x[order] @ direction, middle)]
 
 
 def _assign(data: tuple[Any, ...], label: Indices, part: slice) -> None:

@@ -5,8 +5,8 @@ Euclidean, cosine and correlation distances are computed from differences in flo
 exactly 0 between equal rows. Differences in float32 tell which pairs need that, and cells of points tell
 which pairs need no difference at all. By other metrics, scikit-learn searches.
 
-Rows that are mostly zeros, such as one-hot codes, have many neighbours at the same distance. For them, all
-distances are computed directly from differences, over the features that are not zero.
+Rows that are mostly zeros, such as one-hot codes and word counts, are compared over the features that are not
+zero.
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from .cell_search import CELL_SIZE, Cells, divide, project, rank_cells, scale_po
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
 ANGULAR = ("cosine", "correlation")
+SPARSE_METRICS = ("euclidean", "l2", "cosine")  # of samples in a sparse matrix
 MAX_CELLS = 1024  # cells of the exact search; they grow with n, because all are ranked by all
 ROUNDING = 2.0**-22  # four times that of one operation in float32
 _TIE_TOLERANCE = 1e-9  # relative; rounding changes a sum by less than this
@@ -121,45 +122,50 @@ class CellSearch:
         _check_finite(nearest[1])
         indices, distances = np.empty_like(nearest[0]), np.empty_like(nearest[1])
         indices[by_cell], distances[by_cell] = nearest
-        return indices, distances / 2 if space.metric in ANGULAR else distances
+        return indices, space.from_powers(distances)
 
 
 @dataclass(frozen=True, eq=False)
 class SparseSearch:
-    """Samples that are mostly zeros, among which neighbours are searched.
+    """Samples that are mostly zeros, among which neighbours are searched by distances of a `Space`.
 
     Attributes
     ----------
-    points : (n, d) csr_matrix
-        The values of ``space.points`` that are not zero.
     space : Space
+    by_row : (n, d) csr_matrix
+        Its points, without zeros.
+    by_feature : (n, d) csc_matrix
     """
 
-    points: "scipy.sparse.csr_matrix"
     space: "Space"
+    by_row: "scipy.sparse.csr_matrix"
+    by_feature: "scipy.sparse.csc_matrix"
 
     def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
         """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
         from .knn_kernel import nearest_of_sparse
 
-        x = self.points
-        indices, length = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
+        space, x = self.space, self.by_row
+        arrays = [(m.indptr, m.indices, m.data) for m in (x, self.by_feature)]
+        squares = np.asarray(x.multiply(x).sum(axis=1), np.float64).ravel()
+        rounding = _EPS * (8 + int(np.diff(x.indptr).max()))
+        indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
 
         def search(part: slice) -> None:
-            nearest_of_sparse(
-                *(x.indptr, x.indices, x.data, x.shape[1]),
-                *(rows[part], self.space.zero_length, indices[part], length[part]),
-            )
+            nearest = indices[part], distances[part]
+            constants = rounding, space.zero_length, space.is_squared
+            nearest_of_sparse(*arrays, squares, x.shape[1], rows[part], *constants, *nearest)
 
-        run_in_parts(search, len(rows), self.space.n_jobs)
-        return drop_self(indices, self.space.from_lengths(length), rows)
+        run_in_parts(search, len(rows), space.n_jobs)
+        _check_finite(distances)
+        return indices, space.from_powers(distances)
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
     """Points whose differences give the distances of the metric."""
 
-    points: Array  # (n, d)
+    points: Any  # (n, d) array or csr_matrix
     metric: str
     n_jobs: int | None
 
@@ -181,27 +187,33 @@ class Space:
 
     def from_lengths(self, length: Floats) -> Floats:
         """Convert lengths of differences to distances."""
-        if self.metric == "sqeuclidean":
-            return length**2
-        return length**2 / 2 if self.metric in ANGULAR else length
+        return self.from_powers(length**2 if self.is_squared else length)
+
+    def from_powers(self, powers: Floats) -> Floats:
+        """Convert lengths of differences, or their squares if `is_squared`, to distances."""
+        return powers / 2 if self.metric in ANGULAR else powers
 
 
-def make_space(x: Array, metric: Any, n_jobs: int | None) -> Space | None:
+def make_space(x: Any, metric: Any, n_jobs: int | None) -> Space | None:
     """Make the Space in which differences give the distances of the metric, or return None."""
     if metric in ANGULAR:
-        return Space(_directions(x, metric), metric, n_jobs)
+        directions = _sparse_directions(x) if scipy.sparse.issparse(x) else _directions(x, metric)
+        return Space(directions, metric, n_jobs)
     return Space(x, metric, n_jobs) if metric in (*EUCLIDEAN, "sqeuclidean") else None
 
 
-def make_search(x: Array, metric: Any, n_jobs: int | None) -> MetricSearch | CellSearch | SparseSearch:
+def make_search(x: Any, metric: Any, n_jobs: int | None) -> MetricSearch | CellSearch | SparseSearch:
     """Make the search for neighbours among samples (n, d); it has ``k_nearest(rows, k)``."""
     space = make_space(x, metric, n_jobs)
     if space is None:
         from sklearn.neighbors import NearestNeighbors
 
         return MetricSearch(NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(x), x)
-    if np.count_nonzero(space.points) * _SPARSE_RATIO < space.points.size:
-        return SparseSearch(scipy.sparse.csr_matrix(space.points), space)
+    points = space.points
+    if scipy.sparse.issparse(points) or np.count_nonzero(points) * _SPARSE_RATIO < points.size:
+        by_row = scipy.sparse.csr_matrix(points, copy=True)
+        by_row.sum_duplicates()
+        return SparseSearch(space, by_row, by_row.tocsc())
     return _make_cell_search(space)
 
 
@@ -240,7 +252,14 @@ def _directions(x: Array, metric: str) -> Floats:
     return np.hstack([x, is_zero]) if is_zero.any() else x
 
 
-def _relative_rounding(x: Array) -> float:
+def _sparse_directions(x: "scipy.sparse.csr_matrix") -> "scipy.sparse.csr_matrix":
+    """Do the same as `_directions` for sparse rows (n, d) and the cosine distance -> (n, d + 1)."""
+    length = np.sqrt(np.asarray(x.multiply(x).sum(axis=1), np.float64).ravel())
+    scaled = scipy.sparse.diags(1 / np.where(length == 0, 1.0, length)) @ x
+    return scipy.sparse.hstack([scaled, scipy.sparse.csr_matrix(length == 0).T.astype(np.float64)], "csr")
+
+
+def _relative_rounding(x: Any) -> float:
     """Bound the rounding error of the sum of d products, as a share of the sum."""
     return float(_EPS * (4 + np.sqrt(x.shape[1])))
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from .._common.checks import check_integers
 from .._common.types import Array, Floats, Ints
 from ..graph import KnnGraph
-from .exact_search import drop_self, sort_by_distance
+from .exact_search import sort_by_distance
 
 BLOCK_ROWS = 8192  # rows read at a time
 BLOCK_VALUES = 50_000_000  # distances read at a time
@@ -106,25 +106,20 @@ def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: b
         block = slice(first, first + len(rows)), slice(0, k + 1)
         near = check_integers("indices", indices[block])
         lengths = clear_rounding(np.asarray(distances[block], np.float64), stacklevel=3)
-        drop = _drop_self_and_fill if allow_fewer else _drop_self
-        near, lengths = drop(near, lengths, rows, k, n)
-        knn_indices[rows], knn_distances[rows] = sort_by_distance(near, lengths)
+        if not allow_fewer:
+            _check_count(near, rows, k)
+        _check_rise(np.where(near < 0, np.inf, lengths), rows)
+        if near.max() >= n:
+            raise ValueError(f"indices must be in [0, {n - 1}], got {near.max()}")
+        is_excluded = (near < 0) | (near == rows[:, None])
+        near, lengths = np.where(is_excluded, -1, near), np.where(is_excluded, np.inf, lengths)
+        near, lengths = sort_by_distance(near, lengths)
+        knn_indices[rows], knn_distances[rows] = near[:, :k], lengths[:, :k]
     return KnnGraph(knn_indices, knn_distances)
 
 
-def _drop_self_and_fill(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
-    """Return the first k columns without the samples themselves, padded with -1 at distance inf."""
-    _check_rise(np.where(indices < 0, np.inf, distances), rows)
-    _check_below(indices, n)
-    is_excluded = (indices < 0) | (indices == rows[:, None])
-    indices, distances = sort_by_distance(
-        np.where(is_excluded, -1, indices), np.where(is_excluded, np.inf, distances)
-    )
-    return indices[:, :k], distances[:, :k]
-
-
-def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
-    """Return the first k columns without the samples themselves; raise ValueError if there are too few."""
+def _check_count(indices: Array, rows: Ints, k: int) -> None:
+    """Raise ValueError if a row has fewer than k neighbours besides the sample itself."""
     is_self = indices == rows[:, None]
     is_missing = (indices < 0) & (np.cumsum(~is_self, axis=1) <= k)  # faiss pads rows with -1
     is_short = is_missing.any(axis=1) | ((~is_self).sum(axis=1) < k)
@@ -135,11 +130,6 @@ def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> 
             f"{k} neighbours are required for each sample, but row {rows[i]} of indices has only {count} "
             "besides itself: decrease n_neighbors, leave it out, or find more neighbours"
         )
-    _check_rise(distances, rows)
-    if indices.shape[1] > k:
-        indices, distances = drop_self(indices, distances, rows)
-    _check_below(indices, n)
-    return indices, distances
 
 
 def _check_rise(distances: Array, rows: Ints) -> None:
@@ -149,9 +139,3 @@ def _check_rise(distances: Array, rows: Ints) -> None:
         raise ValueError(
             f"distances within a row must not decrease; those of row {rows[is_falling.argmax()]} do"
         )
-
-
-def _check_below(indices: Array, n: int) -> None:
-    """Raise ValueError if an index is out of range."""
-    if indices.max() >= n:
-        raise ValueError(f"indices must be in [0, {n - 1}], got {indices.max()}")

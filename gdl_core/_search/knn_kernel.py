@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._common.jit import inner, njit
-from .._common.types import Array, Scalar
+from .._common.types import Array, Arrays, Scalar
 
 
 @njit
@@ -36,54 +36,72 @@ def compute_length(a: Array, b: Array) -> Scalar:
 
 @njit
 def nearest_of_sparse(
-    indptr: Array,
-    indices: Array,
-    data: Array,
+    by_row: Arrays,
+    by_feature: Arrays,
+    squares: Array,
     d: int,
     rows: Array,
+    rounding: float,
     zero_length: float,
+    is_squared: bool,
     neighbours: Array,
     distances: Array,
 ) -> None:
-    """Find the nearest of all samples to each of ``rows``, using only the features that are not zero.
+    """Find the nearest of the other samples to each of ``rows``, using only the features that are not zero.
 
-    indptr, indices, data: samples in compressed rows, with ascending features; d features in total.
-    neighbours (r, m) int64 and distances (r, m) float64 are filled, sorted by (distance, index), with the
-    sample itself. Distances have the same bits as those of `candidate_distances`, which also adds zeros;
-    those up to ``zero_length`` count as 0.
+    by_row: samples in compressed rows (indptr, indices, data), with ascending features, d in total.
+    by_feature: the same values in compressed columns. squares (n,) float64: squared lengths of the samples.
+    neighbours (r, K) int32 and distances (r, K) float64 are filled, sorted by (distance, index). Lengths have
+    the same bits as those of `compute_length`, which also adds zeros; those up to ``zero_length`` count as 0.
+    Distances are their squares if ``is_squared``. Products rule out samples that are farther away, although
+    they are inexact by the share ``rounding``.
     """
-    d_unrolled, m = d - d % 4, distances.shape[1]
+    indptr, indices, data = by_row
+    product = np.empty(len(squares))
     for r in range(len(rows)):
-        i, nearest, lengths = rows[r], neighbours[r], distances[r]
-        lengths[:] = np.inf
-        for j in range(len(indptr) - 1):
-            a, b = indptr[i], indptr[j]
-            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            while a < indptr[i + 1] or b < indptr[j + 1]:
-                f = indices[a] if a < indptr[i + 1] else d
-                g = indices[b] if b < indptr[j + 1] else d
-                difference = 0.0
-                if f <= g:
-                    difference = np.float64(data[a])
-                    a += 1
-                if g <= f:
-                    difference -= np.float64(data[b])
-                    b += 1
-                square, feature = difference * difference, min(f, g)
-                lane = feature & 3 if feature < d_unrolled else 0
-                if lane == 0:
-                    s0 += square
-                elif lane == 1:
-                    s1 += square
-                elif lane == 2:
-                    s2 += square
-                else:
-                    s3 += square
-            length = np.sqrt((s0 + s1) + (s2 + s3))
-            if length <= zero_length:
-                length = 0.0
-            if length < lengths[m - 1]:
-                insert(j, length, nearest, lengths)
+        i, nearest, farthest = rows[r], neighbours[r], distances[r]
+        nearest[:], farthest[:], product[:] = -1, np.inf, 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            for t in range(by_feature[0][indices[e]], by_feature[0][indices[e] + 1]):
+                product[by_feature[1][t]] += data[e] * by_feature[2][t]
+        for j in range(len(squares)):
+            total = squares[i] + squares[j]
+            limit = farthest[-1] if is_squared else farthest[-1] * farthest[-1]
+            if total * (1 - rounding) - 2 * product[j] <= limit * (1 + rounding) and j != i:
+                length = _sparse_length(indptr[i : i + 2], indptr[j : j + 2], indices, data, d)
+                length = 0.0 if length <= zero_length else length
+                distance = length * length if is_squared else length
+                if distance < farthest[-1]:
+                    insert(j, distance, nearest, farthest)
+
+
+@inner
+def _sparse_length(row_a: Array, row_b: Array, indices: Array, data: Array, d: int) -> Scalar:
+    """Compute the length of the difference of two rows, which begin and end at ``row_a`` and ``row_b``."""
+    d_unrolled = d - d % 4
+    a, b = row_a[0], row_b[0]
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    while a < row_a[1] or b < row_b[1]:
+        f = indices[a] if a < row_a[1] else d
+        g = indices[b] if b < row_b[1] else d
+        difference = 0.0
+        if f <= g:
+            difference = np.float64(data[a])
+            a += 1
+        if g <= f:
+            difference -= np.float64(data[b])
+            b += 1
+        square, feature = difference * difference, min(f, g)
+        lane = feature & 3 if feature < d_unrolled else 0
+        if lane == 0:
+            s0 += square
+        elif lane == 1:
+            s1 += square
+        elif lane == 2:
+            s2 += square
+        else:
+            s3 += square
+    return np.sqrt((s0 + s1) + (s2 + s3))
 
 
 @inner

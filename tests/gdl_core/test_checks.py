@@ -14,7 +14,7 @@ from gdl_core import (
     knn_graph,
     split_at_largest_gap,
 )
-from gdl_core._common.checks import check_integer_at_least, check_integers, check_weighting
+from gdl_core._common.checks import check_bandwidth, check_integer_at_least, check_integers
 from gdl_core._merge.components import _group
 
 
@@ -35,8 +35,8 @@ def test_whole_floats_are_accepted_below_2_to_the_53():
 @pytest.mark.parametrize("bandwidth", [0, -1, np.inf, np.nan, "1"])
 def test_bandwidth_must_be_finite_and_positive(bandwidth):
     with pytest.raises(ValueError, match="bandwidth must be"):
-        check_weighting(bandwidth, 0.0)
-    check_weighting(1e-9, 0.0)
+        check_bandwidth(bandwidth)
+    check_bandwidth(1e-9)
 
 
 def test_grouping_keeps_the_order_within_each_part():

@@ -5,15 +5,12 @@ from scipy.sparse import csr_matrix, random_array
 from scipy.spatial.distance import cdist
 
 from gdl_core import GraphDegreeLinkage, knn_graph
-from gdl_core._search import sparse_search
 
 COUNTS = random_array((150, 40), density=0.2, rng=np.random.default_rng(0), format="csr")
 
 
-@pytest.mark.parametrize("block", [100, 20_000_000])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_neighbours_equal_those_of_all_distances(metric, block, monkeypatch):
-    monkeypatch.setattr(sparse_search, "BLOCK_VALUES", block)
+def test_neighbours_equal_those_of_all_distances(metric):
     dense = COUNTS.toarray()
     dense = dense[dense.any(axis=1)]
     found = knn_graph(csr_matrix(dense), 7, metric=metric)
@@ -29,6 +26,13 @@ def test_equal_rows_and_rows_of_zeros_are_at_distance_zero():
     assert (near.distances[[0, 2], 0] == 0).all()
     assert near.indices[2, 0] == 3
     assert knn_graph(x, 4, metric="euclidean").distances[3, 0] == 0
+
+
+def test_ties_of_sparse_samples_are_settled_by_the_index():
+    x = np.eye(30)[np.random.default_rng(0).integers(0, 30, 90)]
+    found, dense = knn_graph(csr_matrix(x), 8), knn_graph(x, 8)
+    np.testing.assert_array_equal(found.indices, dense.indices)
+    np.testing.assert_array_equal(found.distances, dense.distances)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
