@@ -14,7 +14,7 @@ from ._common.types import Floats, Ints, Metric
 from ._common.units import find_unit
 from .completion import complete_by_distance, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
-from .isolation import count_isolated_branches, select_isolated_branches
+from .isolation import branch_costs, count_isolated_branches, select_isolated_branches
 from .merging import agdl, gdl, gdl_u
 from .neighbors import default_n_neighbors, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
@@ -191,9 +191,11 @@ class GraphDegreeLinkage(
         distances_among = None if is_given_graph else make_distances_among(X, self.metric)
         self.tree_ = complete_by_distance(merged, n_neighbors, self.graph_, distances_among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
-        n_clusters = self.n_clusters
+        n_clusters, min_size = self.n_clusters, self._min_size
+        needs_costs = n_clusters is None or min_size is None
+        self._costs = branch_costs(self.tree_, self.graph_) if needs_costs else None
         if n_clusters is None:
-            n_clusters = count_isolated_branches(self.tree_, self.graph_, self._min_size or 1)
+            n_clusters = count_isolated_branches(self.tree_, self.graph_, min_size or 1, costs=self._costs)
         self.labels_ = self._choose_labels(n_clusters, may_warn=self.n_clusters is not None)
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
         self.conductances_ = conductances(self.graph_, self.labels_)
@@ -401,7 +403,7 @@ class GraphDegreeLinkage(
         """Choose the partition into n_clusters clusters -> labels (n,), -1 for noise and outliers."""
         min_size, absorbs = self._min_size, self.small_clusters == "absorb"
         if min_size is None:
-            selection = select_isolated_branches(self.tree_, self.graph_, n_clusters)
+            selection = select_isolated_branches(self.tree_, self.graph_, n_clusters, costs=self._costs)
             labels = smooth_labels(self.graph_, selection.labels, places_noise=absorbs, n_jobs=self.n_jobs)
         else:
             selection = select_clusters(self.tree_, n_clusters, min_size)

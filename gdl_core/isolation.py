@@ -10,16 +10,15 @@ from .selection import Selection
 from .tree import MergeTree, place_nodes, spread_below, sum_below
 
 ROUNDING = 1e-12  # share of the products of degrees; less is left over from differences of equal sums
-MAX_COUNT = (
-    500  # clusters that `count_isolated_branches` finds at the most, because its table has a column each
-)
+MAX_COUNT = 500  # clusters that `count_isolated_branches` finds at most: its table has a column for each
 # Times n^(-1/4), as the leakage of a piece of a flat cluster falls with n: of n samples, about n^(1/2) are
 # near its boundary. With 0.06 three clusters of ten samples are missed, with 0.1 a uniform square is divided.
 NEGLIGIBLE_COST = 0.08
-MIN_NEGLIGIBLE_COST = 0.015  # with 0.01, a cluster of 20 samples beside one of 5,000 is missed
-LARGE_SHARE = (
-    0.25  # share of the mean size of a cluster; a merge with a smaller branch only adds a tiny cluster
-)
+MAX_INCREASE = 0.7  # with 0.98, samples without structure have clusters, and sparse curves fall into pieces
+# samples that are not linked only to each other by chance; with 8, sparse lines fall into pieces
+MIN_ISOLATED_SIZE = 12
+# share of the mean size of a cluster; a merge with a smaller branch only adds a tiny cluster
+LARGE_SHARE = 0.25
 
 
 def leakages(tree: MergeTree, graph: AffinityGraph) -> Floats:
@@ -59,7 +58,7 @@ def branch_costs(tree: MergeTree, graph: AffinityGraph) -> Floats:
     """Compute the cost of choosing each node as a cluster, (leakage + 1 / n) / (1 + 1 / n) for n samples.
 
     A few samples may be linked only to each other by chance: the cost is as if one more sample leaked
-    all its links.
+    all its links. A node of at least 12 samples that leaks nothing costs nothing.
 
     Parameters
     ----------
@@ -69,13 +68,16 @@ def branch_costs(tree: MergeTree, graph: AffinityGraph) -> Floats:
     Returns
     -------
     (n_initial + m,) float64
-        In (0, 1], initial clusters first.
+        In [0, 1], initial clusters first.
     """
-    sizes = tree.node_sizes()
-    return (leakages(tree, graph) + 1 / sizes) / (1 + 1 / sizes)
+    leakage, sizes = leakages(tree, graph), tree.node_sizes()
+    is_isolated = (leakage == 0) & (sizes >= MIN_ISOLATED_SIZE)
+    return np.where(is_isolated, 0.0, (leakage + 1 / sizes) / (1 + 1 / sizes))
 
 
-def select_isolated_branches(tree: MergeTree, graph: AffinityGraph, n_clusters: int) -> Selection:
+def select_isolated_branches(
+    tree: MergeTree, graph: AffinityGraph, n_clusters: int, *, costs: Floats | None = None
+) -> Selection:
     """Choose the ``n_clusters`` branches, none inside another, with the least sum of `branch_costs`, exactly.
 
     Parameters
@@ -86,6 +88,8 @@ def select_isolated_branches(tree: MergeTree, graph: AffinityGraph, n_clusters: 
     n_clusters : int
         If it exceeds the number of initial clusters, these are chosen. A part of the graph that no merge
         joins to the rest holds a cluster if it has more than ln(n) samples, even if this gives more clusters.
+    costs : (n_initial + m,) float64, optional
+        The result of `branch_costs`, if it is known.
 
     Returns
     -------
@@ -94,7 +98,8 @@ def select_isolated_branches(tree: MergeTree, graph: AffinityGraph, n_clusters: 
         a chosen branch, that joins two nodes of at least a quarter of n / n_clusters samples each.
     """
     check_integer_at_least("n_clusters", n_clusters, 1)
-    nodes = _Choices(tree, branch_costs(tree, graph), n_clusters).nodes(n_clusters)
+    costs = branch_costs(tree, graph) if costs is None else costs
+    nodes = _Choices(tree, costs, n_clusters).nodes(n_clusters)
     cluster_of_node = np.full(tree.n_initial + len(tree.children), -1, np.int64)
     cluster_of_node[nodes] = np.arange(len(nodes))
     cluster_of_node = spread_below(tree, cluster_of_node)
@@ -107,12 +112,15 @@ def select_isolated_branches(tree: MergeTree, graph: AffinityGraph, n_clusters: 
     return Selection(number_by_first(cluster_of_node[tree.initial_labels]), n_merges, 1)
 
 
-def count_isolated_branches(tree: MergeTree, graph: AffinityGraph, min_cluster_size: int = 1) -> int:
+def count_isolated_branches(
+    tree: MergeTree, graph: AffinityGraph, min_cluster_size: int = 1, *, costs: Floats | None = None
+) -> int:
     """Count the clusters: the number after which one more cluster costs many times as much as the last.
 
     The least sum of `branch_costs` grows with the number of clusters. As long as these are isolated, one more
-    adds next to nothing; the first that is not adds much. The number is that before the largest quotient of
-    two successive increases, of which those below max(0.015, 0.08 n^(-1/4)) count as that much.
+    adds next to nothing; the first that is not adds much. An increase x has the odds x / (1 - x), because 1
+    is that of a branch that leaks everything. The number is that before the largest quotient of two
+    successive odds. Increases count as at least 0.08 n^(-1/4) and at most 0.7.
 
     Parameters
     ----------
@@ -121,6 +129,8 @@ def count_isolated_branches(tree: MergeTree, graph: AffinityGraph, min_cluster_s
         The graph that was merged.
     min_cluster_size : int
         Smaller branches are no clusters.
+    costs : (n_initial + m,) float64, optional
+        The result of `branch_costs`, if it is known.
 
     Returns
     -------
@@ -136,15 +146,16 @@ def count_isolated_branches(tree: MergeTree, graph: AffinityGraph, min_cluster_s
     2
     """
     check_integer_at_least("min_cluster_size", min_cluster_size, 1)
-    cost = branch_costs(tree, graph)
-    cost[tree.node_sizes() < min_cluster_size] = np.inf
-    sums = _Choices(tree, cost, MAX_COUNT).sums
+    costs = branch_costs(tree, graph) if costs is None else costs
+    costs = np.where(tree.node_sizes() < min_cluster_size, np.inf, costs)
+    sums = _Choices(tree, costs, MAX_COUNT).sums
     possible = np.flatnonzero(np.isfinite(sums))
     if len(possible) == 0:
         return 1
-    negligible = max(MIN_NEGLIGIBLE_COST, NEGLIGIBLE_COST * len(tree.initial_labels) ** (-1 / 4))
-    increases = np.maximum(np.diff(sums[possible], prepend=sums[possible[0]]), negligible)
-    quotients = np.append(increases[1:] / increases[:-1], 0.0)
+    negligible = NEGLIGIBLE_COST * len(tree.initial_labels) ** (-1 / 4)
+    increases = np.clip(np.diff(sums[possible], prepend=sums[possible[0]]), negligible, MAX_INCREASE)
+    odds = increases / (1 - increases)
+    quotients = np.append(odds[1:] / odds[:-1], 0.0)
     return int(possible[quotients.argmax()])
 
 
