@@ -78,7 +78,7 @@ def _make_hit(
         reference,
         where,
         embed_picture(rgb[top:bottom, left:right], MAX_SIDE),
-        (*map(int, low), *map(int, high - low)),
+        (int(low[0]), int(low[1]), int(high[0] - low[0]), int(high[1] - low[1])),
         svg_path(polygon),
         "#{:02x}{:02x}{:02x}".format(*colour(found.id)),
         "".join(svg_path(one.polygon1) for one in found.differences),
