@@ -11,6 +11,7 @@ from matching.errors import InputError
 from matching.settings import Setting
 
 GRACE_SECONDS = 3  # for open connections when the server stops
+KEEP_ALIVE_SECONDS = 60  # of idle connections; after the 5 of uvicorn, a request may meet a closed one
 
 
 def make_parser() -> LineParser:
@@ -34,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     app = create_app(arguments.max_seconds)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server as Ctrl-C does
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_SECONDS)
+    waits = {"timeout_graceful_shutdown": GRACE_SECONDS, "timeout_keep_alive": KEEP_ALIVE_SECONDS}
+    config = uvicorn.Config(app, log_level="warning", **waits)
     with _listen(arguments.host, arguments.port) as listening, suppress(KeyboardInterrupt):
         host, port = listening.getsockname()[:2]
         print(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)", flush=True)

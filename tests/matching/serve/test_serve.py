@@ -64,7 +64,9 @@ def pictures():
 @contextmanager
 def serving(max_seconds):
     """A client of a server in a thread."""
-    server = uvicorn.Server(uvicorn.Config(create_app(max_seconds), log_level="warning"))
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(max_seconds), log_level="warning", timeout_keep_alive=60)
+    )
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
         stopped = pool.submit(server.run, [listening])
         address = "http://127.0.0.1:{1}".format(*listening.getsockname())
