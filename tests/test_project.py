@@ -65,7 +65,7 @@ LAYERS = {  # a folder or module imports from those before it
         "details reversals views agreement pixel_copies",
         "pair one_picture given",
     ),
-    "matching/core/points": ("_plane_kernels checks units", "maps planes"),
+    "matching/core/points": ("_plane_kernels checks units", "scene", "maps planes solids"),
     "matching/core/repeats": ("motions", "folding copies", "places"),
     "matching/agreement": (
         "_kernels registration",

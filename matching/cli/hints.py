@@ -17,6 +17,7 @@ PAIR_HINTS = {
     "largest gap": MORE,
     "significance": "to keep it anyway, raise --max-nfa, whose log10 is the bound",
     "scatter": "give the pictures, which can confirm it",
+    "solids": "nothing to do",
     "planes": MORE,
     "textures": "try masking the texture with --mask0 and --mask1",
     "mirrored": "try --mirrored",

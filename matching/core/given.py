@@ -8,6 +8,7 @@ from the points:
     pixel       the working pixel, from the accuracy of the points of significant objects  points/maps.py
     grouping    as `GIVEN`, with a reach that fits the spacing of an object's matches      group.py
     scatter     without the pictures, groups that agree only roughly leave                 points/scatter.py
+    solids      solid things take in the matches on them that the smooth map lacks         points/solids.py
     planes      on request, the planes of each object                                      points/planes.py
     objects     their description, in the units of the points
     agreement   if the pictures are given, what lies between the matches                   agreement.py
@@ -42,6 +43,7 @@ from matching.core.points.maps import (
 )
 from matching.core.points.planes import split_into_planes
 from matching.core.points.scatter import drop_scattered
+from matching.core.points.solids import complete_solids
 from matching.core.points.units import Unit, find_unit, hide_shares, take_back
 from matching.core.result import MatchResult, add_inputs
 from matching.correspondences.correspondences import Correspondences
@@ -138,6 +140,10 @@ def group_matches(
     if planes:
         groups = split_into_planes(*given.local, groups, ledger)
         clock.lap("planes")
+    elif groups:
+        conditions = need_fewer(config.objects)
+        groups = complete_solids(*given.local, groups, mirrored, conditions, ledger)
+        clock.lap("solids")
     objects = describe_given(given, groups, config.graph.scale, pixel)
     matches = locate_given(given, groups, ledger, pixel)
     clock.lap("objects")

@@ -34,6 +34,7 @@ REASONS = {
     "largest gap": Reason("low-score", "its score is below the largest gap between the scores of the groups"),
     "significance": Reason("by-chance", "a group this good occurs by chance"),
     "scatter": Reason("scattered", "its matches agree only roughly with those around them"),
+    "solids": Reason("not-solid", "the solid thing around it moves differently"),
     "planes": Reason("no-plane", "too few of the matches lie on one plane"),
     "textures": Reason(
         "texture",

@@ -25,22 +25,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from matching._common.types import Array, Floats, Ints
 from matching.core.groups import FEW_MATCHES, Group, make_group, number_rows
 from matching.core.ledger import Ledger
 from matching.core.points import _plane_kernels
+from matching.core.points.scene import Scene, find_near, find_places
 from matching.core.points.units import MAX_SPREADS, UNIT
 
 # Figures without a source are the share of wrong matches in AdelaideRMF's homography scenes barrsmith,
 # elderhallb, ladysymon, neem and sene; 1.2 % with these settings.
 FREEDOM = 4.0  # degrees of freedom of the errors: they have tails, which a normal density would cut off
 EDGE_PRICE = 1.0  # of an edge between two labels; 1.7 % with 0.8
-N_NEIGHBOURS = 8  # edges from each match
 # Factor of the price of a plane. In rooms with boxes (seeds 100 to 111), 1.0 finds 46 of 61 planes and 0.8
 # finds 49, at an edge price of 0.8.
 PLANE_PRICE = 0.8
@@ -61,22 +59,14 @@ MAX_MERGED = 200  # matches of two planes to which a merged one is fitted at fir
 MAX_TRIED = 3  # the most promising merges that are tried before the planes count as settled
 MAX_ROUNDS = 4  # of a search; nearly all end by themselves
 LEAST_CHANGE = 1e-6  # of the energy: less is rounding
-TAIL = 0.05  # share of the points at each end that may be strays, when the extent is measured
 EVERYTHING = slice(None)
 
 # The plane (1, 3, 3) in place of two, and the costs of their matches, by the bytes of their rows.
 MergedPlanes = dict[tuple[bytes, bytes], tuple[Floats, float]]
 
 
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """Different matches (n, 2), in units of the extent, and the edges between them in both directions."""
-
-    xy0: Floats
-    xy1: Floats
-    neighbours: Ints  # those of match i are neighbours[starts[i]:starts[i + 1]]
-    starts: Ints
-    area: float
+class PlaneScene(Scene):
+    """A scene, and what its matches cost on planes."""
 
     def gain(self, noise: float) -> float:
         """What a match saves that lies exactly on its plane."""
@@ -119,12 +109,6 @@ class Scene:
         n_planes = len(np.unique(labels[labels < len(costs) - 1]))
         of_matches = float(costs[labels, np.arange(len(labels))].sum())
         return of_matches + EDGE_PRICE * n_edges + self.price(noise) * n_planes
-
-    def choose(self, costs: Floats, labels: Ints) -> Ints:
-        """Let each match in turn take its cheapest label, given those of its neighbours -> (n,)."""
-        labels = labels.copy()
-        _plane_kernels.choose_in_turn(costs, self.neighbours, self.starts, EDGE_PRICE, labels)
-        return labels
 
     def fit(self, rows: Sequence[Ints], planes: Floats, noise: float, n_steps: int) -> Floats:
         """Fit planes (p, 3, 3) to some rows each, in steps from earlier planes, or from zeros for none.
@@ -182,56 +166,30 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Sequence[Group], ledger:
 
 def find_planes(xy0: Floats, xy1: Floats) -> Ints:
     """Find the plane of each match, -1 for none: xy0, xy1 (n, 2) -> (n,)."""
-    if np.sort(xy0, axis=0).tobytes() > np.sort(xy1, axis=0).tobytes():  # so that swaps change nothing
-        xy0, xy1 = xy1, xy0
-    places, row = np.unique(np.hstack([xy0, xy1]), axis=0, return_inverse=True)
-    none = np.full(len(xy0), -1)
-    if len(places) < FEW_MATCHES:
+    places, none = find_places(xy0, xy1), np.full(len(xy0), -1)
+    if places is None or len(places.xy) < FEW_MATCHES:
         return none
-    sides = np.ptp(np.quantile(places, (TAIL, 1 - TAIL), axis=0), axis=0) / (1 - 2 * TAIL)
-    extent = sides.max()
-    if not extent > 0:
-        return none
-    places, area = places / extent, float(np.sqrt(np.prod(sides / extent)))
-    if not area > 4 * math.pi * max(*NOISES, MAX_NOISE) ** 2:  # then a match on a plane would save nothing
-        return none
-    n_searched = min(len(places), MAX_SEARCHED)
-    sample = np.sort(np.random.default_rng(0).permutation(len(places))[:n_searched])
-    scene = make_scene(places[sample], area)
+    if not places.area > 4 * math.pi * max(*NOISES, MAX_NOISE) ** 2:
+        return none  # a match on a plane would save nothing
+    n_searched = min(len(places.xy), MAX_SEARCHED)
+    sample = np.sort(np.random.default_rng(0).permutation(len(places.xy))[:n_searched])
+    scene = PlaneScene.from_places(places.xy[sample], places.area)
     pool = propose_planes(scene)
     begun = sorted((begin_search(scene, pool, noise) for noise in NOISES), key=lambda start: start[0])
     searches = (search(scene, pool, planes, noise) for _, planes, noise in begun[:MAX_SEARCHES])
     _, planes, labels, noise = min(searches, key=lambda result: result[0])
     if not len(planes):
         return none
-    if n_searched < len(places):  # then all matches choose, and the planes are fitted to all
-        scene = make_scene(places, area)
+    if n_searched < len(places.xy):  # then all matches choose, and the planes are fitted to all
+        scene = PlaneScene.from_places(places.xy, places.area)
         planes, labels, _ = settle(scene, planes, scene.measure_costs(planes, noise).argmin(axis=0), noise)
-    return np.where(labels == len(planes), -1, labels)[row.ravel()]
+    return np.where(labels == len(planes), -1, labels)[places.row]
 
 
-def make_scene(places: Floats, area: float) -> Scene:
-    """Make a scene of different places (n, 4) in both pictures."""
-    n = len(places)
-    near = _find_near(places, N_NEIGHBOURS + 1)
-    here, there = np.repeat(np.arange(n), near.shape[1]), near.ravel()
-    edges = np.unique(np.concatenate([here * n + there, there * n + here]))
-    here, there = np.divmod(edges, n)
-    here, there = here[here != there], there[here != there]
-    starts = np.searchsorted(here, np.arange(n + 1))
-    xy0, xy1 = (np.ascontiguousarray(xy) for xy in np.hsplit(places, 2))
-    return Scene(xy0, xy1, there, starts, area)
-
-
-def _find_near(places: Floats, k: int) -> Ints:
-    """Find the k matches nearest to each place (n, 4), itself included -> (n, k)."""
-    return np.asarray(scipy.spatial.cKDTree(places).query(places, min(k, len(places)))[1])
-
-
-def propose_planes(scene: Scene) -> Floats:
+def propose_planes(scene: PlaneScene) -> Floats:
     """Propose for each of some matches the plane through its nearest ones that saves most -> (p, 3, 3)."""
     rng, n = np.random.default_rng(0), len(scene.xy0)
-    near = _find_near(np.hstack([scene.xy0, scene.xy1]), max(N_NEAREST))
+    near = find_near(np.hstack([scene.xy0, scene.xy1]), max(N_NEAREST))
     near = near[np.sort(rng.permutation(n)[:MAX_SEEDS])]
     rows = list[Array]()
     for k in N_NEAREST:
@@ -244,7 +202,7 @@ def propose_planes(scene: Scene) -> Floats:
     return best
 
 
-def begin_search(scene: Scene, pool: Floats, noise: float) -> tuple[float, Floats, float]:
+def begin_search(scene: PlaneScene, pool: Floats, noise: float) -> tuple[float, Floats, float]:
     """Begin a search with the planes (p, 3, 3) of a pool that save more than their price at a first noise.
 
     Returns the energy, the planes and the noise.
@@ -252,10 +210,16 @@ def begin_search(scene: Scene, pool: Floats, noise: float) -> tuple[float, Float
     n = len(scene.xy0)
     planes = _add_planes(scene, pool, np.empty((0, 3, 3)), np.zeros(n), noise)
     costs = scene.measure_costs(planes, noise)
-    return scene.sum_energy(costs, scene.choose(costs, costs.argmin(axis=0)), noise), planes, noise
+    return (
+        scene.sum_energy(costs, scene.choose(costs, costs.argmin(axis=0), EDGE_PRICE), noise),
+        planes,
+        noise,
+    )
 
 
-def search(scene: Scene, pool: Floats, planes: Floats, noise: float) -> tuple[float, Floats, Ints, float]:
+def search(
+    scene: PlaneScene, pool: Floats, planes: Floats, noise: float
+) -> tuple[float, Floats, Ints, float]:
     """Search for planes (p, 3, 3) and the noise, from first ones, among a pool of proposals.
 
     Returns the energy, the planes, the labels (n,) and the noise.
@@ -278,7 +242,7 @@ def search(scene: Scene, pool: Floats, planes: Floats, noise: float) -> tuple[fl
     return best
 
 
-def _add_planes(scene: Scene, pool: Floats, planes: Floats, left: Floats, noise: float) -> Floats:
+def _add_planes(scene: PlaneScene, pool: Floats, planes: Floats, left: Floats, noise: float) -> Floats:
     """Add planes of a pool that save more than their price, the best first: left (n,) is the cost now."""
     bounds = scene.measure_savings(pool, left, noise)  # of what they save, which falls with each added plane
     while True:
@@ -300,11 +264,11 @@ def _add_planes(scene: Scene, pool: Floats, planes: Floats, left: Floats, noise:
         planes, left = np.concatenate([planes, plane]), np.minimum(left, cost)
 
 
-def settle(scene: Scene, planes: Floats, labels: Ints, noise: float) -> tuple[Floats, Ints, float]:
+def settle(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> tuple[Floats, Ints, float]:
     """Let matches choose, fit, remove and merge planes in turn while the energy falls."""
     found, known = (planes, labels, np.inf), MergedPlanes()
     while True:
-        labels = scene.choose(scene.measure_costs(planes, noise), labels)
+        labels = scene.choose(scene.measure_costs(planes, noise), labels, EDGE_PRICE)
         planes, labels = _drop_small(planes, labels)
         planes = _refit(scene, planes, labels, noise)
         planes, labels, energy = _reduce(scene, planes, labels, noise, known)
@@ -321,7 +285,7 @@ def _drop_small(planes: Floats, labels: Ints) -> tuple[Floats, Ints]:
     return planes[kept], number[labels]
 
 
-def _refit(scene: Scene, planes: Floats, labels: Ints, noise: float) -> Floats:
+def _refit(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> Floats:
     """Fit planes (p, 3, 3) to the matches that chose them; a fit that costs more does not count."""
     if not len(planes):
         return planes
@@ -335,7 +299,7 @@ def _refit(scene: Scene, planes: Floats, labels: Ints, noise: float) -> Floats:
 
 
 def _reduce(
-    scene: Scene, planes: Floats, labels: Ints, noise: float, known: MergedPlanes
+    scene: PlaneScene, planes: Floats, labels: Ints, noise: float, known: MergedPlanes
 ) -> tuple[Floats, Ints, float]:
     """Remove a plane, or fit one to two that touch, while the energy falls once matches have chosen again."""
     costs = scene.measure_costs(planes, noise)
@@ -353,7 +317,8 @@ def _reduce(
             merged = np.where(labels == q, p, labels)
             merged -= merged > q
             is_free = (labels == q) | (fewer_costs[merged, np.arange(len(merged))] > 0)
-            merged = scene.choose(fewer_costs, np.where(is_free, fewer_costs.argmin(axis=0), merged))
+            merged = np.where(is_free, fewer_costs.argmin(axis=0), merged)
+            merged = scene.choose(fewer_costs, merged, EDGE_PRICE)
             lower = scene.sum_energy(fewer_costs, merged, noise)
             if lower < energy - LEAST_CHANGE:
                 planes, labels, costs, energy = fewer, merged, fewer_costs, lower
@@ -363,7 +328,7 @@ def _reduce(
 
 
 def _rank_merges(
-    scene: Scene, planes: Floats, costs: Floats, labels: Ints, noise: float, known: MergedPlanes
+    scene: PlaneScene, planes: Floats, costs: Floats, labels: Ints, noise: float, known: MergedPlanes
 ) -> list[tuple[int, int, Floats]]:
     """Rank merges by the energy if only their matches choose again, the lowest first.
 
@@ -399,7 +364,7 @@ def _rank_merges(
     return [merge[1:] for merge in sorted(ranked, key=lambda merge: merge[:3])]
 
 
-def _estimate_noise(scene: Scene, planes: Floats, labels: Ints, noise: float) -> float:
+def _estimate_noise(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> float:
     """Estimate the likeliest noise of the matches on planes, within its bounds."""
     rows, variance = np.flatnonzero(labels < len(planes)), noise**2
     errors = scene.measure_errors(planes)[labels[rows], rows]
@@ -412,7 +377,7 @@ def _estimate_noise(scene: Scene, planes: Floats, labels: Ints, noise: float) ->
     return min(max(math.sqrt(variance), MIN_NOISE * size), MAX_NOISE * size)
 
 
-def _measure_size(scene: Scene, rows: Ints) -> float:
+def _measure_size(scene: PlaneScene, rows: Ints) -> float:
     """Measure the size of a plane: twice the extent of the middle half of its matches, rows (k,)."""
     quartiles = np.quantile(np.hstack([scene.xy0[rows], scene.xy1[rows]]), (0.25, 0.75), axis=0)
     return 2 * float(np.ptp(quartiles, axis=0).max())

@@ -8,9 +8,9 @@ from matching.core.ledger import Ledger, name_steps
 from matching.core.points.planes import (
     EDGE_PRICE,
     NOISES,
+    PlaneScene,
     begin_search,
     find_planes,
-    make_scene,
     propose_planes,
     search,
     settle,
@@ -47,7 +47,7 @@ def plane_share(found, truth):
 def scene_of_corner(outliers=60):
     xy0, xy1, truth = corner(outliers=outliers)
     order = np.lexsort(np.hstack([xy0, xy1]).T[::-1])
-    return make_scene(np.hstack([xy0, xy1])[order] / 400, 0.75), truth[order]
+    return PlaneScene.from_places(np.hstack([xy0, xy1])[order] / 400, 0.75), truth[order]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -126,13 +126,13 @@ def test_repeated_matches_are_in_the_same_plane_and_change_nothing():
 def test_error_counts_noise_in_both_pictures():
     shrink = np.diag([0.1, 0.1, 1.0])
     there, back = np.array([[10.0, 0.0, 2.0, 0.0]] * 2), np.array([[2.0, 0.0, 10.0, 0.0]] * 2)
-    error = make_scene(there, 1.0).measure_errors(shrink[None])
+    error = PlaneScene.from_places(there, 1.0).measure_errors(shrink[None])
     np.testing.assert_allclose(error, [[1 / 1.01] * 2])  # off by 1, of variance 1 + 0.1^2
     grow = np.linalg.inv(shrink)[None]
-    np.testing.assert_allclose(make_scene(back, 1.0).measure_errors(grow), error)
+    np.testing.assert_allclose(PlaneScene.from_places(back, 1.0).measure_errors(grow), error)
     horizon = np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 2.0]])
     xy = np.array([[1.0, 1.0], [0.5, 0.0], [3.0, 1.0], [2.0, 1.0]])
-    beyond = np.isinf(make_scene(np.hstack([xy, xy]), 1.0).measure_errors(horizon[None])[0])
+    beyond = np.isinf(PlaneScene.from_places(np.hstack([xy, xy]), 1.0).measure_errors(horizon[None])[0])
     assert beyond.tolist() == [False, False, True, True]
 
 
@@ -143,7 +143,7 @@ def test_fit_has_least_error(tilt):
     plane = np.array([[1.1, 0.05, 10], [0.02, 1.0, 5], [tilt, 0, 1]])
     xy0 = rng.uniform((0, 0), (400, 300), (60, 2))
     xy1 = apply_transform(plane, xy0) + rng.normal(0, 0.5, (60, 2))
-    scene = make_scene(np.hstack([xy0 + rng.normal(0, 0.5, (60, 2)), xy1]), 1e5)
+    scene = PlaneScene.from_places(np.hstack([xy0 + rng.normal(0, 0.5, (60, 2)), xy1]), 1e5)
     fitted = scene.fit([np.arange(60)], np.zeros((1, 3, 3)), np.inf, 5)
     least = scene.measure_errors(fitted).sum()
     assert least < scene.measure_errors(plane[None]).sum()
@@ -179,7 +179,7 @@ def test_energy_never_rises_by_moves(seed):
     labels = rng.integers(0, 7, len(scene.xy0))
     labels = np.where(costs[labels, np.arange(len(labels))] < 10, labels, 6)
     energy = scene.sum_energy(costs, labels, noise)
-    chosen = scene.choose(costs, labels)
+    chosen = scene.choose(costs, labels, EDGE_PRICE)
     after = scene.sum_energy(costs, chosen, noise) - scene.price(noise) * (
         len(np.unique(chosen[chosen < 6])) - len(np.unique(labels[labels < 6]))
     )
