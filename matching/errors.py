@@ -1,5 +1,8 @@
 """The error for bad input (as opposed to programming errors), and the exit status of an interrupt."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 INTERRUPTED = 130
 
 
@@ -10,3 +13,14 @@ class InputError(ValueError):
 def one_line(error: BaseException) -> str:
     """The message of an error in one line, or its type if it has none."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def explain_errors(subject: object, failure: str) -> Iterator[None]:
+    """Turn errors of the system, and of text that is not UTF-8, into InputError about a subject."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{subject}: {failure} ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{subject}: must be text in UTF-8") from None

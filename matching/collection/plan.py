@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from matching.errors import InputError
+from matching.errors import InputError, explain_errors
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import exists, is_file, make_absolute
 
@@ -60,11 +60,8 @@ def plan_list(path: str | Path) -> Plan:
         The pairs.
     """
     path = Path(path)
-    try:
+    with explain_errors(path, "the list of pairs can't be read"):
         lines = path.read_text("utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a UTF-8 text"
-        raise InputError(f"{path}: the list of pairs can't be read ({reason})") from None
     rows: dict[str, int] = {}  # in the order in which the paths first occur
     pairs: dict[tuple[int, int], None] = {}
     for number, line in enumerate(lines, 1):

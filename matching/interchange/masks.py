@@ -14,7 +14,7 @@ from PIL import Image
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
-from matching.errors import InputError
+from matching.errors import InputError, explain_errors
 from matching.interchange.records import PairMatches
 from matching.interchange.two_views import find_static
 from matching.objects.description import draw_outlines
@@ -33,7 +33,7 @@ def check_masks_folder(folder: Path) -> None:
 def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
     """Write the masks of all images of some pairs, (matches, labels (n,)) each: all masks or none."""
     sizes, outlines = _outline_objects(pairs)
-    try:
+    with explain_errors(f"--masks {folder}", "can't be written"):
         if folder.exists():
             folder.rmdir()
         with make_temporary_folder(folder) as part:
@@ -44,8 +44,6 @@ def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(np.uint8(255) * ~draw_moved(size, outlines[name])).save(path)
             place_files(part, folder, [])
-    except OSError as error:
-        raise InputError(f"--masks {folder}: can't be written ({error.strerror or error})") from None
     return len(sizes)
 
 

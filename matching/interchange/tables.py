@@ -14,7 +14,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array
-from matching.errors import InputError
+from matching.errors import InputError, explain_errors
 from matching.interchange import arrays
 from matching.interchange.records import PairMatches
 
@@ -69,12 +69,8 @@ def read_torch(path: Path) -> PairMatches:
 
 def read_text(path: Path) -> PairMatches:
     """Read the matches of a text file, one per line: x0 y0 x1 y1 [score], where smaller scores are better."""
-    try:
+    with explain_errors(path, "can't be read"):
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: can't be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: must be text in UTF-8") from None
     lines: list[tuple[int, str]] = []
     names: list[str] | None = None
     for number, line in enumerate(text.split("\n"), 1):

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 from matching._common.interrupts import handle_interrupts
-from matching.errors import InputError
+from matching.errors import InputError, explain_errors
 from matching.output.json_text import json_text
 from matching.pictures.names import exists, is_file
 
@@ -103,11 +103,8 @@ def check_folder(path: Path) -> Path:
     """Check that a folder can be made and written, without leaving anything there."""
     if is_file(path):
         raise InputError(f"{path}: is a file, not a folder")
-    try:
-        with _make_part(path):
-            return path
-    except OSError as error:
-        raise InputError(f"{path}: the folder can't be written ({error.strerror})") from None
+    with explain_errors(path, "the folder can't be written"), _make_part(path):
+        return path
 
 
 @contextmanager
@@ -125,11 +122,8 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file completely or not at all."""
-    try:
-        with replace_file(path) as file:
-            file.write(data)
-    except OSError as error:
-        raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
+    with explain_errors(path, "can't be written"), replace_file(path) as file:
+        file.write(data)
 
 
 def write_files(folder: Path, files: Iterable[tuple[str, Content]], summary: Mapping[str, Any]) -> None:

@@ -76,13 +76,10 @@ def make_parser() -> options.LineParser:
     )
     text = "number of pairs in the report, the best first"
     options.add_setting(outputs, "html_pairs", options.count_setting(100, text))
-    running = parser.add_argument_group("how it runs")
-    add_run_options(running, "one per processor")
+    running = add_run_options(parser, "one per processor")
     options.add_flag(running, "retry", "retry what failed in an earlier run")
     options.add_flag(running, "restart", "start a new database; the results in the old one are lost")
-    options.add_quiet(running)
     options.add_version(running)
-    options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
 
 
@@ -93,8 +90,9 @@ def add_duplicate_options(group: options.Group) -> None:
     options.add_choice(group, "keep", KEPT)
 
 
-def add_run_options(group: options.Group, jobs: str, *, may_be_cluster: bool = True) -> None:
+def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bool = True) -> options.Group:
     """Add the options that `run_options` and, if it may run on a cluster, `prepare_run` read."""
+    group = parser.add_argument_group("how it runs")
     text = "processes at a time"
     options.add_setting(group, "jobs", options.count_setting(None, text, default_text=jobs))
     options.add_path(group, "cache", "DIR", "folder in which features are kept (default: the user's cache)")
@@ -103,6 +101,9 @@ def add_run_options(group: options.Group, jobs: str, *, may_be_cluster: bool = T
         text = "run on the Dask cluster at tcp://host:port instead"
         group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
         options.add_setting(group, "wait", WAIT_OPTION)
+    options.add_quiet(group)
+    options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
+    return group
 
 
 def _parse_address(text: str) -> str:

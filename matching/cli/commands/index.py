@@ -74,10 +74,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(watch, "json", "print a line of JSON for each picture that is matched")
     for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
         options.add_path(each, "index", "FOLDER", "folder of the index", required=True)
-        running = each.add_argument_group("how it runs")
-        add_run_options(running, jobs)
-        options.add_quiet(running)
-        options.add_settings(each.add_argument_group("matching, as for gdl-match"))
+        add_run_options(each, jobs)
     return parser
 
 

@@ -48,10 +48,7 @@ def make_parser() -> options.LineParser:
         "review",
         "afterwards, show all proposals on a page, the doubtful ones first, to accept or drop them",
     )
-    running = parser.add_argument_group("how it runs")
-    add_run_options(running, "one per processor", may_be_cluster=False)
-    options.add_quiet(running)
-    options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
+    add_run_options(parser, "one per processor", may_be_cluster=False)
     return parser
 
 

@@ -27,6 +27,7 @@ from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
 from matching.core.config import MatchConfig
 from matching.errors import InputError
+from matching.output.files import make_folder
 from matching.output.folders import compute_digest, remove_abandoned
 from matching.output.provenance import RESULT_VERSIONS, as_text
 from matching.pictures.names import is_file
@@ -57,11 +58,8 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
     path = folder / DATABASE
     if not create and not is_file(path):
         raise InputError(f"{folder}: there is no index in this folder")
-    try:
-        if create:
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: the index can't be opened ({error})") from None
+    if create:
+        make_folder(folder)
     foreign = f"{path}: is not the database of an index, or is damaged"
     with connect(path, f"{folder}: the index", foreign) as connection:
         index = KeptIndex(folder, connection)

@@ -105,5 +105,5 @@ def test_bad_folder_is_rejected(tmp_path, folder):
         plan_gallery(folder / "c.jpg", folder / "c.jpg")
     with pytest.raises(InputError, match="can't be read"):
         plan_list(tmp_path / "missing")
-    with pytest.raises(InputError, match="not a UTF-8 text"):
+    with pytest.raises(InputError, match="must be text in UTF-8"):
         plan_list(folder / "c.jpg")
