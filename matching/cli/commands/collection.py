@@ -1,7 +1,6 @@
 """`gdl-match collection`: many pictures are matched, with the results in one database."""
 
 import argparse
-import re
 import sys
 import tempfile
 import warnings
@@ -41,7 +40,6 @@ from matching.settings import Setting
 
 COMMAND = "gdl-match collection"
 N_PRINTED_PAIRS = 10
-ADDRESS_PATTERN = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")
 WAIT_OPTION = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
 TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
@@ -99,17 +97,11 @@ def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bo
     options.add_setting(group, "cache_size", options.count_setting(4000, "largest size of that folder", "MB"))
     if may_be_cluster:
         text = "run on the Dask cluster at tcp://host:port instead"
-        group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
+        group.add_argument("--scheduler", metavar="ADDRESS", help=text)
         options.add_setting(group, "wait", WAIT_OPTION)
     options.add_quiet(group)
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return group
-
-
-def _parse_address(text: str) -> str:
-    if ADDRESS_PATTERN.fullmatch(text) is None:
-        raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
-    return text
 
 
 def run(arguments: argparse.Namespace) -> int:

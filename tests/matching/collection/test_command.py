@@ -110,11 +110,6 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db", "--pairs", "list", "--shortlist", "5"], "--shortlist requires --all"),
         (["--db", "c.db", "--all", ".", "--jobs", "0"], "must be a whole number"),
         (["--db", "c.db", "--all", ".", "--jobs", "2", "--scheduler", "tcp://h:1"], "give only one of them"),
-        (
-            ["--db", "c.db", "--all", ".", "--scheduler", "tcp://h"],
-            "must be host:port or tcp://host:port, got",
-        ),
-        (["--db", "c.db", "--all", ".", "--scheduler", "h"], "argument --scheduler: must be host:port"),
         (["--db", "c.db", "--csv", "out", "--restart"], "--restart requires --pairs"),
         (["--db", "c.db", "--all", "missing"], "missing: the folder can't be read"),
         (["--db", "c.db", "--csv", "out"], "c.db: no such database"),
