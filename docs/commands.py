@@ -20,7 +20,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def describe_commands() -> str:
     """Describe `gdl-match` and its subcommands in Markdown."""
-    modules = [arguments, *(import_module(module) for module, _, _ in SUBCOMMANDS.values())]
+    modules = [arguments, *(import_module(f"matching.cli.commands.{name}") for name in SUBCOMMANDS)]
     return "\n".join(line for module in modules for line in _describe(module.make_parser()))
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from matching import settings
 from matching._version import __version__
-from matching.cli.subcommands import subcommands
 from matching.errors import InputError
 from matching.output.export_formats import FORMATS
 from matching.pictures.names import check_name
@@ -33,11 +32,11 @@ class LineParser(argparse.ArgumentParser):
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
 
     @classmethod
-    def of_command(cls, name: str, more: str = "") -> LineParser:
+    def of_command(cls, name: str) -> LineParser:
         """Make the parser of a command, whose description and epilog are in a file of the folder help."""
         text = Path(__file__).with_name("help").joinpath(f"{name or 'match'}.txt").read_text("utf-8")
         description, _, epilog = text.partition("\n\n---\n")
-        return cls(prog=f"gdl-match {name}".rstrip(), description=description, epilog=epilog + more)
+        return cls(prog=f"gdl-match {name}".rstrip(), description=description, epilog=epilog)
 
     def error(self, message: str) -> NoReturn:
         """Raise InputError."""
@@ -50,7 +49,7 @@ class LineParser(argparse.ArgumentParser):
 
 def make_parser(rivals: Collection[str] = ()) -> LineParser:
     """Make the parser of `gdl-match`."""
-    result = LineParser.of_command("", subcommands())
+    result = LineParser.of_command("")
     text = (
         "two pictures; or one, to find what repeats in it; or a picture of one thing and the pictures,"
         " folders of pictures, or video in which to find it"

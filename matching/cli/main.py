@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, GroupMatches
 
 def _run_subcommand(name: str, *words: str) -> int:
     def run() -> int:
-        module = import_module(SUBCOMMANDS[name][0])
+        module = import_module(f"matching.cli.commands.{name}")
         arguments = module.make_parser().parse_args(words)
         with handle_interrupts(signal.default_int_handler):
             return int(module.run(arguments))
