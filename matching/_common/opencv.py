@@ -53,15 +53,10 @@ def _silence() -> Iterator[None]:
 
 def read_deep(file: Path | bytes) -> Array | None:
     """Read a picture at its full bit depth -> (h, w[, 3 or 4]) or None; only TIFFs are turned upright."""
+    content = np.frombuffer(file, np.uint8) if isinstance(file, bytes) else np.fromfile(file, np.uint8)
     try:
         with _silence():
-            image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
-            # imread of OpenCV 5.0 fails on TIFFs turned by a quarter, and on Windows names must be ASCII
-            if image is None:
-                content = (
-                    np.frombuffer(file, np.uint8) if isinstance(file, bytes) else np.fromfile(file, np.uint8)
-                )
-                image = cv2.imdecode(content, cv2.IMREAD_UNCHANGED)
+            image = cv2.imdecode(content, cv2.IMREAD_UNCHANGED)
     except cv2.error:
         return None
     if image is None or image.ndim == 2:
@@ -322,13 +317,11 @@ def draw_disc(image: Array, centre: Sequence[float] | Array, radius: float, colo
     cv2.circle(image, _subpixel(centre), round(radius * 16), colour, -1, cv2.LINE_AA, 4)
 
 
-def encode_png(rgb: Array, *, overwrite: bool = False) -> bytes:
-    """Encode a picture as PNG: rgb (h, w, 3) uint8."""
-    if overwrite:
-        cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR, rgb)
-    ok, data = cv2.imencode(".png", rgb if overwrite else rgb[:, :, ::-1])
+def encode_png(pixels: Array) -> bytes:
+    """Encode a picture as PNG: pixels (h, w, 3 or 4) uint8."""
+    ok, data = cv2.imencode(".png", pixels[:, :, [2, 1, 0, 3][: pixels.shape[2]]])
     if not ok:
-        raise RuntimeError(f"OpenCV could not encode a picture of shape {rgb.shape}")
+        raise RuntimeError(f"OpenCV could not encode a picture of shape {pixels.shape}")
     return data.tobytes()
 
 

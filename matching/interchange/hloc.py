@@ -22,7 +22,7 @@ from matching.errors import InputError, one_line
 from matching.interchange.arrays import read_content
 from matching.interchange.keypoints import read_features
 from matching.interchange.records import KeypointSet, PairMatches
-from matching.output.exchange import encode_hdf5, require_h5py
+from matching.output.exchange import check_name, encode_hdf5, require_h5py
 
 SPARSE = {"matches0": -1, "matching_scores0": 0}  # the arrays of a pair, and the values that mean "no match"
 DENSE = ("keypoints0", "keypoints1", "scores")
@@ -70,7 +70,7 @@ def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
 def retrieval_list(pairs: Iterable[tuple[str, str]], images: str) -> bytes:
     """Make the content of hloc's list of pairs (query, picture), relative to its folder `images`."""
     lines = [" ".join(_make_hloc_name(path, images) for path in pair) + "\n" for pair in pairs]
-    return "".join(lines).encode("utf-8", "backslashreplace")
+    return "".join(lines).encode()
 
 
 def _make_hloc_name(path: str, images: str) -> str:
@@ -78,10 +78,9 @@ def _make_hloc_name(path: str, images: str) -> str:
     name = Path(path)
     if not name.is_relative_to(images):
         raise InputError(f"{path}: is not in {images}, the folder to which hloc's names are relative")
-    name = name.relative_to(images)
-    if len(name.as_posix().split()) != 1:
-        raise InputError(f"{path}: hloc's lists can't hold a name with blanks")
-    return name.as_posix()
+    relative = name.relative_to(images).as_posix()
+    check_name(relative, for_hloc=True)
+    return relative
 
 
 def _list_groups(path: Path, file: Any) -> list[str]:

@@ -73,15 +73,12 @@ def write_results(
         yield "matches.npz", encode_npz(result)
         yield from (others or {}).items()
         if figure:
-            # once it is a file, the drawing is no longer needed
-            drawn = draw_result(*pictures, result, explain=explain)
-            yield "matches.png", opencv.encode_png(drawn, overwrite=True)
-            del drawn
+            yield "matches.png", opencv.encode_png(draw_result(*pictures, result, explain=explain))
         for found in warped:  # one after another: all drawings together need much memory
             drawings = draw_warps(read[0], read[1], found, deformations[found.id])
             picks = draw_picks(read[0].displayed, read[1].displayed, result, found)
             for name, rgb in {f"object{found.id}-picks": picks, **drawings}.items():
-                yield f"{name}.png", opencv.encode_png(rgb, overwrite=True)
+                yield f"{name}.png", opencv.encode_png(rgb)
         if crops:
             yield from crop_files(read, result.objects)
         for name in exports:

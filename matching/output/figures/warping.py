@@ -1,13 +1,11 @@
 """Drawings of one object: its matches, the object warped onto the other picture, and cut out of both."""
 
-import io
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats
@@ -51,9 +49,7 @@ def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) ->
             pixels = picture.rgb[part]
             if picture.transparent is not None:
                 pixels = np.dstack([pixels, np.where(picture.transparent[part], 0, 255).astype(np.uint8)])
-            buffer = io.BytesIO()
-            Image.fromarray(pixels).save(buffer, "PNG")
-            yield f"object{found.id}-crop{k}.png", buffer.getvalue()
+            yield f"object{found.id}-crop{k}.png", opencv.encode_png(pixels)
 
 
 def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObject) -> Bytes:

@@ -324,7 +324,7 @@ def test_shortlists_are_written_as_hloc_pairs(pictures, cache, tmp_path, capsys)
     assert found == [["queries/a.png", os.path.relpath(c.picture, tmp_path)] for c in ranked]
     assert found[0][1] == "pictures/scene.png"
     for query, images, reason in (
-        (tmp_path / "b b.png", tmp_path, "hloc's lists can't hold a name with blanks"),
+        (tmp_path / "b b.png", tmp_path, "hloc's list of pairs can't hold a name with white space"),
         (tmp_path / "queries", pictures, "is not in"),
     ):
         before = (tmp_path / "pairs.txt").read_bytes()
