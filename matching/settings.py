@@ -65,11 +65,12 @@ class Setting:
         return number
 
     def parse(self, text: str) -> Any:
-        """Read a number that is given as text."""
+        """Read a number, or a truth value as 0 or 1, that is given as text."""
         try:
-            return self.check("it", self._kind(text))
-        except (ValueError, OverflowError):
-            raise InputError(f"must be {self.rule}, got {text!r}") from None
+            return {"0": False, "1": True}[text] if self._kind is bool else self.check("it", self._kind(text))
+        except (KeyError, ValueError, OverflowError):
+            rule = "0 or 1" if self._kind is bool else self.rule
+            raise InputError(f"must be {rule}, got {text!r}") from None
 
     def field(self) -> Any:
         """Make a field of a dataclass."""

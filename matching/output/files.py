@@ -73,7 +73,8 @@ def write_results(
         yield "matches.npz", encode_npz(result)
         yield from (others or {}).items()
         if figure:
-            yield "matches.png", opencv.encode_png(draw_result(*pictures, result, explain=explain))
+            drawn = draw_result(pictures[0], pictures[1], result, explain=explain)
+            yield "matches.png", opencv.encode_png(drawn)
         for found in warped:  # one after another: all drawings together need much memory
             drawings = draw_warps(read[0], read[1], found, deformations[found.id])
             picks = draw_picks(read[0].displayed, read[1].displayed, result, found)

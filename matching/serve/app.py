@@ -118,18 +118,12 @@ def read_settings(query: Mapping[str, str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, text in query.items():
         if name not in REQUEST_SETTINGS:
-            raise HTTPException(
-                400, f"{name}: there is no such setting; the settings are {', '.join(REQUEST_SETTINGS)}"
-            )
-        if isinstance(REQUEST_SETTINGS[name].default, bool):
-            if text not in ("0", "1"):
-                raise HTTPException(400, f"{name} must be 0 or 1, got {text!r}")
-            settings[name] = text == "1"
-        else:
-            try:
-                settings[name] = REQUEST_SETTINGS[name].parse(text)
-            except InputError as error:
-                raise HTTPException(400, f"{name} {error}") from None
+            known = ", ".join(REQUEST_SETTINGS)
+            raise HTTPException(400, f"{name}: there is no such setting; the settings are {known}")
+        try:
+            settings[name] = REQUEST_SETTINGS[name].parse(text)
+        except InputError as error:
+            raise HTTPException(400, f"{name} {error}") from None
     return settings
 
 

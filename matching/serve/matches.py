@@ -17,7 +17,7 @@ from typing import Any
 
 N_KEPT = 20  # results that are kept until the server stops; older ones are deleted
 # Loading the matching code takes a second, so processes are forked from one that has loaded it, if possible.
-PROCESSES = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+PROCESSES: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
 PROCESSES.set_forkserver_preload(["matching.serve.uploaded_pictures"])
 
 

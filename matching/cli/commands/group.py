@@ -195,8 +195,6 @@ def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> bool:
 def _find_pictures(folder: Path | None, names: tuple[str, str]) -> Pictures:
     if folder is None:
         return None
-    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
-        raise InputError(f"{' and '.join(names)}: must be pictures in {folder}")
     return read_pictures([folder / name for name in names])
 
 

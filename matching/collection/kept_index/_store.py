@@ -64,22 +64,18 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
     with connect(path, f"{folder}: the index", foreign) as connection:
         index = KeptIndex(folder, connection)
         if create:
-            index.make_tables(__package__, lambda: _settings(config) | {"cells": _encode_cells(config)})
+            index.make_tables(__package__, lambda: _settings(config, has_cells=True))
         remedy = "give another folder, or delete this one and add its pictures again"
         check_settings(index.settings(), _settings(config), f"{folder}: the index", remedy)
         yield index
 
 
-def _settings(config: MatchConfig) -> dict[str, str]:
-    """List the settings on which an index depends."""
+def _settings(config: MatchConfig, has_cells: bool = False) -> dict[str, str]:
+    """List the settings on which an index depends, with the centres of the cells when it is made."""
     made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
     results = as_text({name: RESULT_VERSIONS[name] for name in STAGES_OF_FEATURES})
-    return {"format": FORMAT_VERSION, "results": results, "features": as_text(made_with)}
-
-
-def _encode_cells(config: MatchConfig) -> str:
-    """Encode the centres of the cells, which are computed when an index is made."""
-    return _inverted.make_cells(config).tobytes().hex()
+    cells = {"cells": _inverted.make_cells(config).tobytes().hex()} if has_cells else {}
+    return {"format": FORMAT_VERSION, "results": results, "features": as_text(made_with), **cells}
 
 
 class KeptIndex(Database):

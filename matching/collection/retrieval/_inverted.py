@@ -155,7 +155,8 @@ def _find_cells(entries: bytes, cells: bytes, probes: int) -> Ints:
         rows = np.flatnonzero(classes(queries) == k)
         sides = queries["bits"][rows], centres[first[k] : first[k + 1]]
         # of numbers 0 and 1, the squared distance is the number of different bits
-        found = nearest_descriptors(*(np.unpackbits(b, axis=1).astype(np.float32) for b in sides), probes)[0]
+        rows0, rows1 = (np.unpackbits(bits, axis=1).astype(np.float32) for bits in sides)
+        found = nearest_descriptors(rows0, rows1, probes)[0]
         near[rows] = np.where(found >= 0, found + first[k], -1)
     return near
 
