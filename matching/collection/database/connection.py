@@ -3,7 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from importlib.resources import files
 from pathlib import Path
@@ -78,12 +78,10 @@ def connect(path: Path, name: str, foreign: str) -> Iterator[sqlite3.Connection]
     `name` begins the messages about it; `foreign` says that the file is no such database.
     """
     try:
-        connection = sqlite3.connect(path, timeout=WAIT_SECONDS.get(), isolation_level=None)
-    except sqlite3.Error as error:
-        raise InputError(f"{name} can't be opened ({error})") from None
-    try:
-        connection.execute("PRAGMA foreign_keys = ON")
-        yield connection
+        options: Any = {"timeout": WAIT_SECONDS.get(), "isolation_level": None}
+        with closing(sqlite3.connect(path, **options)) as connection:
+            connection.execute("PRAGMA foreign_keys = ON")
+            yield connection
     except sqlite3.OperationalError as error:  # the disk is full, locked or gone
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise InputError(
@@ -95,5 +93,3 @@ def connect(path: Path, name: str, foreign: str) -> Iterator[sqlite3.Connection]
         raise
     except sqlite3.DatabaseError as error:
         raise InputError(f"{foreign} ({error})") from None
-    finally:
-        connection.close()

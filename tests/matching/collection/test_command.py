@@ -113,7 +113,7 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db", "--csv", "out", "--restart"], "--restart requires --pairs"),
         (["--db", "c.db", "--all", "missing"], "missing: the folder can't be read"),
         (["--db", "c.db", "--csv", "out"], "c.db: no such database"),
-        (["--db", "no/c.db", "--pairs", "list"], "no/c.db: the database can't be opened"),
+        (["--db", "no/c.db", "--pairs", "list"], "no/c.db: the database can't be used"),
         (["--db", "c.db", "--pairs", "list", "--html", "."], ".: was not written by gdl-match"),
         (["--db", "c.db", "--html", "y/../c.db"], "is the database; choose another --html"),
         (["--db", "c.db", "--pairs", "list", "--html", "list/c.html"], "list: is a file, not a folder"),
