@@ -22,8 +22,7 @@ from matching.errors import InputError
 from matching.pictures.contrast import draw_shape, has_one_colour, raise_contrast, to_eight_bits
 from matching.pictures.decoding import Decoded, decode
 
-N_SQUARES = 60  # of the checkerboard along the longer side
-SQUARE_GREYS = (255, 204)  # those of most image editors
+TRANSPARENT_GREY = 230  # where a picture is transparent, so that neither black nor white drawings vanish
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +37,10 @@ class Picture:
 
     @property
     def displayed(self) -> Array:
-        """(h, w, 3) uint8: the picture with a checkerboard where it is transparent."""
+        """(h, w, 3) uint8: the picture, light grey where it is transparent."""
         if self.transparent is None:
             return self.rgb
-        side = max(max(self.rgb.shape[:2]) // N_SQUARES, 4)
-        rows, columns = (np.arange(n) // side for n in self.rgb.shape[:2])
-        board = np.where((rows[:, None] + columns) % 2, *SQUARE_GREYS).astype(np.uint8)
-        return np.where(self.transparent[:, :, None], board[:, :, None], self.rgb)
+        return np.where(self.transparent[:, :, None], np.uint8(TRANSPARENT_GREY), self.rgb)
 
     @property
     def negative(self) -> Picture:
