@@ -34,6 +34,7 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "details": ("matching.photographs.details", "small prints in large photographs"),
     "logos": ("matching.photographs.logos", "logos in photographs from Flickr, compared with SIFT"),
     "labels": ("matching.photographs.labelling", "labels that a person has to correct"),
+    "which": ("matching.photographs.which", "which of many alike references a label names"),
     "unrelated": ("matching.photographs.unrelated", "false objects in unrelated pictures"),
     "reliability": ("matching.photographs.reliability", "how often each word for an object is right"),
     "learned": ("matching.photographs.learned", "false objects of a learned matcher, with pictures or not"),

@@ -73,7 +73,7 @@ LAYERS = {  # a folder or module imports from those before it
         "windows resemblance",
         "existence likelihood",
         "completeness differences extent",
-        "look overlay",
+        "look overlay rivalry",
     ),
     "matching/output": (
         "words provenance json_text",
@@ -95,7 +95,7 @@ LAYERS = {  # a folder or module imports from those before it
         "label_files",
         "references frames",
         "places",
-        "record",
+        "rivals record",
         "formats",
         "differences of_result run",
         "review",

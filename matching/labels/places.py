@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import shapely
 
 from matching._common.types import Floats
 from matching.labels.references import Polygon
-from matching.objects.confidence import DOUBTFUL, measure_certainty, name_certainty
+from matching.objects.confidence import DOUBTFUL, DOUBTFUL_FACTOR, measure_certainty, name_certainty
 from matching.objects.copies import is_mostly_within
 from matching.objects.description import MatchedObject
 from matching.objects.frames import list_corners
@@ -90,20 +90,24 @@ def round_outline(polygon: Floats) -> Polygon:
     return tuple((x, y) for x, y in np.round(polygon, 2).tolist())
 
 
+def mark_different(place: Place, reason: str) -> Place:
+    """Mark a place that shows something else than its reference."""
+    score = place.score if place.same is False else round(place.score * DOUBTFUL_FACTOR, 4)
+    return replace(place, same=False, score=score, doubt="; ".join(filter(None, (place.doubt, reason))))
+
+
 def choose_places(places: Sequence[Place]) -> list[Place]:
     """Choose among places that overlap: whole things before parts, what differs last, then by the rank."""
     chosen: list[Place] = []
-    shapes: list[Any] = []
     for place in sorted(places, key=lambda p: (not p.whole, p.same is False, -p.rank, p.name, p.polygon)):
-        shape = shapely.make_valid(shapely.Polygon(place.polygon))
-        if not any(_is_same(place, shape, *other) for other in zip(chosen, shapes, strict=True)):
+        if not any(are_at_one_place(place, other) for other in chosen):
             chosen.append(place)
-            shapes.append(shape)
     return chosen
 
 
-def _is_same(place: Place, shape: Any, other: Place, other_shape: Any) -> bool:
-    """Test whether a place equals a chosen one (intersection over union above 0.5), or is a part of it."""
+def are_at_one_place(place: Place, other: Place) -> bool:
+    """Test whether places are equal (intersection over union above 0.5), or the first a part of the other."""
+    shape, other_shape = (shapely.make_valid(shapely.Polygon(one.polygon)) for one in (place, other))
     common = shapely.area(shapely.intersection(shape, other_shape))
     union = shapely.area(shape) + shapely.area(other_shape) - common
     is_part = other.whole and not place.whole and is_mostly_within(shape, other_shape)

@@ -18,9 +18,10 @@ from matching.core.source import ImageSource
 from matching.errors import InputError
 from matching.labels import formats
 from matching.labels.frames import save_frames
-from matching.labels.places import Place, choose_places, find_places, number_tracks, sort_frames
+from matching.labels.places import number_tracks, sort_frames
 from matching.labels.record import LabelledPicture, Record, open_record
 from matching.labels.references import Reference
+from matching.labels.rivals import Claim, claim_places, settle_places
 from matching.output.files import make_folder
 from matching.output.folders import compute_digest, write_whole
 from matching.output.provenance import RESULT_VERSIONS, as_text
@@ -28,7 +29,7 @@ from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_video, make_absolute
 from matching.settings import EVERY, MIN_SCORE
 
-PLACES_VERSION = 2  # of what is recorded of a place: goes up with each change of it
+PLACES_VERSION = 3  # of what is recorded of a place: goes up with each change of it
 MAX_KEPT_REFERENCES = 128  # described references per process
 
 
@@ -58,9 +59,12 @@ class Labels:
         ]
 
     def is_label(self, picture: LabelledPicture, place: int) -> bool:
-        """Test whether a place is a label: as the user decided, or else a whole thing of enough score."""
+        """Test whether a place is a label: as the user decided, or else a whole thing of enough score.
+
+        What differs from its reference is no label by itself.
+        """
         proposed = picture.places[place]
-        is_proposed = proposed.whole and proposed.score >= self.min_score
+        is_proposed = proposed.whole and proposed.same is not False and proposed.score >= self.min_score
         return self.record.verdicts.get((str(picture.content), place), is_proposed)
 
     @property
@@ -68,6 +72,15 @@ class Labels:
         """The number of places that are no labels only because of their scores."""
         n_all = sum(len(picture.places) for picture in replace(self, min_score=0.0).pictures)
         return n_all - sum(len(picture.places) for picture in self.pictures)
+
+    @property
+    def n_different(self) -> int:
+        """The number of whole things that are no labels because they differ from their references."""
+        return sum(
+            place.whole and place.same is False and not self.is_label(picture, k)
+            for picture in self.usable
+            for k, place in enumerate(picture.places)
+        )
 
     def write(self, forms: Sequence[str]) -> list[str]:
         """Write the labels in some formats."""
@@ -205,15 +218,15 @@ def _label_file(
         with limit_threads(1):
             scene = open_source(Source(path, content), settings)
             width, height = map(int, scene.described.size)
-            places = list[Place]()
+            claims = list[Claim]()
             for reference in references:
                 thing = _open_reference(reference, settings.config)
                 objects = match_pair(thing, scene, MANY).objects
-                box = thing.described.box
-                places += find_places(reference.name, objects, reference.polygon, box, (width, height))
+                claims += claim_places(reference, objects, thing.described.box, (width, height))
+            places = settle_places(claims, references, scene.picture)
     except Exception as error:
         return LabelledPicture(number, name, content, error=explain_failure(error))
-    return LabelledPicture(number, name, content, width, height, tuple(choose_places(places)))
+    return LabelledPicture(number, name, content, width, height, tuple(places))
 
 
 @lru_cache(maxsize=MAX_KEPT_REFERENCES)

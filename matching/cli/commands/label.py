@@ -105,6 +105,8 @@ def _show(labels: Labels, arguments: argparse.Namespace) -> int:
     if labels.n_below:
         below = f"a score below --min-score {labels.min_score:g}"
         print(f"{count(labels.n_below, 'more label')} left out, with {below}")
+    if labels.n_different:
+        print(f"{count(labels.n_different, 'more place')} left out, which differ from their references")
     make_teller(arguments)(f"written to {arguments.out}")
     if without < len(pictures):
         return FOUND

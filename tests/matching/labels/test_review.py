@@ -80,7 +80,7 @@ def test_review_begins_with_doubtful_proposals(label, monkeypatch):
         assert second["doubt"] == ""
         with browser_page(bypass_csp=True) as page:
             page.goto(server.address)
-            page.wait_for_selector("path.accepted")
+            page.wait_for_selector("path.dropped")  # what differs is no label by itself
             assert page.inner_text(".doubt") == "Doubtful: differs in 1 place."
             page.keyboard.press("ArrowRight")
             assert page.inner_text(".doubt") == ""
