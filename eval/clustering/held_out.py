@@ -30,26 +30,51 @@ SCIKITS = (
     "sklearn.metrics sklearn.datasets skimage.morphology skimage.filters skimage.transform skimage.measure"
     " networkx.algorithms sklearn.preprocessing sklearn.linear_model"
 )
+EVOC_FEATURES = 8  # of fewer features, EVoC can't compute its principal components
 SURFACES = "brick grass gravel text moon coins"
 PHOTOGRAPHS = "astronaut coffee chelsea rocket retina immunohistochemistry hubble_deep_field"
 Set = tuple[str, NDArray, NDArray]  # name, X (n, d) and labels (r, n), 0 for noise
 
 
-def _hdbscan(x: NDArray, k: int) -> Labels:
-    """Clusters of HDBSCAN, which finds their number; its noise joins the cluster of the nearest sample."""
-    from sklearn.cluster import HDBSCAN
+def _place_noise(x: NDArray, labels: Labels) -> Labels:
+    """Give samples labelled -1 to the cluster of the nearest labelled sample."""
     from sklearn.neighbors import KNeighborsClassifier
 
-    found = HDBSCAN(copy=True).fit_predict(x)
-    inside = found >= 0
-    if inside.any():
-        found[~inside] = KNeighborsClassifier(1).fit(x[inside], found[inside]).predict(x)[~inside]
-    return found
+    is_placed = labels >= 0
+    if is_placed.all() or not is_placed.any():
+        return labels
+    nearest = KNeighborsClassifier(1).fit(x[is_placed], labels[is_placed])
+    return np.where(is_placed, labels, nearest.predict(x))
+
+
+# These find the number of clusters, and label noise -1.
+
+
+def _hdbscan(x: NDArray, k: int) -> Labels:
+    from sklearn.cluster import HDBSCAN
+
+    return _place_noise(x, HDBSCAN(copy=True).fit_predict(x))
+
+
+def _fast_hdbscan(x: NDArray, k: int) -> Labels:
+    from fast_hdbscan import HDBSCAN
+
+    return _place_noise(x, HDBSCAN().fit_predict(x))
+
+
+def _evoc(x: NDArray, k: int) -> Labels:
+    from evoc import EVoC
+
+    n_missing = max(0, EVOC_FEATURES - x.shape[1])
+    padded = np.pad(x.astype(np.float32), ((0, 0), (0, n_missing)))
+    return _place_noise(x, EVoC(random_state=0).fit_predict(padded))
 
 
 COMPARED: dict[str, Fit] = {
     **{n: METHODS[n] for n in ("GraphDegreeLinkage", "Lumbermark", "Genie", "Ward", "spectral")},
     "HDBSCAN": _hdbscan,
+    "fast_hdbscan": _fast_hdbscan,
+    "EVoC": _evoc,
 }
 
 

@@ -4,7 +4,7 @@ The suite is the benchmark suite for clustering algorithms (version 1). Each fil
 several reference partitions, labels (r, n), in which 0 marks noise, which does not count.
 """
 
-import contextlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -107,12 +107,14 @@ def read_suite(data: Path) -> Iterator[tuple[str, NDArray, NDArray]]:
 
 
 def installed_methods(methods: dict[str, Fit]) -> dict[str, Fit]:
-    """The methods whose packages are installed; each is compiled."""
+    """The methods whose packages are installed; each is compiled. Others are named on standard error."""
     found = {}
     for name, fit in methods.items():
-        with contextlib.suppress(ImportError):
+        try:
             fit(np.random.default_rng(0).normal(size=(50, 2)), 2)
             found[name] = fit
+        except ImportError as error:
+            print(f"{name} is left out: {error}", file=sys.stderr)
     return found
 
 
