@@ -77,8 +77,6 @@ class GraphDegreeLinkage(
     drop_outliers : bool, default=False
         Whether clusters with connectivity scores below the largest gap are labelled -1
         (`split_at_largest_gap`).
-    random_state : int, default=0
-        Seed of pynndescent, as in `knn_graph`; nothing else is random.
     verbose : int, default=0
         1 shows progress bars.
     weights : {"paths", "paper"} or None, default=None
@@ -132,7 +130,6 @@ class GraphDegreeLinkage(
         search: str = "auto",
         small_clusters: str = "absorb",
         drop_outliers: bool = False,
-        random_state: int = 0,
         verbose: int = 0,
         weights: str | None = None,
     ) -> None:
@@ -148,7 +145,6 @@ class GraphDegreeLinkage(
         self.search = search
         self.small_clusters = small_clusters
         self.drop_outliers = drop_outliers
-        self.random_state = random_state
         self.verbose = verbose
         self.weights = weights
 
@@ -366,7 +362,6 @@ class GraphDegreeLinkage(
             metric=self.metric,
             search=self.search,
             n_jobs=self.n_jobs,
-            random_state=self.random_state,
             verbose=self.verbose,
             allow_fewer=self.n_neighbors is None,
         )

@@ -17,8 +17,6 @@ NEGLIGIBLE_COST = 0.08
 MAX_INCREASE = 0.7  # with 0.98, samples without structure have clusters, and sparse curves fall into pieces
 # samples that are not linked only to each other by chance; with 8, sparse lines fall into pieces
 MIN_ISOLATED_SIZE = 12
-# share of the mean size of a cluster; a merge with a smaller branch only adds a tiny cluster
-LARGE_SHARE = 0.25
 
 
 def leakages(tree: MergeTree, graph: AffinityGraph) -> Floats:
@@ -95,7 +93,7 @@ def select_isolated_branches(
     -------
     Selection
         Samples in no chosen branch are labelled -1. ``n_merges`` counts the merges up to the last one, inside
-        a chosen branch, that joins two nodes of at least a quarter of n / n_clusters samples each.
+        a chosen branch, that joins two nodes of more than ln(n) samples each.
     """
     check_integer_at_least("n_clusters", n_clusters, 1)
     costs = branch_costs(tree, graph) if costs is None else costs
@@ -104,11 +102,8 @@ def select_isolated_branches(
     cluster_of_node[nodes] = np.arange(len(nodes))
     cluster_of_node = spread_below(tree, cluster_of_node)
     is_inside = cluster_of_node[tree.n_initial :] >= 0
-    min_large_size = LARGE_SHARE * len(tree.initial_labels) / n_clusters
-    merges_of_large = np.flatnonzero(
-        is_inside & (tree.node_sizes()[tree.children] >= min_large_size).all(axis=1)
-    )
-    n_merges = int(merges_of_large.max(initial=-1)) + 1
+    joins_large = _is_large(tree)[tree.children].all(axis=1)
+    n_merges = int(np.flatnonzero(is_inside & joins_large).max(initial=-1)) + 1
     return Selection(number_by_first(cluster_of_node[tree.initial_labels]), n_merges, 1)
 
 

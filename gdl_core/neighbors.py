@@ -4,9 +4,7 @@ Neighbours are sorted by (distance, index). If several samples share the K-th di
 smallest indices are taken. Distances are bitwise equal for any number of threads (`_search.exact_search`).
 """
 
-import warnings
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import scipy
 
 from ._common.checks import check_integer, check_one_of
 from ._common.jobs import effective_jobs
-from ._common.types import Array, Int32s, Metric
+from ._common.types import Array, Metric
 from ._search.cell_search import find_approximate_neighbours
 from ._search.exact_search import (
     ANGULAR,
@@ -30,8 +28,7 @@ from .graph import KnnGraph
 MAX_TREE_FEATURES = 8  # with at most this many features, search trees are exact and fast at any size
 MAX_EXACT_COST = 1e11  # n^2 (d + SELECTION_COST), which takes about three seconds on one processor
 SELECTION_COST = 64  # cost of selecting the smallest of n distances, in features
-CELL_METRICS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_search.cell_search`
-DESCENT_METRICS = ("manhattan", "l1", "chebyshev", "canberra", "braycurtis", "hamming")  # by pynndescent
+CELL_METRICS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # that can be searched approximately
 PARAMETER_METRICS = ("mahalanobis", "seuclidean", "pyfunc")  # of scikit-learn, not supported
 MAX_NEIGHBORS, MIN_NEIGHBORS = 30, 5  # bounds of the default K
 _BLOCK_ROWS = 8192  # rows searched at a time
@@ -44,7 +41,6 @@ def knn_graph(
     metric: Metric = "euclidean",
     search: str = "auto",
     n_jobs: int | None = None,
-    random_state: int = 0,
     verbose: int = 0,
     allow_fewer: bool = False,
 ) -> KnnGraph:
@@ -70,15 +66,11 @@ def knn_graph(
     search : {"auto", "exact", "approximate"}
         "exact" compares each sample with all that can be among its nearest; scikit-learn does this for
         distances that are neither Euclidean nor angles. "approximate" compares each sample with those in the
-        nearest cells of a partition and with the neighbours of its neighbours; for Manhattan, Chebyshev,
-        Canberra, Bray-Curtis and Hamming distances it uses pynndescent (``pip install pynndescent``). "auto"
-        is exact if an exact search takes at most about three seconds on one processor, if there are at most 8
-        features, or if the approximate search doesn't support the metric or needs pynndescent, which is
-        missing.
+        nearest cells of a partition and with the neighbours of its neighbours, by Euclidean distances or
+        angles. "auto" is exact for other distances, if an exact search takes at most about three seconds on
+        one processor, or if there are at most 8 features.
     n_jobs : int, optional
-        Threads, as in scikit-learn; the result is the same for any number. pynndescent uses one.
-    random_state : int
-        Seed of pynndescent; nothing else is random.
+        Threads, as in scikit-learn; the result is the same for any number.
     verbose : int
         1 shows a progress bar.
     allow_fewer : bool
@@ -119,7 +111,7 @@ def knn_graph(
             return read_sparse(x, n_neighbors, allow_fewer)
         return read_dense(x, n_neighbors)
     if not scipy.sparse.issparse(x) and _is_approximate(search, x, metric):
-        return _search_approximately(x, n_neighbors, metric, n_jobs, random_state, verbose)
+        return _search_approximately(x, n_neighbors, metric, n_jobs, verbose)
     return _search_exactly(x, n_neighbors, metric, n_jobs, verbose)
 
 
@@ -205,24 +197,9 @@ def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
     """Decide whether to search approximately, as `knn_graph` documents."""
     n, d = x.shape
     is_large = d > MAX_TREE_FEATURES and float(n) * n * (d + SELECTION_COST) > MAX_EXACT_COST
-    is_by_cells, is_by_descent = metric in CELL_METRICS, metric in DESCENT_METRICS
-    if search == "exact" or (search == "auto" and not (is_large and (is_by_cells or is_by_descent))):
-        return False
-    if not (is_by_cells or is_by_descent):
-        names = ", ".join((*CELL_METRICS, *DESCENT_METRICS))
-        raise ValueError(f'search="approximate" takes the metrics {names}, got {metric!r}')
-    if is_by_cells or find_spec("pynndescent") is not None:
-        return True
-    if search == "approximate":
-        raise ValueError(
-            f'search="approximate" of {metric} distances needs pynndescent: pip install pynndescent'
-        )
-    warnings.warn(
-        f"exact neighbour search among {n} samples by {metric} distances; "
-        "pip install pynndescent for a faster, approximate one",
-        stacklevel=4,
-    )
-    return False
+    if search == "approximate" and metric not in CELL_METRICS:
+        raise ValueError(f'search="approximate" takes the metrics {", ".join(CELL_METRICS)}, got {metric!r}')
+    return search == "approximate" or (search == "auto" and is_large and metric in CELL_METRICS)
 
 
 def _search_exactly(x: Any, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
@@ -241,27 +218,22 @@ def _show_progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
         return blocks
     from tqdm import tqdm
 
-    bar: Iterable[int] = tqdm(blocks, desc="neighbours", unit="block")
-    return bar
+    return tqdm(blocks, desc="neighbours", unit="block")  # type: ignore[no-any-return]
 
 
-def _search_approximately(
-    x: Array, k: int, metric: Metric, n_jobs: int | None, random_state: int, verbose: int
-) -> KnnGraph:
+def _search_approximately(x: Array, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
     """Find candidates by the approximate search, and compute their distances again in float64.
 
     Rows with fewer than K candidates are searched exactly.
     """
     n, space = len(x), make_space(x, metric, n_jobs)
-    if space is None:
-        candidates, approximate = _search_by_descent(x, k, metric, random_state, verbose)
-    else:
-        candidates = find_approximate_neighbours(space.points, k, n_jobs)
+    assert space is not None  # of all `CELL_METRICS`
+    candidates = find_approximate_neighbours(space.points, k, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
     for start in _show_progress(range(0, n, _BLOCK_ROWS), verbose):
         rows = np.arange(start, min(start + _BLOCK_ROWS, n))
         near = candidates[rows]
-        lengths = space.distances(rows, near) if space is not None else approximate[rows].astype(np.float64)
+        lengths = space.distances(rows, near)
         lengths[(near < 0) | (near == rows[:, None])] = np.inf
         near, lengths = sort_by_distance(near, lengths)
         indices[rows], distances[rows] = near[:, :k], lengths[:, :k]
@@ -269,14 +241,3 @@ def _search_approximately(
     if len(incomplete):
         indices[incomplete], distances[incomplete] = make_search(x, metric, n_jobs).k_nearest(incomplete, k)
     return KnnGraph(indices, distances)
-
-
-def _search_by_descent(
-    x: Array, k: int, metric: Metric, random_state: int, verbose: int
-) -> tuple[Int32s, Array]:
-    """Make pynndescent's graph on one thread, because its result depends on the number of threads."""
-    from pynndescent import NNDescent
-
-    options = {"n_jobs": 1, "random_state": random_state, "verbose": bool(verbose)}
-    candidates, distances = NNDescent(x, metric=metric, n_neighbors=k + 2, **options).neighbor_graph
-    return candidates, distances

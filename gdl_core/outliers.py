@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._common.checks import check_sample_labels
-from ._common.types import Bools, Floats
+from ._common.types import Bools, Floats, Ints
 from .graph import AffinityGraph
 
 
@@ -26,12 +26,17 @@ def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:
         The scores; by Definition 2, each is 2 / |C| times the sum of all edge weights inside C.
     """
     labels = check_sample_labels(graph.n_samples, labels)
-    n_clusters = int(labels.max(initial=-1)) + 1
+    size = np.bincount(labels[labels >= 0])
+    return 2 * sum_inside_weights(graph, labels) / np.maximum(size, 1)
+
+
+def sum_inside_weights(graph: AffinityGraph, labels: Ints) -> Floats:
+    """Sum the weights of the edges between samples of the same cluster, labels (n,) -> (n_clusters,)."""
     source = np.repeat(labels, np.diff(graph.indptr))
-    inside = (source == labels[graph.indices]) & (source >= 0)
-    total = np.bincount(source[inside], weights=graph.weights[inside], minlength=n_clusters)
-    size = np.bincount(labels[labels >= 0], minlength=n_clusters)
-    return 2 * total / np.maximum(size, 1)
+    is_inside = (source == labels[graph.indices]) & (source >= 0)
+    n_clusters = int(labels.max(initial=-1)) + 1
+    sums: Floats = np.bincount(source[is_inside], graph.weights[is_inside], n_clusters).astype(np.float64)
+    return sums
 
 
 def split_at_largest_gap(scores: ArrayLike) -> Bools:

@@ -9,6 +9,7 @@ from ._common.exponential import exp_of_negative
 from ._common.types import Array, Floats, Ints, Metric
 from ._search.given_graph import nearest_in_rows
 from .graph import AffinityGraph
+from .outliers import sum_inside_weights
 from .tree import MergeTree, sum_below
 
 CLUSTERS_PER_PASS = 32  # clusters handled in one pass over the hierarchy, to bound the memory
@@ -129,12 +130,10 @@ def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
     (n_clusters,) float64
         In [0, 1]: 0 for a cluster that is well separated or has no edges.
     """
-    n_clusters = int(labels.max(initial=-1)) + 1
-    source, target = np.repeat(labels, np.diff(graph.indptr)), labels[graph.indices]
-    is_within = (source == target) & (source >= 0)
-    inside = np.bincount(source[is_within], graph.weights[is_within], n_clusters)
-    volume = np.bincount(source[source >= 0], graph.weights[source >= 0], n_clusters)
-    volume += np.bincount(target[target >= 0], graph.weights[target >= 0], n_clusters)
+    inside = sum_inside_weights(graph, labels)
+    volume = np.zeros(len(inside))
+    for end in (np.repeat(labels, np.diff(graph.indptr)), labels[graph.indices]):
+        volume += np.bincount(end[end >= 0], graph.weights[end >= 0], len(inside))
     return np.where(volume > 0, 1 - 2 * inside / np.where(volume > 0, volume, 1.0), 0.0)
 
 

@@ -57,6 +57,7 @@ def _hdbscan(x: NDArray, k: int) -> Labels:
 
 
 def _fast_hdbscan(x: NDArray, k: int) -> Labels:
+    import pynndescent  # noqa: F401  # fast_hdbscan imports it when a set has many features
     from fast_hdbscan import HDBSCAN
 
     return _place_noise(x, HDBSCAN().fit_predict(x))

@@ -6,7 +6,7 @@ because Numba takes longer to import than all the rest of the package.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, overload
+from typing import Any
 
 import numba
 
@@ -16,15 +16,7 @@ Kernel = Callable[..., Any]  # its arguments are arrays and numbers of the types
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
-@overload
-def njit(function: Kernel, **options: Any) -> Kernel: ...
-
-
-@overload
-def njit(function: None = None, **options: Any) -> Callable[[Kernel], Kernel]: ...
-
-
-def njit(function: Kernel | None = None, **options: Any) -> Any:
+def njit(function: Kernel | None = None, **options: Any) -> Kernel:
     """Compile ``function`` on its first call, without the GIL and without fast-math, and cache it on disk.
 
     The machine code is kept in the folder that ``NUMBA_CACHE_DIR`` names or, if this variable is not set, in
@@ -45,21 +37,13 @@ def njit(function: Kernel | None = None, **options: Any) -> Any:
     """
     if function is None:
         return partial(njit, **options)
-    kernel = numba.njit(**{**OPTIONS, **options})(function)
+    kernel: Any = numba.njit(**{**OPTIONS, **options})(function)
     if kernel is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
         kernel._cache = KernelCache(function)
-    return kernel
+    return kernel  # type: ignore[no-any-return]
 
 
-@overload
-def inner(function: Kernel, **options: Any) -> Kernel: ...
-
-
-@overload
-def inner(function: None = None, **options: Any) -> Callable[[Kernel], Kernel]: ...
-
-
-def inner(function: Kernel | None = None, **options: Any) -> Any:
+def inner(function: Kernel | None = None, **options: Any) -> Kernel:
     """Compile ``function`` as a part of the kernels that call it, without a separate cache entry.
 
     Parameters
@@ -75,6 +59,5 @@ def inner(function: Kernel | None = None, **options: Any) -> Any:
     """
     if function is None:
         return partial(inner, **options)
-    return numba.njit(**{**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options})(
-        function
-    )
+    without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(**{**OPTIONS, **without_wrappers, **options})(function)  # type: ignore[no-any-return]

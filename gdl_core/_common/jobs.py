@@ -1,6 +1,5 @@
 """Threads: their number, and loops that are divided among them."""
 
-import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,16 +22,16 @@ def effective_jobs(n_jobs: Any) -> int:
 
 
 def run_in_parts(
-    function: Callable[[slice], object],
+    function: Callable[[int, int], object],
     n_rows: int,
     n_jobs: int | None,
     min_rows: int = 256,
 ) -> None:
-    """Call ``function(span)`` in threads for spans of about ``min_rows`` rows or more that cover all rows."""
+    """Call ``function(first, end)`` in threads, for spans of at least ``min_rows`` rows, roughly."""
     n_parts = min(effective_jobs(n_jobs), 1 + n_rows // min_rows)
     if n_parts == 1:
-        function(slice(0, n_rows))
+        function(0, n_rows)
         return
-    spans = [slice(a, b) for a, b in itertools.pairwise(np.linspace(0, n_rows, n_parts + 1).astype(int))]
+    ends = np.linspace(0, n_rows, n_parts + 1).astype(int).tolist()
     with ThreadPoolExecutor(n_parts) as pool:
-        list(pool.map(function, spans))
+        list(pool.map(function, ends[:-1], ends[1:]))

@@ -18,7 +18,7 @@ _ANY_ORDER = {"reassoc", "contract", "nsz"}  # options that let the compiler spl
 
 @njit(fastmath=_ANY_ORDER)
 def nearest_centroids(
-    x: Array, start: Array, centroids: Array, near: Array, first: int, last: int, label: Array
+    x: Array, start: Array, centroids: Array, near: Array, label: Array, first: int, last: int
 ) -> None:
     """Set label[i] to the nearest of the cells ``near[c]`` (ties: the first one), for the points i of the
     cells c from first to last - 1.
@@ -43,10 +43,10 @@ def scan_cells(
     centroids: Array,
     near: Array,
     n_probes: int,
-    first: int,
-    last: int,
     neighbours: Array,
     squared: Array,
+    first: int,
+    last: int,
 ) -> None:
     """Find the nearest points for the points of the cells c from first to last - 1, among those of the
     ``n_probes`` cells of ``near[c]`` with the nearest centroids. max_size: the size of the largest cell.
@@ -56,14 +56,13 @@ def scan_cells(
     squares = np.empty(max_size, np.float32)
     distance = np.empty((max_size, near.shape[1]), np.float32)
     farthest = np.empty(max_size, np.float32)  # squared distance of the last centroid probed
-    smallest = np.empty(n_probes, np.float32)
     for c in range(first, last):
         i0, i1 = start[c], start[c + 1]
         for i in range(i0, i1):
-            _clear(neighbours[i], squared[i])
+            neighbours[i], squared[i] = -1, np.inf
             for p in range(near.shape[1]):
                 distance[i - i0, p] = _squared_distance(x[i], centroids[near[c, p]])
-            farthest[i - i0] = _last_of_smallest(distance[i - i0], smallest)
+            farthest[i - i0] = np.partition(distance[i - i0], n_probes - 1)[n_probes - 1]
         for p in range(near.shape[1]):
             j0, n_points = start[near[c, p]], start[near[c, p] + 1] - start[near[c, p]]
             for j in range(n_points):
@@ -85,10 +84,10 @@ def scan_all_cells(
     radius: Array,
     exact: tuple[Array, Array, float, float, float, float, bool],
     queries: tuple[Array, Array],
-    first: int,
-    last: int,
     neighbours: Array,
     distances: Array,
+    first: int,
+    last: int,
 ) -> None:
     """Find exactly the nearest points for the queries in the cells from first to last - 1.
 
@@ -114,7 +113,7 @@ def scan_all_cells(
     for c in range(first, last):
         q0, q1 = query_start[c], query_start[c + 1]
         for q in range(q0, q1):
-            _clear(neighbours[q], distances[q])
+            neighbours[q], distances[q] = -1, np.inf
         farthest = np.inf  # bound of the distance from a query to the last of its neighbours
         for p in range(near.shape[1] if q0 < q1 else 0):
             cell = near[c, p]
@@ -166,10 +165,10 @@ def _insert_sorted(j: int, distance: float, neighbours: Array, distances: Array)
 
 
 @njit(fastmath=_ANY_ORDER)
-def rank_again(x: Array, candidates: Array, first: int, last: int, neighbours: Array, squared: Array) -> None:
+def rank_again(x: Array, candidates: Array, neighbours: Array, squared: Array, first: int, last: int) -> None:
     """Find the nearest of the candidates (n, c) of the points from first to last - 1, by distance in x."""
     for i in range(first, last):
-        _clear(neighbours[i], squared[i])
+        neighbours[i], squared[i] = -1, np.inf
         for k in range(candidates.shape[1]):
             j = candidates[i, k]
             if j >= 0:
@@ -202,12 +201,12 @@ def refine(
     old: Array,
     is_fresh: Array,
     reverse: Array,
-    first: int,
-    last: int,
-    step: int,
     neighbours: Array,
     squared: Array,
     is_changed: Array,
+    step: int,
+    first: int,
+    last: int,
 ) -> Scalar:
     """Offer the points first, first + step, ... before last the neighbours of their neighbours.
 
@@ -267,27 +266,6 @@ def _list_offers(
                 offers[count] = candidate
                 count += 1
     return count
-
-
-@inner
-def _clear(neighbours: Array, squared: Array) -> None:
-    """Empty the list of one point."""
-    neighbours[:], squared[:] = -1, np.inf
-
-
-@inner
-def _last_of_smallest(values: Array, smallest: Array) -> Scalar:
-    """Fill ``smallest`` with the smallest values in ascending order, and return the last one."""
-    for k in range(len(smallest)):
-        smallest[k] = np.inf
-    for value in values:
-        k = len(smallest) - 1
-        if value < smallest[k]:
-            while k > 0 and value < smallest[k - 1]:
-                smallest[k] = smallest[k - 1]
-                k -= 1
-            smallest[k] = value
-    return smallest[-1]
 
 
 @inner

@@ -12,7 +12,6 @@ number.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,12 +89,10 @@ def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | N
     n_cells, n_near = cells.near.shape
     members = projected[cells.order], cells.start, int(np.diff(cells.start).max())
     probes = cells.centroids, cells.near, min(N_PROBES, n_near)
-    run_in_parts(
-        lambda part: scan_cells(*members, *probes, part.start, part.stop, *nearest), n_cells, n_jobs, 1
-    )
+    run_in_parts(partial(scan_cells, *members, *probes, *nearest), n_cells, n_jobs, min_rows=1)
     if not is_exact:
-        points, candidates, nearest = x[cells.order], nearest[0], _make_empty_lists(n, m)
-        run_in_parts(lambda part: rank_again(points, candidates, part.start, part.stop, *nearest), n, n_jobs)
+        candidates, nearest = nearest[0], _make_empty_lists(n, m)
+        run_in_parts(partial(rank_again, x[cells.order], candidates, *nearest), n, n_jobs)
     near = _refine(x[cells.order], *nearest, n_jobs)
     result = np.empty_like(near)
     result[cells.order] = np.where(near >= 0, cells.order[near], -1)
@@ -139,6 +136,8 @@ def project(x: Floats) -> Floats:
 
 def divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
     """Divide x into cells of at most ``cell_size`` points by a tree, then improve them by k-means."""
+    from .cell_kernels import nearest_centroids
+
     n = len(x)
     depth = max(0, int(np.ceil(np.log2(n / cell_size))))
     n_cells = 1 << depth
@@ -153,7 +152,7 @@ def divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
     for _ in range(KMEANS_STEPS if n_cells > 1 else 0):
         label = np.empty(n, np.int32)
         data = x[cells.order], cells.start, cells.centroids, cells.near
-        run_in_parts(partial(_assign, data, label), len(cells.near), n_jobs, min_rows=1)
+        run_in_parts(partial(nearest_centroids, *data, label), len(cells.near), n_jobs, min_rows=1)
         sizes = np.bincount(label)
         if sizes.max() > MAX_GROWTH * n / n_cells:
             break
@@ -175,13 +174,6 @@ def _split(x: Floats, order: Indices, middle: int) -> None:
         direction = (sample @ direction) @ sample
         direction /= max(np.sqrt(direction @ direction), np.finfo(np.float32).tiny)
     order[:] = order[np.argpartition(x[order] @ direction, middle)]
-
-
-def _assign(data: tuple[Any, ...], label: Indices, part: slice) -> None:
-    """Label the points of the cells ``part`` with their nearest cells."""
-    from .cell_kernels import nearest_centroids
-
-    nearest_centroids(*data, part.start, part.stop, label)
 
 
 def _make_cells(points: Floats, order: Indices, start: NDArray[np.int64], n_jobs: int | None) -> Cells:
@@ -220,16 +212,9 @@ def _refine(x: Floats, near: Indices, squared: Floats, n_jobs: int | None) -> In
         links = near, is_fresh, reverse_neighbours(near, N_REVERSE)
         near, squared, is_fresh = near.copy(), squared.copy(), np.zeros_like(is_fresh)
         n_sampled = len(range(0, n, SAMPLE_STEP))
-        n_accepted = refine(x, *links, 0, n, SAMPLE_STEP, near.copy(), squared.copy(), is_fresh)
+        n_accepted = refine(x, *links, near.copy(), squared.copy(), is_fresh, SAMPLE_STEP, 0, n)
         if n_accepted <= MIN_CHANGES * n_sampled * near.shape[1]:
             return near
         nearest = near, squared, is_fresh
-        run_in_parts(partial(_refine_part, x, links, nearest), n, n_jobs)
+        run_in_parts(partial(refine, x, *links, *nearest, 1), n, n_jobs)
     return near
-
-
-def _refine_part(x: Floats, links: tuple[Any, ...], nearest: tuple[Any, ...], part: slice) -> None:
-    """Refine the neighbours of the points ``part``."""
-    from .cell_kernels import refine
-
-    refine(x, *links, part.start, part.stop, 1, *nearest)

@@ -10,13 +10,14 @@ zero.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy
 
 from .._common.jobs import run_in_parts
-from .._common.types import Array, Bools, Floats, Ints
+from .._common.types import Array, Floats, Ints
 from .cell_search import CELL_SIZE, Cells, divide, project, rank_cells, scale_points
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
@@ -45,40 +46,31 @@ class MetricSearch:
     searcher: Any
     points: Array
 
-    def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
+    def k_nearest(self, rows: Ints, k: int) -> tuple[Array, Floats]:
         """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
         # the sample itself, and one more to see whether others are as near as the K-th
-        indices, distances, is_settled = self._search_once(rows, k, min(k + 2, len(self.points)))
+        return drop_self(*self._search(rows, k, min(k + 2, len(self.points))), rows)
+
+    def _search(self, rows: Ints, k: int, m: int) -> tuple[Array, Floats]:
+        """Find the K + 1 nearest by (distance, index), the sample included -> (r, k + 1) each.
+
+        They are among m that the searcher finds, or more if others may be as near as the last of these.
+        """
+        n = len(self.points)
+        distances, indices = self.searcher.kneighbors(self.points[rows], m)
+        _check_finite(distances)
+        indices, distances = sort_by_distance(indices, distances)
+        is_settled = (distances[:, -1] > distances[:, k] * (1 + _TIE_TOLERANCE)) | (m == n)
+        indices, distances = indices[:, : k + 1], distances[:, : k + 1]
         unsettled = np.flatnonzero(~is_settled)
         if len(unsettled):
             # equal rows have equal distances to all others, so one of them is searched
             distinct, group = _find_distinct(self.points[rows[unsettled]])
-            more_indices, more_distances = self._search_until_settled(rows[unsettled[distinct]], k)
-            indices[unsettled], distances[unsettled] = more_indices[group], more_distances[group]
-        return drop_self(indices, distances, rows)
-
-    def _search_once(self, rows: Ints, k: int, m: int) -> tuple[Ints, Floats, Bools]:
-        """Find the K + 1 nearest by (distance, index), the sample included, among m that the searcher finds.
-
-        Returns indices and distances (r, k + 1), and for each row whether no further sample is as near.
-        """
-        distances, indices = self.searcher.kneighbors(self.points[rows], m)
-        _check_finite(distances)
-        indices, distances = sort_by_distance(indices, distances)
-        is_settled = distances[:, -1] > distances[:, k] * (1 + _TIE_TOLERANCE)
-        return indices[:, : k + 1], distances[:, : k + 1], is_settled | (m == len(self.points))
-
-    def _search_until_settled(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
-        """Search as `_search_once`, with as many candidates as needed: indices and distances (r, k + 1)."""
-        indices, distances = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
-        pending, m = np.arange(len(rows)), k + 2
-        while len(pending):
-            m = _GROWTH_FACTOR * m if _GROWTH_FACTOR * m < len(self.points) / 8 else len(self.points)
-            unsettled = []
-            for part in np.array_split(pending, min(len(pending), 1 + len(pending) * m // _MAX_CANDIDATES)):
-                indices[part], distances[part], is_settled = self._search_once(rows[part], k, m)
-                unsettled.append(part[~is_settled])
-            pending = np.concatenate(unsettled)
+            m = _GROWTH_FACTOR * m if _GROWTH_FACTOR * m < n / 8 else n
+            n_parts = min(len(distinct), 1 + len(distinct) * m // _MAX_CANDIDATES)
+            parts = np.array_split(rows[unsettled[distinct]], n_parts)
+            found = zip(*(self._search(part, k, m) for part in parts), strict=True)
+            indices[unsettled], distances[unsettled] = (np.concatenate(part)[group] for part in found)
         return indices, distances
 
 
@@ -101,7 +93,7 @@ class CellSearch:
     cells: Cells
     rounding: tuple[float, float, float]
 
-    def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
+    def k_nearest(self, rows: Ints, k: int) -> tuple[Array, Floats]:
         """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
         from .cell_kernels import scan_all_cells
 
@@ -114,10 +106,7 @@ class CellSearch:
         divided = self.projected, cells.start, int(np.diff(cells.start).max()), cells.centroids, cells.near
         exact = space.points, cells.order, *self.rounding, space.zero_length, space.is_squared
         nearest = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
-
-        def search(part: slice) -> None:
-            scan_all_cells(*divided, radius, exact, queries, part.start, part.stop, *nearest)
-
+        search = partial(scan_all_cells, *divided, radius, exact, queries, *nearest)
         run_in_parts(search, len(cells.near), space.n_jobs, min_rows=1)
         _check_finite(nearest[1])
         indices, distances = np.empty_like(nearest[0]), np.empty_like(nearest[1])
@@ -141,7 +130,7 @@ class SparseSearch:
     by_row: "scipy.sparse.csr_matrix"
     by_feature: "scipy.sparse.csc_matrix"
 
-    def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
+    def k_nearest(self, rows: Ints, k: int) -> tuple[Array, Floats]:
         """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
         from .knn_kernel import nearest_of_sparse
 
@@ -151,11 +140,10 @@ class SparseSearch:
         rounding = _EPS * (8 + int(np.diff(x.indptr).max()))
         indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
 
-        def search(part: slice) -> None:
-            nearest = indices[part], distances[part]
-            constants = rounding, space.zero_length, space.is_squared
-            nearest_of_sparse(*arrays, squares, x.shape[1], rows[part], *constants, *nearest)
-
+        constants = rounding, space.zero_length, space.is_squared
+        search = partial(
+            nearest_of_sparse, *arrays, squares, x.shape[1], rows, *constants, indices, distances
+        )
         run_in_parts(search, len(rows), space.n_jobs)
         _check_finite(distances)
         return indices, space.from_powers(distances)
@@ -171,7 +159,11 @@ class Space:
 
     def distances(self, rows: Ints, candidates: Array) -> Floats:
         """Compute the distances from each of ``rows`` to its candidates -> (r, m) float64."""
-        length = candidate_lengths(self.points, rows, candidates, self.n_jobs)
+        from .knn_kernel import candidate_distances
+
+        length = np.empty(candidates.shape)
+        fill = partial(candidate_distances, self.points, rows, candidates.astype(np.int64), length)
+        run_in_parts(fill, len(rows), self.n_jobs)
         length[length <= self.zero_length] = 0.0
         return self.from_lengths(length)
 
@@ -183,7 +175,7 @@ class Space:
     @property
     def zero_length(self) -> float:
         """The length up to which differences count as 0; parallel rows differ in their last digits."""
-        return _relative_rounding(self.points) if self.metric in ANGULAR else 0.0
+        return float(_EPS * (4 + np.sqrt(self.points.shape[1]))) if self.metric in ANGULAR else 0.0
 
     def from_lengths(self, length: Floats) -> Floats:
         """Convert lengths of differences to distances."""
@@ -226,7 +218,7 @@ def _make_cell_search(space: Space) -> CellSearch:
     if projected is not scaled:  # each value is a sum of d products
         longest = np.sqrt(np.einsum("ij,ij->i", scaled, scaled).max())
         absolute += ROUNDING * d * np.sqrt(projected.shape[1]) * longest
-    cells = divide(projected, max(CELL_SIZE, len(scaled) / MAX_CELLS), space.n_jobs)
+    cells = divide(projected, max(CELL_SIZE, len(scaled) // MAX_CELLS), space.n_jobs)
     cells = Cells(cells.order, cells.start, cells.centroids, rank_cells(cells.centroids))
     rounding = scale, ROUNDING * (d + 8), float(absolute)
     return CellSearch(space, projected[cells.order], cells, rounding)
@@ -257,21 +249,6 @@ def _sparse_directions(x: "scipy.sparse.csr_matrix") -> "scipy.sparse.csr_matrix
     length = np.sqrt(np.asarray(x.multiply(x).sum(axis=1), np.float64).ravel())
     scaled = scipy.sparse.diags(1 / np.where(length == 0, 1.0, length)) @ x
     return scipy.sparse.hstack([scaled, scipy.sparse.csr_matrix(length == 0).T.astype(np.float64)], "csr")
-
-
-def _relative_rounding(x: Any) -> float:
-    """Bound the rounding error of the sum of d products, as a share of the sum."""
-    return float(_EPS * (4 + np.sqrt(x.shape[1])))
-
-
-def candidate_lengths(x: Array, rows: Ints, candidates: Array, n_jobs: int | None = 1) -> Floats:
-    """Compute |x[rows[r]] - x[candidates[r, k]]| from differences in float64 -> (r, m)."""
-    from .knn_kernel import candidate_distances
-
-    out = np.empty(candidates.shape)
-    candidates = candidates.astype(np.int64)
-    run_in_parts(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), len(rows), n_jobs)
-    return out
 
 
 def _check_finite(distances: Floats) -> None:

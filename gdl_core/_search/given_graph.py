@@ -69,9 +69,6 @@ def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
             "neighbours"
         )
     indices, data = graph.indices[is_other], graph.data[is_other].astype(np.float64)
-    if count.min() == count.max():
-        near, lengths = sort_by_distance(indices.reshape(n, -1), data.reshape(n, -1))
-        return KnnGraph(near[:, :k], lengths[:, :k])
     return KnnGraph(*nearest_in_rows(rows[is_other], indices, data, count, k))
 
 
@@ -108,7 +105,9 @@ def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: b
         lengths = clear_rounding(np.asarray(distances[block], np.float64), stacklevel=3)
         if not allow_fewer:
             _check_count(near, rows, k)
-        _check_rise(np.where(near < 0, np.inf, lengths), rows)
+        rising = np.where(near < 0, np.inf, lengths)
+        if len(falling := np.flatnonzero((rising[:, 1:] < rising[:, :-1]).any(axis=1))):
+            raise ValueError(f"distances within a row must not decrease; those of row {rows[falling[0]]} do")
         if near.max() >= n:
             raise ValueError(f"indices must be in [0, {n - 1}], got {near.max()}")
         is_excluded = (near < 0) | (near == rows[:, None])
@@ -129,13 +128,4 @@ def _check_count(indices: Array, rows: Ints, k: int) -> None:
         raise ValueError(
             f"{k} neighbours are required for each sample, but row {rows[i]} of indices has only {count} "
             "besides itself: decrease n_neighbors, leave it out, or find more neighbours"
-        )
-
-
-def _check_rise(distances: Array, rows: Ints) -> None:
-    """Raise ValueError if distances decrease within a row."""
-    is_falling = (distances[:, 1:] < distances[:, :-1]).any(axis=1)
-    if is_falling.any():
-        raise ValueError(
-            f"distances within a row must not decrease; those of row {rows[is_falling.argmax()]} do"
         )

@@ -7,9 +7,9 @@ from .._common.types import Array, Arrays, Scalar
 
 
 @njit
-def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) -> None:
-    """Set out[r, k] to |x[rows[r]] - x[candidates[r, k]]|, summed in the same order on any machine."""
-    for r in range(len(rows)):
+def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array, first: int, last: int) -> None:
+    """Set out[r, k] to |x[rows[r]] - x[candidates[r, k]]| for r from first to last - 1."""
+    for r in range(first, last):
         for k in range(candidates.shape[1]):
             out[r, k] = compute_length(x[rows[r]], x[candidates[r, k]])
 
@@ -46,8 +46,10 @@ def nearest_of_sparse(
     is_squared: bool,
     neighbours: Array,
     distances: Array,
+    first: int,
+    last: int,
 ) -> None:
-    """Find the nearest of the other samples to each of ``rows``, using only the features that are not zero.
+    """Find the nearest of the other samples to ``rows[first:last]``, from the features that are not zero.
 
     by_row: samples in compressed rows (indptr, indices, data), with ascending features, d in total.
     by_feature: the same values in compressed columns. squares (n,) float64: squared lengths of the samples.
@@ -58,7 +60,7 @@ def nearest_of_sparse(
     """
     indptr, indices, data = by_row
     product = np.empty(len(squares))
-    for r in range(len(rows)):
+    for r in range(first, last):
         i, nearest, farthest = rows[r], neighbours[r], distances[r]
         nearest[:], farthest[:], product[:] = -1, np.inf, 0.0
         for e in range(indptr[i], indptr[i + 1]):

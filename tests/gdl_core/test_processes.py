@@ -39,7 +39,7 @@ for n_jobs, search in itertools.product({n_jobs}, {searches}):
 
 def test_import_loads_no_slow_modules():
     loaded = run_python("import sys, gdl_core; print(*sys.modules)").split()
-    assert not {"numba", "tqdm", "sklearn.neighbors", "matplotlib", "pandas", "pynndescent"} & set(loaded)
+    assert not {"numba", "tqdm", "sklearn.neighbors", "matplotlib", "pandas"} & set(loaded)
 
 
 def test_fit_loads_no_module_of_matching():
