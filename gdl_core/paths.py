@@ -1,9 +1,9 @@
 """Weights of edges by the best path between neighbours, in units of the spacing of the samples.
 
-On Eq. 1 alone, the neighbours of a sample in a thin cluster lie in other clusters, too, and are joined to it
-almost as strongly as its own. Here the edge between two neighbours weighs as much as the longest step on the
-best path between them allows. Within a cluster there is a path of short steps, however thin the cluster is;
-to another one, every path crosses the gap.
+By Eq. 1 alone, the neighbours of a sample in a thin cluster lie in other clusters, too, and are joined to it
+almost as strongly as those of its cluster. Here the edge between two neighbours weighs as much as the longest
+step on the best path between them allows. Within a cluster there is a path of short steps, however thin the
+cluster is; to another one, every path crosses the gap.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph, KnnGraph, affinity_graph
 
-PATH_BANDWIDTH = 0.5  # the factor a of Eq. 1 beside the path: 0.35 and 0.7 cost 0.01 on 10 sets of the suite
+PATH_BANDWIDTH = 0.5  # the factor a of Eq. 1 with paths: 0.35 and 0.7 cost 0.01 on 10 sets of the suite
 
 
 @dataclass(frozen=True, eq=False)
