@@ -114,7 +114,7 @@ class MatchConfig:
     @property
     def merging_rules(self) -> MergingRules:
         """The settings that the comparison of two parts reads."""
-        return MergingRules(self.merging, self.smooth_map, self.objects.gap)
+        return MergingRules(self.merging, self.smooth_map)
 
     def with_settings(self, **settings: Any) -> MatchConfig:
         """Change some settings; a setting of a step is given by its name alone.

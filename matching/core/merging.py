@@ -85,7 +85,6 @@ class MergingRules:
 
     merging: MergingConfig
     smooth_map: SmoothMapConfig
-    max_gap: float  # pixels between two parts of one object, in the image where it is smaller
 
 
 # Called as `merge_parts`, which it may replace.
@@ -302,7 +301,7 @@ def compare_parts(
 ) -> float | None:
     """Find the log likelihood ratio of two parts being one object rather than two.
 
-    It is None if the parts are too far apart or can't be compared.
+    It is None if the parts can't be compared.
     """
     if part.is_mirrored != other.is_mirrored or not (part.is_smooth and other.is_smooth):
         return None
@@ -310,8 +309,6 @@ def compare_parts(
         return None
     scale = measure_magnification(correspondences, np.concatenate([part.members, other.members]))
     marks, other_marks = (_points(correspondences, each.landmarks, scale) for each in (part, other))
-    if _gap(marks, other_marks) > rules.max_gap:
-        return None
     if not (_fixes_map(marks[0]) and _fixes_map(other_marks[0])):
         return None
     bends, noise = np.exp(_mean_log_variances(part, other)).tolist()

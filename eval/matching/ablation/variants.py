@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
+
 from eval.matching.ablation.clusterings import CLUSTERINGS, as_step
 from matching import MatchConfig
-from matching.core.merging import merge_parts
 from matching.core.methods import PAIR, Method
 from matching.settings import DECLARED
 
@@ -32,14 +33,14 @@ def variants() -> dict[str, Variant]:
         **replaced,
         "no largest gap": Variant(method=replace(PAIR, find_above_gap=lambda scores: scores >= 0)),
         "no cut of seams": Variant(DEFAULT.with_settings(merging__seam=0.0)),
-        "no merging": Variant(method=replace(PAIR, merge=_merge_touching)),
+        "no merging": Variant(method=replace(PAIR, merge=_keep_parts)),
         **{name: Variant(config) for name, config in settings().items()},
     }
 
 
-def _merge_touching(correspondences, parts, landmarks, rules):
-    """Merge parts only if they touch: `matching.core.merging.merge_parts` without a gap."""
-    return merge_parts(correspondences, parts, landmarks, replace(rules, max_gap=0.0))
+def _keep_parts(correspondences, parts, landmarks, rules):
+    """Merge nothing, in place of `matching.core.merging.merge_parts`."""
+    return np.arange(len(parts)), list(landmarks)
 
 
 def settings() -> dict[str, MatchConfig]:
@@ -68,8 +69,8 @@ def settings() -> dict[str, MatchConfig]:
         "no suppression": changed("suppression", share=2.0),
         "one round": changed("objects", rounds=1),
         "no reach of objects": changed("objects", reach=0.0),
-        "parts up to 90 px apart": changed("objects", gap=90.0),
-        "parts at any distance": changed("objects", gap=1e6),
+        "edges up to 90 px long": changed("objects", gap=90.0),
+        "edges of any length": changed("objects", gap=1e6),
         "no test of the evidence": changed("objects", evidence=0.0),
         "no pool": changed("candidates", reserve=0.0),
         "no faint key points": changed("features", sift_contrast=0.04),

@@ -96,12 +96,10 @@ def test_a_gap_inside_an_object_is_merged_over():
     c, (left, right, far) = together(
         moving(rng, 200, np.eye(2), start=(0, 0), shift=(500, 0), size=90),
         moving(rng, 200, np.eye(2), start=(145, 0), shift=(645, 0), size=90),
-        moving(rng, 200, np.eye(2), start=(600, 0), shift=(1100, 0), size=90),
+        moving(rng, 200, np.eye(2), start=(600, 0), shift=(1130, 0), size=90),
     )
     _, labels = grouped(c)
     assert majority(labels, left) == majority(labels, right) != majority(labels, far)
-    apart, _ = grouped(c, config=replace(DEFAULT, objects=replace(DEFAULT.objects, gap=30.0)))
-    assert len(apart) == 3
 
 
 def test_matches_of_the_pool_join(scene):
@@ -229,7 +227,9 @@ def test_what_is_left_over_is_grouped_until_nothing_is_found(rounds, n_found):
     """Each of four things is far from the others; the clustering finds one of them at a time."""
     rng = np.random.default_rng(0)
     corners = np.array([(0, 0), (1000, 0), (0, 1000), (1000, 1000)])
-    c, things = together(*(moving(rng, 40, np.eye(2), start=at, shift=at + 50, noise=0.3) for at in corners))
+    c, things = together(
+        *(moving(rng, 40, np.eye(2), start=at, shift=2 * at + 50, noise=0.3) for at in corners)
+    )
     thing = np.repeat(np.arange(4), 40)
 
     def find_next(correspondences, graph, config):

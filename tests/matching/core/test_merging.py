@@ -109,9 +109,9 @@ def test_points_are_spread_out_from_the_farthest():
     assert sorted(_spread_out(x, 9)) == [0, 1, 2, 3, 4]
 
 
-def merged(c, *parts, reach=300.0, config=MergingConfig()):
+def merged(c, *parts, config=MergingConfig()):
     chosen = [landmarks(c, part) for part in parts]
-    return merge_parts(geometry(c), parts, chosen, MergingRules(config, SmoothMapConfig(), reach))
+    return merge_parts(geometry(c), parts, chosen, MergingRules(config, SmoothMapConfig()))
 
 
 @pytest.mark.parametrize(("turn", "n"), [(0.0, 1), (0.2, 2), (0.4, 2)])
@@ -149,11 +149,21 @@ def test_a_small_motion_is_much_in_small_pictures(motion, far, crease, n):
     assert len(np.unique(labels)) == n
 
 
+@pytest.mark.parametrize(("motion", "n"), [(0, 1), (20, 2)])
+def test_ends_of_narrow_print_are_one_object_however_far_apart(motion, n):
+    rng, size = np.random.default_rng(8), np.array([200.0, 30.0])
+    c, parts = together(
+        moving(rng, 60, np.eye(2), start=(0, 0), shift=(0, 0), size=size, noise=0.2),
+        moving(rng, 60, np.eye(2), start=(900, 0), shift=(900, motion), size=size, noise=0.2),
+    )
+    labels, _ = merged(c, *parts)
+    assert len(np.unique(labels)) == n
+
+
 def test_parts_that_bend_may_be_bent_against_each_other():
     c = bent(np.random.default_rng(6), 600, size=300.0, waves=8.0)
     left, right = np.flatnonzero(c.xy0[:, 0] < 120), np.flatnonzero(c.xy0[:, 0] > 180)
     assert merged(c, left, right)[0].tolist() == [0, 0]
-    assert merged(c, left, right, reach=30.0)[0].tolist() == [0, 1]
 
 
 def test_what_bends_enough_to_explain_anything_glues_nothing():
