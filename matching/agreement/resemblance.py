@@ -8,12 +8,12 @@ with the other place nearly everywhere if it is a true repeat.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Float32s
+from matching._common.types import Float32s, Floats
 from matching.agreement.grid import (
     Ends,
     cut_level,
@@ -79,6 +79,16 @@ def measure_resemblance(base: Ends, other: Ends, smooth_map: SmoothMap) -> Resem
     if use.sum() < MIN_PIXELS:
         return Resemblance(math.nan, int(use.sum()))
     return Resemblance(float((_correlate(a, b)[use] >= MIN_CORRELATION).mean()), int(use.sum()))
+
+
+def resembles_itself(ends: Ends, shift: Floats) -> bool:
+    """Test whether a picture looks the same, between the points of matches, after a shift (2,), pixels.
+
+    A shift of zero tells nothing against it.
+    """
+    moved = replace(ends, xy=ends.xy + shift)
+    smooth_map = SmoothMap(np.array([[1, 0, shift[0]], [0, 1, shift[1]], [0, 0, 1]]), math.inf, 0.0, 0.0)
+    return not shift.any() or measure_resemblance(ends, moved, smooth_map).is_object is not False
 
 
 def _correlate(a: Float32s, b: Float32s) -> Float32s:

@@ -107,7 +107,7 @@ def group_left_over(
         return known
     parts = join_clusters(matches, graph, clusters, config.merging_rules, method.merge)
     refined = refine_parts(matches, parts, find_free(matches, known), config.smooth_map, config.graph)
-    parts = keep_objects(matches, parts, refined, config.objects, ledger)
+    parts = keep_objects(matches, parts, refined, config.objects, method.max_map_error, ledger)
     uncontained = find_uncontained(matches, known, parts, config, method)
     parts = drop_contained(parts, uncontained, len(known), ledger)
     if not parts:

@@ -12,7 +12,7 @@ from matching._common.types import Bools, Floats, Ints
 from matching.core.clusters import Clustering, ClusteringConfig, find_above_largest_gap, link
 from matching.core.config import MatchConfig
 from matching.core.graph import MatchGraph
-from matching.core.groups import Group
+from matching.core.groups import MAX_MAP_ERROR, MAX_UNCONFIRMED_MAP_ERROR, Group
 from matching.core.ledger import Ledger
 from matching.core.merging import MergeParts, merge_parts
 from matching.core.paper import group_by_paper
@@ -42,6 +42,8 @@ class Method:
     merge: MergeParts = merge_parts
     find_above_gap: Callable[[Floats], Bools] = find_above_largest_gap
     measure_significance: Callable[[Correspondences, list[Ints], float], list[float]] = measure_by_maps
+    # Pixels, of a narrow object; more only where what lies between the matches of each object is looked at.
+    max_map_error: float = MAX_MAP_ERROR
     # Replaces all steps; its groups are not tested further. For the paper's text, and for rivals.
     group: GroupMatches | None = None
     # Whether any two pictures may both be matched at their full size, which takes ten times as long. Of very
@@ -54,7 +56,7 @@ class Method:
         return self.group is None
 
 
-PAIR = Method(tests_evidence=True)
+PAIR = Method(tests_evidence=True, max_map_error=MAX_UNCONFIRMED_MAP_ERROR)
 MANY = replace(PAIR, is_thorough=False)  # one of very many pairs, most of which share nothing
 VIEWS = Method(measure_significance=measure_from_the_side)
 GIVEN = Method(measure_significance=measure_by_places)

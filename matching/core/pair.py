@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from matching._common.threads import map_in_threads, single_blas_thread
+from matching._common.types import Floats
+from matching.agreement.grid import Ends
+from matching.agreement.look import look_between
+from matching.agreement.resemblance import resembles_itself
 from matching.core.agreement import keep_agreeing, look_at_objects
 from matching.core.clock import Clock
 from matching.core.config import MatchConfig, check_config
@@ -23,10 +28,11 @@ from matching.core.reversals import MIRRORED, drop_symmetric, find_promising, se
 from matching.core.search import Search, find_objects, find_pair_candidates
 from matching.core.source import DescribedPicture, ImageSource, is_larger, is_small
 from matching.core.views import find_in_views, has_enough, is_solved
+from matching.correspondences.candidates import Candidates
 from matching.objects.copies import find_things_of_pair
 from matching.objects.description import MatchedObject, add_things
 from matching.pictures.decoding import read_content
-from matching.pictures.images import add_mask, make_picture
+from matching.pictures.images import add_mask, make_picture, to_picture
 
 
 def match(
@@ -136,6 +142,12 @@ def match_pair(
     )
 
 
+# Times the matches that an object needs: groups so large that one of these steps rejects are worth a closer
+# look. Of 780 pairs of film covers, 2 have a group with twice as many that is not significant, and 15 one
+# with as many; the details of these would take a quarter of the time.
+CLOSE = {"significance": 2, "textures": 2, "line": 1, "agreement": 1}
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """The matches and objects of two pictures."""
@@ -154,7 +166,8 @@ def search_pair(first: ImageSource, second: ImageSource, method: Method, clock: 
     config, seen = first.config, (first.described, second.described)
     candidates = find_pair_candidates(seen[0].features, seen[1].features, config)
     clock.lap("candidates")
-    plain = find_objects(seen[0].features, seen[1].features, candidates, config, method)
+    confirm = partial(has_one_place, first, second)
+    plain = find_objects(seen[0].features, seen[1].features, candidates, config, method, confirm)
     found = Found(plain.locate(seen[0].step, seen[1].step), seen)
     clock.lap("grouping")
     if not method.is_tested:
@@ -170,6 +183,24 @@ def search_pair(first: ImageSource, second: ImageSource, method: Method, clock: 
         found = add_pixel_copies(found, first, second)
     clock.lap("pixels")
     return found
+
+
+def has_one_place(
+    first: ImageSource, second: ImageSource, matches: Candidates, shifts: tuple[Floats, ...]
+) -> bool:
+    """Test whether two pictures agree between matches, and would not if one were shifted.
+
+    The points of the matches, and the shifts (2,) in each picture, are in pixels of the size of the features.
+    """
+    (picture0, step0), (picture1, step1) = ((one.picture, one.described.step) for one in (first, second))
+    ends0 = Ends(picture0.rgb, to_picture(matches.xy0, step0), picture0.mask)
+    ends1 = Ends(picture1.rgb, to_picture(matches.xy1, step1), picture1.mask)
+    if resembles_itself(ends0, shifts[0] * step0) and resembles_itself(ends1, shifts[1] * step1):
+        return False
+    tolerance = first.config.graph.scale * float(max(step0.max(), step1.max()))
+    shown = {"shown0": ends0.shown, "shown1": ends1.shown}
+    look = look_between(ends0.image, ends1.image, ends0.xy, ends1.xy, **shown, tolerance=tolerance)
+    return look.is_object is True
 
 
 def add_views(found: Found, plain: Search, first: ImageSource, second: ImageSource) -> Found:
@@ -195,12 +226,11 @@ def add_details(found: Found, first: ImageSource, second: ImageSource, method: M
     chosen = [k for k in (0, 1) if is_larger(coarse[k], config)]
     if len(chosen) != 1:
         are_small = all(is_small(one, config) for one in coarse)
-        is_worth_it = method.is_thorough or (are_small and was_close(found.matches, config))
-        if not (chosen or are_small) or not is_worth_it:
+        if not (are_small or (chosen and method.is_thorough)):
             return found
         if is_solved(found.matches.objects):  # what agreement rejects must not prevent a closer look
             found = replace(found, matches=keep_existing(first, second, found)[1])
-        if is_solved(found.matches.objects):
+        if is_solved(found.matches.objects) or not (method.is_thorough or was_close(found.matches, config)):
             return found
         chosen = [0, 1]
     details, seen = list[PixelMatches](), list(coarse)
@@ -218,13 +248,10 @@ def add_details(found: Found, first: ImageSource, second: ImageSource, method: M
 
 
 def was_close(matches: PixelMatches, config: MatchConfig) -> bool:
-    """Test whether a group with twice the matches of an object was rejected only by one of the last tests.
-
-    Of 780 pairs of film covers, 2 have such a group, and 15 one with as many matches as an object needs. The
-    details of these would take a quarter of the time.
-    """
+    """Test whether a group with enough matches (CLOSE) was rejected only by one of the last tests."""
+    min_matches = config.objects.min_matches
     return any(
-        group.n_matches >= 2 * config.objects.min_matches and group.step in ("significance", "textures")
+        group.step in CLOSE and group.n_matches >= CLOSE[group.step] * min_matches
         for group in matches.rejected
     )
 
@@ -237,6 +264,8 @@ def add_reversed(found: Found, first: ImageSource, second: ImageSource, method: 
         if reversal is MIRRORED and config.mirrored:
             continue
         turned = search_reversed(*pair, reversal, config, method)
+        if turned.objects:  # what agreement rejects must not prevent these
+            known = keep_existing(first, second, replace(found, matches=known))[1]
         if not known.objects or is_solved(turned.objects):
             if reversal is MIRRORED:  # the wallpaper around a dark window is no reason to drop either
                 known, turned = drop_symmetric(known, turned, reach)

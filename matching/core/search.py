@@ -13,7 +13,7 @@ from matching.core.groups import Group
 from matching.core.ledger import Ledger
 from matching.core.methods import PAIR, Method
 from matching.core.pixel_matches import PixelMatches, locate
-from matching.core.textures import drop_textures
+from matching.core.textures import Confirm, drop_textures
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import Features, mirrored_features
 
@@ -61,10 +61,14 @@ def find_objects(
     candidates: tuple[Candidates, Candidates],
     config: MatchConfig = MatchConfig(),
     method: Method = PAIR,
+    confirm: Confirm | None = None,
 ) -> Search:
-    """Group candidates and their pool into objects, and drop those that are fine periodic textures."""
+    """Group candidates and their pool into objects, and drop those that are fine periodic textures.
+
+    confirm: whether a group that may be a texture is an object, by default none.
+    """
     found = group_candidates(*candidates, config, method)
     if not method.is_tested:
         return found
-    objects = drop_textures(features0, features1, found.candidates, found.objects, found.ledger)
+    objects = drop_textures(features0, features1, found.candidates, found.objects, found.ledger, confirm)
     return Search(found.candidates, found.n_listed, objects, found.ledger)

@@ -21,7 +21,6 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.core import _kernels
 from matching.core.graph import GraphConfig
 from matching.core.groups import (
-    MAX_MAP_ERROR,
     ObjectsConfig,
     Part,
     is_object,
@@ -116,19 +115,23 @@ def keep_objects(
     parts: Sequence[Part],
     refined: Sequence[Part],
     conditions: ObjectsConfig,
+    max_map_error: float,
     ledger: Ledger,
 ) -> list[Part]:
-    """Keep the refined parts that are objects, the largest first; the parts before enter the ledger."""
+    """Keep the refined parts that are objects, the largest first; the parts before enter the ledger.
+
+    max_map_error: pixels.
+    """
     kept = []
     for before, part in zip(parts, refined, strict=True):
         ledger.reach("smooth map", np.concatenate([before.rows, part.rows]))
-        if is_object(correspondences, part.rows, conditions):
+        if is_object(correspondences, part.rows, conditions, max_map_error):
             kept.append(part)
         elif len(part.rows) < conditions.min_matches:
             ledger.drop("smooth map", before.rows, len(part.rows), conditions.min_matches)
         else:
             error = measure_map_error(correspondences.xy0[part.rows], correspondences.xy1[part.rows])
-            ledger.drop("line", before.rows, error, MAX_MAP_ERROR)
+            ledger.drop("line", before.rows, error, max_map_error)
     return sort_by_size(kept)
 
 

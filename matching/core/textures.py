@@ -3,12 +3,14 @@
 A match is confusable if another feature of the same object, at most a few descriptor windows away, has a
 descriptor that is nearly as near. Copies on a shelf are farther apart than that. On a surface seen from the
 side, however, many descriptors are nearly as near, too. So a texture counts as periodic only if one shift
-leads to many confusable places, which then form a lattice.
+leads to many confusable places, which then form a lattice. The pips of a playing card form one, too, but the
+card agrees with its copy in one place only, which can be confirmed.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,22 +42,32 @@ class Periodicity:
 
     share: float  # of confusable matches, the smaller of both images'
     bound: float  # share above which it may be a periodic texture
-    is_lattice: bool  # whether one shift leads to many of the confusable places
+    shifts: tuple[Floats, ...]  # (2,) each, in image 0 and 1, pixels: one that leads to many such places
 
     @property
     def is_periodic(self) -> bool:
         """Whether the object could be anywhere: then the images may have only a texture in common."""
-        return self.share >= self.bound and self.is_lattice
+        return any(map(np.any, self.shifts))
+
+
+# Called with the matches of a group and the shifts in both images: whether it is an object all the same.
+Confirm = Callable[[Candidates, tuple[Floats, ...]], bool]
 
 
 def drop_textures(
-    features0: Features, features1: Features, candidates: Candidates, groups: list[Group], ledger: Ledger
+    features0: Features,
+    features1: Features,
+    candidates: Candidates,
+    groups: list[Group],
+    ledger: Ledger,
+    confirm: Confirm | None = None,
 ) -> list[Group]:
-    """Drop the groups that are fine periodic textures."""
+    """Drop the groups that are fine periodic textures, unless their place is confirmed."""
     kept = []
     for group in groups:
-        found = measure_periodicity(features0, features1, candidates[group.rows])
-        if found.is_periodic:
+        matches = candidates[group.rows]
+        found = measure_periodicity(features0, features1, matches)
+        if found.is_periodic and not (confirm and confirm(matches, found.shifts)):
             ledger.drop("textures", group.rows, found.share, found.bound)
         else:
             kept.append(group)
@@ -71,11 +83,11 @@ def measure_periodicity(features0: Features, features1: Features, candidates: Ca
     ends0, ends1 = features0[sample.row0], features1[sample.row1]
     in_image1 = _find_confusable(ends0, ends1, features1[candidates.row1], features1, sample)
     if in_image1.share < bound:
-        return Periodicity(in_image1.share, bound, is_lattice=False)
+        return Periodicity(in_image1.share, bound, ())
     in_image0 = _find_confusable(ends1, ends0, features0[candidates.row0], features0, sample)
     share = min(in_image1.share, in_image0.share)
-    is_lattice = share >= bound and (_is_lattice(in_image1) or _is_lattice(in_image0))
-    return Periodicity(share, bound, is_lattice)
+    shifts = (_find_step(in_image0), _find_step(in_image1)) if share >= bound else ()
+    return Periodicity(share, bound, shifts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +123,13 @@ def _find_confusable(
     return _Confusable(len(candidates), row[is_in_range], shift[is_in_range])
 
 
-def _is_lattice(found: _Confusable) -> bool:
-    """Whether one shift, or its reverse, leads to many of the confusable places."""
+def _find_step(found: _Confusable) -> Floats:
+    """Find the shift (2,) that leads, itself or reversed, to many confusable places; zero if none does."""
     if len(found.row) == 0:
-        return False
+        return np.zeros(2)
     row, (x, y) = np.tile(found.row, 2), np.vstack([found.shift, -found.shift]).T
-    shifts = found.shift[:: math.ceil(len(found.shift) / MAX_EXAMINED)].tolist()
+    shifts = found.shift[:: math.ceil(len(found.shift) / MAX_EXAMINED)]
     is_same = ((x - u) ** 2 + (y - v) ** 2 <= SHIFT_TOLERANCE**2 * (u**2 + v**2) for u, v in shifts)
-    n_matches = max(len(np.unique(row[rows])) for rows in is_same)
-    return bool(n_matches >= min(MIN_SHARE_OF_MATCHES * found.n, MIN_SHARE_OF_PLACES * len(found.row)))
+    n_matches = np.array([len(np.unique(row[rows])) for rows in is_same])
+    is_lattice = n_matches.max() >= min(MIN_SHARE_OF_MATCHES * found.n, MIN_SHARE_OF_PLACES * len(found.row))
+    return np.asarray(shifts[n_matches.argmax()] if is_lattice else np.zeros(2))

@@ -20,6 +20,7 @@ from matching.objects.robust import minimize_cauchy
 # Standard deviation of the deviation from a similarity, relative to the scale, and of g. Frames of objects of
 # 16 matches on shelf photographs have a mean IoU of 0.949, and of 0.860 without this prior.
 PRIOR_DEVIATION = 0.05
+NO_PERSPECTIVE = 1e-9  # standard deviation of g for an affine map
 MAX_ERROR_RATIO = 0.95  # a homography must lower the error of the affine map to this share
 MIN_HOMOGRAPHY_POINTS = 8  # twice as many as define a homography
 MIN_DEPTH_RATIO = 0.2  # between the nearest and the farthest corner of a polygon well before the horizon
@@ -28,11 +29,12 @@ MIN_DEPTH_RATIO = 0.2  # between the nearest and the farthest corner of a polygo
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
     """Fit points (n, 2) robustly: a homography if sound and better than an affine map -> (3, 3), its kind.
 
-    Narrow points have no homography: the perspective across them is unknown.
+    Narrow points have no homography: the perspective across them is unknown. Their affine map is drawn
+    towards a similarity, because they hardly tell its shear.
     """
     best, kind = _fit_affine(xy0, xy1, tolerance), "affine"
     if is_narrow(xy0) or is_narrow(xy1):
-        return best, kind
+        return _refine_affine(xy0, xy1, best), kind
     bound = MAX_ERROR_RATIO * median_error(best, xy0, xy1)
     for homography in _fit_homographies(xy0, xy1, tolerance):
         error = median_error(homography, xy0, xy1)
@@ -62,8 +64,25 @@ def _fit_homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats
     return [h / h[2, 2] for h in (first, refined) if is_sound(h, hull)]
 
 
-def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box: Floats) -> Floats:
-    """Fit a homography to all points (n, 2) with a Cauchy loss, from a first guess (3, 3); box (2, 2)."""
+def _refine_affine(xy0: Floats, xy1: Floats, first: Floats) -> Floats:
+    """Fit an affine map (3, 3) to all points (n, 2) with a Cauchy loss, from a first guess."""
+    box = np.array([xy0.min(axis=0), xy0.max(axis=0)])
+    fitted = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), box, NO_PERSPECTIVE)
+    return np.vstack([fitted[:2] / fitted[2, 2], [0.0, 0.0, 1.0]])
+
+
+def refine_homography(
+    xy0: Floats,
+    xy1: Floats,
+    first: Floats,
+    error: float,
+    box: Floats,
+    perspective: float = PRIOR_DEVIATION,
+) -> Floats:
+    """Fit a homography to all points (n, 2) with a Cauchy loss, from a first guess (3, 3); box (2, 2).
+
+    perspective: the standard deviation of g.
+    """
     middle, half = box.mean(axis=0), max(np.ptp(box, axis=0).max() / 2, 1e-9)
     derivative, centre = linear_part(first, np.median(xy0, axis=0)), np.median(xy1, axis=0)
     unit = half * float(np.sqrt(abs(np.linalg.det(derivative))))
@@ -74,11 +93,11 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
     least_depth = np.finfo(np.float32).eps * np.abs(start[2]).max()
     if not min(abs(start[2, 2]), abs(depth)) > least_depth:  # the horizon crosses the box
         return first
-    fitted = _fit_map((xy0 - middle) / half, (xy1 - centre) / unit, start / start[2, 2], spread)
+    fitted = _fit_map((xy0 - middle) / half, (xy1 - centre) / unit, start / start[2, 2], spread, perspective)
     return out @ fitted @ np.linalg.inv(into)
 
 
-def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
+def _fit_map(x: Floats, y: Floats, first: Floats, spread: float, perspective: float) -> Floats:
     """Fit the map (3, 3) from x to y by least squares with a Cauchy loss, from a first guess (3, 3).
 
     The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b form a similarity, and
@@ -105,9 +124,9 @@ def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
         np.multiply(-x.T, (mapped * share)[:, None], out=of_points[:, 6:])
         by[[-4, -3], deviant] = 1 / (PRIOR_DEVIATION * scale)
         by[-4:-2, similar] = -np.outer(unknown[deviant], unknown[similar]) / (PRIOR_DEVIATION * scale**3)
-        by[[-2, -1], [6, 7]] = 1 / PRIOR_DEVIATION
+        by[[-2, -1], [6, 7]] = 1 / perspective
         off = (mapped - y.T) / spread
-        priors = unknown[deviant] / (PRIOR_DEVIATION * scale), unknown[6:] / PRIOR_DEVIATION
+        priors = unknown[deviant] / (PRIOR_DEVIATION * scale), unknown[6:] / perspective
         return np.concatenate([*off, *priors]), by
 
     start = np.array([*np.array([p + s, r - q, p - s, q + r]) / 2, *first[:2, 2], *first[2, :2]])

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import skimage.data
 from planting import crops
 
 from matching import find_repeats, match
-from matching.core.agreement import keep_agreeing, look_at_objects
+from matching.core.agreement import is_map_unclear, keep_agreeing, look_at_objects
 from matching.core.pixel_matches import PixelMatches, PixelObject
 from matching.objects.description import describe_object
 from matching.pictures.images import make_picture_of_array
@@ -44,6 +45,25 @@ def test_object_that_cannot_be_told_is_kept_and_doubtful(planted):
     kept, same = keep_agreeing(described, looks, matches, 25.0)
     assert same is matches
     assert [one.is_same for one in kept] == [None, None]
+
+
+def test_narrow_object_without_a_map_is_one_only_if_pixels_confirm_it():
+    stones, other = skimage.data.gravel()[:160, :160], skimage.data.brick()[:160, :160]
+    rng = np.random.default_rng(1)
+    xy0 = np.column_stack([np.linspace(5, 155, 12), 80 + rng.normal(0, 4, 12)])
+    xy1 = xy0 + rng.normal(0, 0.3, xy0.shape)
+    found = describe_object(0, xy0, xy1, 0.8, log_nfa=-50.0)
+    assert is_map_unclear(found, np.ones(2))
+    one = PixelObject(0.8, -50.0, np.ones(2))
+    matches = PixelMatches(xy0, xy1, np.zeros(12), np.zeros(12, np.int64), np.zeros(12, np.int8), (one,))
+    for second, n_kept in ((stones, 1), (other, 0)):
+        pictures = make_picture_of_array(stones), make_picture_of_array(second)
+        looks = look_at_objects([found], matches, *pictures, 6.0)
+        kept, left = keep_agreeing([found], looks, matches, 25.0)
+        assert len(kept) == n_kept
+        assert [(group.step, group.measure < group.bound) for group in left.rejected] == [
+            ("agreement", True)
+        ] * (1 - n_kept)
 
 
 def test_altered_print_is_said_to_differ_where_it_does():

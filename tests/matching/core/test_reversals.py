@@ -1,16 +1,19 @@
 """Objects that one picture shows mirrored or in negative."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import skimage.data
 from planting import crops
 
 from matching import MatchConfig, match
-from matching.core import reversals
-from matching.core.methods import MANY
-from matching.core.pair import match_pair
+from matching.core import pair, reversals
+from matching.core.methods import MANY, PAIR
+from matching.core.pair import Found, match_pair
+from matching.core.pixel_matches import PixelMatches, PixelObject
 from matching.core.reasons import REASONS
-from matching.core.reversals import MIRRORED, NEGATIVE, find_nearest, find_promising
+from matching.core.reversals import MIRRORED, NEGATIVE, find_nearest, find_promising, search_reversed
 from matching.core.source import ImageSource
 from matching.objects.frames import MIN_PICTURE_SHARE
 from matching.pictures.images import make_picture_of_array
@@ -171,6 +174,27 @@ def test_small_reversed_print_is_rejected_with_its_share(reverse, step, reason, 
     swapped = match(*pages[::-1]).rejected[0]
     assert (swapped.step, swapped.n_matches) == (step, group.n_matches)
     assert np.array_equal(swapped.points1, group.points0)
+
+
+def test_plain_object_that_agreement_rejects_does_not_hide_reversed_one(stones, other, monkeypatch):
+    """The mirrored object is only to be looked at, so that a plain object would come first."""
+    scene = np.hstack([flip(stones), other])
+    first, second = (ImageSource(make_picture_of_array(picture)) for picture in (stones, scene))
+    xy = np.random.default_rng(0).uniform(20, 200, (40, 2))
+    rows = np.zeros(40, np.int64), np.zeros(40, np.int8)
+    plain = PixelMatches(
+        xy, xy + np.array([220.0, 0.0]), np.zeros(40), *rows, (PixelObject(0.9, -50.0, np.ones(2)),)
+    )
+
+    def find_doubtful(*arguments):
+        found = search_reversed(*arguments)
+        return replace(found, objects=tuple(replace(one, log_nfa=-2.5) for one in found.objects))
+
+    monkeypatch.setattr(pair, "search_reversed", find_doubtful)
+    found = pair.add_reversed(Found(plain, (first.described, second.described)), first, second, PAIR)
+    (one,), _ = pair.keep_existing(first, second, found)
+    assert one.motion.mirrored
+    assert [group.step for group in found.matches.rejected[:1]] == ["agreement"]
 
 
 def test_reversals_are_steps_with_reasons():

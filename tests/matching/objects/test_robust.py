@@ -51,7 +51,7 @@ def test_derivatives_of_the_refined_map_are_right(mirrored, monkeypatch):
     monkeypatch.setattr(transforms, "minimize_cauchy", lambda f, start: calls.append((f, start)) or start)
     first = np.eye(3)
     first[:2, :2] = linear
-    transforms._fit_map(x, x @ linear.T + rng.normal(0, 0.1, (40, 2)), first, 0.1)
+    transforms._fit_map(x, x @ linear.T + rng.normal(0, 0.1, (40, 2)), first, 0.1, 0.05)
     residuals, start = calls[0]
     at = start + rng.normal(0, 0.1, 8)
     rows = residuals(at)[0]
