@@ -42,6 +42,7 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "sfm": ("collections.sfm", "COLMAP's mapping from our matches and from its own"),
     "shortlist": ("collections.shortlist", "recall of shortlists for shelf photographs"),
     "index": ("collections.kept_index", "recall and cost of a kept index as it grows"),
+    "tiles": ("collections.tiles", "neighbours among the tiles of a picture, compared with SIFT"),
     "relations": ("collections.relations", "copies of photographs, found and named"),
     "collection": ("collections.throughput", "what a pair of a collection costs"),
     "speed": ("matching.speed", "time of a match, step by step, compared with OpenCV's SIFT"),

@@ -193,13 +193,19 @@ def has_one_place(
     The points of the matches, and the shifts (2,) in each picture, are in pixels of the size of the features.
     """
     (picture0, step0), (picture1, step1) = ((one.picture, one.described.step) for one in (first, second))
-    ends0 = Ends(picture0.rgb, to_picture(matches.xy0, step0), picture0.mask)
-    ends1 = Ends(picture1.rgb, to_picture(matches.xy1, step1), picture1.mask)
-    if resembles_itself(ends0, shifts[0] * step0) and resembles_itself(ends1, shifts[1] * step1):
+    xy0, xy1 = to_picture(matches.xy0, step0), to_picture(matches.xy1, step1)
+    ends = Ends(picture0.rgb, xy0, picture0.mask), Ends(picture1.rgb, xy1, picture1.mask)
+    if resembles_itself(ends[0], shifts[0] * step0) and resembles_itself(ends[1], shifts[1] * step1):
         return False
-    tolerance = first.config.graph.scale * float(max(step0.max(), step1.max()))
-    shown = {"shown0": ends0.shown, "shown1": ends1.shown}
-    look = look_between(ends0.image, ends1.image, ends0.xy, ends1.xy, **shown, tolerance=tolerance)
+    look = look_between(
+        picture0.rgb,
+        picture1.rgb,
+        xy0,
+        xy1,
+        shown0=picture0.mask,
+        shown1=picture1.mask,
+        tolerance=first.config.graph.scale * float(max(step0.max(), step1.max())),
+    )
     return look.is_object is True
 
 
