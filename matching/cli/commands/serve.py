@@ -4,6 +4,7 @@ import argparse
 import signal
 import socket
 from contextlib import suppress
+from typing import Any
 
 from matching._common.optional import import_optional
 from matching.cli.arguments import LineParser, add_setting, count_setting
@@ -35,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     app = create_app(arguments.max_seconds)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server as Ctrl-C does
-    waits = {"timeout_graceful_shutdown": GRACE_SECONDS, "timeout_keep_alive": KEEP_ALIVE_SECONDS}
+    waits: Any = {"timeout_graceful_shutdown": GRACE_SECONDS, "timeout_keep_alive": KEEP_ALIVE_SECONDS}
     config = uvicorn.Config(app, log_level="warning", **waits)
     with _listen(arguments.host, arguments.port) as listening, suppress(KeyboardInterrupt):
         host, port = listening.getsockname()[:2]
