@@ -1,8 +1,5 @@
 """The error for bad input (as opposed to programming errors), and the exit status of an interrupt."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 INTERRUPTED = 130
 
 
@@ -15,12 +12,20 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-@contextmanager
-def explain_errors(subject: object, failure: str) -> Iterator[None]:
-    """Turn errors of the system, and of text that is not UTF-8, into InputError about a subject."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{subject}: {failure} ({error.strerror or error})") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{subject}: must be text in UTF-8") from None
+class OneLineErrors:
+    """Turns errors of the system, and of text that is not UTF-8, into InputError about a subject.
+
+    This module is loaded before interrupts are reported, so it does without contextlib.
+    """
+
+    def __init__(self, subject: object, failure: str) -> None:
+        self.subject, self.failure = subject, failure
+
+    def __enter__(self) -> None:
+        """Enter the context."""
+
+    def __exit__(self, _: object, error: object, __: object) -> None:
+        if isinstance(error, OSError):
+            raise InputError(f"{self.subject}: {self.failure} ({error.strerror or error})") from None
+        if isinstance(error, UnicodeDecodeError):
+            raise InputError(f"{self.subject}: must be text in UTF-8") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from matching.errors import InputError, explain_errors
+from matching.errors import InputError, OneLineErrors
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import exists, is_file, make_absolute
 
@@ -60,7 +60,7 @@ def plan_list(path: str | Path) -> Plan:
         The pairs.
     """
     path = Path(path)
-    with explain_errors(path, "the list of pairs can't be read"):
+    with OneLineErrors(path, "the list of pairs can't be read"):
         lines = path.read_text("utf-8-sig").split("\n")
     rows: dict[str, int] = {}  # in the order in which the paths first occur
     pairs: dict[tuple[int, int], None] = {}

@@ -14,7 +14,7 @@ from PIL import Image
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
-from matching.errors import InputError, explain_errors
+from matching.errors import InputError, OneLineErrors
 from matching.interchange.records import PairMatches
 from matching.interchange.two_views import find_static
 from matching.objects.description import draw_outlines
@@ -33,7 +33,7 @@ def check_masks_folder(folder: Path) -> None:
 def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
     """Write the masks of all images of some pairs, (matches, labels (n,)) each: all masks or none."""
     sizes, outlines = _outline_objects(pairs)
-    with explain_errors(f"--masks {folder}", "can't be written"):
+    with OneLineErrors(f"--masks {folder}", "can't be written"):
         if folder.exists():
             folder.rmdir()
         with make_temporary_folder(folder) as part:

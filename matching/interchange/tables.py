@@ -14,7 +14,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array
-from matching.errors import InputError, explain_errors
+from matching.errors import InputError, OneLineErrors
 from matching.interchange import arrays
 from matching.interchange.records import PairMatches
 
@@ -69,7 +69,7 @@ def read_torch(path: Path) -> PairMatches:
 
 def read_text(path: Path) -> PairMatches:
     """Read the matches of a text file, one per line: x0 y0 x1 y1 [score], where smaller scores are better."""
-    with explain_errors(path, "can't be read"):
+    with OneLineErrors(path, "can't be read"):
         text = path.read_text(encoding="utf-8-sig")
     lines: list[tuple[int, str]] = []
     names: list[str] | None = None

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 from matching._common.interrupts import handle_interrupts
-from matching.errors import InputError, explain_errors
+from matching.errors import InputError, OneLineErrors
 from matching.output.json_text import json_text
 from matching.pictures.names import exists, is_file
 
@@ -103,7 +103,7 @@ def check_folder(path: Path) -> Path:
     """Check that a folder can be made and written, without leaving anything there."""
     if is_file(path):
         raise InputError(f"{path}: is a file, not a folder")
-    with explain_errors(path, "the folder can't be written"), _make_part(path):
+    with OneLineErrors(path, "the folder can't be written"), _make_part(path):
         return path
 
 
@@ -122,7 +122,7 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file completely or not at all."""
-    with explain_errors(path, "can't be written"), replace_file(path) as file:
+    with OneLineErrors(path, "can't be written"), replace_file(path) as file:
         file.write(data)
 
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from PIL import Image, UnidentifiedImageError
 
-from matching.errors import InputError, explain_errors
+from matching.errors import InputError, OneLineErrors
 from matching.pictures.names import is_file, is_folder
 
 # Pillow loads these readers alone in half the time.
@@ -42,7 +42,7 @@ def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
     folder = Path(folder)
     if is_file(folder):
         return [folder]
-    with explain_errors(folder, "the folder can't be read"):
+    with OneLineErrors(folder, "the folder can't be read"):
         found = sorted(folder.rglob("*") if recursive else folder.iterdir())
     suffixes = find_picture_suffixes()
     visible = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]

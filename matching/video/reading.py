@@ -11,7 +11,7 @@ import numpy as np
 
 from matching._common.opencv import VideoReader
 from matching._common.types import Bytes
-from matching.errors import InputError, explain_errors
+from matching.errors import InputError, OneLineErrors
 from matching.pictures.decoding import HEAD_BYTES, MAX_PIXELS
 from matching.pictures.names import check_name
 
@@ -88,7 +88,7 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
 
 def _check_content(path: Path) -> None:
     """Check that a file can be read, and is neither empty nor a list of other files, which FFmpeg reads."""
-    with explain_errors(path, "can't be opened"), path.open("rb") as file:
+    with OneLineErrors(path, "can't be opened"), path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if not head:
         raise InputError(f"{path}: is empty")

@@ -27,7 +27,7 @@ from matching.collection.retrieval._votes import MISSING_DISTANCE, N_KEPT, Neigh
 from matching.core.config import MatchConfig
 from matching.core.source import describe_picture
 from matching.correspondences.descriptor_search import nearest_descriptors
-from matching.errors import InputError, explain_errors
+from matching.errors import InputError, OneLineErrors
 from matching.output.folders import replace_file
 from matching.pictures.images import read_picture
 
@@ -80,7 +80,7 @@ def write_segment(path: Path, cells: Array, entries: Array, lists: Array) -> int
     If the disk is full or can't be written, InputError is raised, and nothing is left.
     """
     bits, ids, first = sort_entries(entries, lists, len(cells))
-    with explain_errors(path, "can't be written"), replace_file(path) as file:
+    with OneLineErrors(path, "can't be written"), replace_file(path) as file:
         for array in (np.array([len(cells)]), cells, np.diff(first), bits, ids):
             array.tofile(file)
         file.flush()
