@@ -267,3 +267,79 @@ def test_pair_without_matches_uses_those_of_its_geometry(tmp_path):
 def test_folders_may_have_any_name(tmp_path, folder):
     (tmp_path / folder).mkdir()
     assert len(read_matches(database(tmp_path / folder / "a.db"))) == 1
+
+
+RIG_TABLES = "rigs", "rig_sensors", "frames", "frame_data", "pose_priors"
+
+
+def add_rig(path):
+    """Put both images of a database into one frame of a rig, by COLMAP 4's tables."""
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(
+            """
+            CREATE TABLE rigs (rig_id INTEGER PRIMARY KEY, ref_sensor_id INTEGER, ref_sensor_type INTEGER);
+            CREATE TABLE rig_sensors (rig_id INTEGER REFERENCES rigs(rig_id) ON DELETE CASCADE,
+                sensor_id INTEGER, sensor_type INTEGER, sensor_from_rig BLOB);
+            CREATE UNIQUE INDEX rig_sensor_assignment ON rig_sensors(sensor_id, sensor_type);
+            CREATE TABLE frames (frame_id INTEGER PRIMARY KEY, rig_id INTEGER REFERENCES rigs(rig_id));
+            CREATE TABLE frame_data (frame_id INTEGER REFERENCES frames(frame_id) ON DELETE CASCADE,
+                data_id INTEGER, sensor_id INTEGER, sensor_type INTEGER);
+            CREATE TABLE pose_priors (pose_prior_id INTEGER PRIMARY KEY, gravity BLOB);
+            INSERT INTO rigs VALUES (1, 1, 0);
+            INSERT INTO rig_sensors VALUES (1, 2, 0, x'0102');
+            INSERT INTO frames VALUES (1, 1);
+            INSERT INTO frame_data VALUES (1, 1, 1, 0), (1, 2, 2, 0);
+            INSERT INTO pose_priors VALUES (1, x'03');
+            ALTER TABLE two_view_geometries ADD COLUMN camera1 BLOB;
+            ALTER TABLE two_view_geometries ADD COLUMN camera2 BLOB;
+            """
+        )
+        file.commit()
+
+
+@pytest.mark.parametrize("all_objects", [True, False])
+def test_rigs_and_frames_stay(tmp_path, all_objects):
+    path = database(tmp_path / "a.db")
+    add_rig(path)
+    [pair] = read_matches(path)
+    write_groups(path, tmp_path / "copy.db", {PAIR: (pair, GROUPS)}, all_objects)
+    stored = []
+    for name in ("a.db", "copy.db"):
+        with closing(sqlite3.connect(tmp_path / name)) as file:
+            schema = "SELECT name, sql FROM sqlite_master WHERE name LIKE 'rig%' OR name LIKE 'frame%'"
+            stored.append([file.execute(schema).fetchall()])
+            stored[-1] += [file.execute(f"SELECT * FROM {table}").fetchall() for table in RIG_TABLES]
+    assert stored[0] == stored[1]
+    assert all(stored[0])
+
+
+@pytest.mark.parametrize("all_objects", [True, False])
+def test_rig_of_pycolmap_stays(tmp_path, all_objects):
+    pycolmap = pytest.importorskip("pycolmap")
+    tables, _ = keypoints(2)
+    with pycolmap.Database.open(str(tmp_path / "a.db")) as file:
+        if not hasattr(file, "write_rig"):
+            pytest.skip("this pycolmap has no rigs")
+        cameras = [pycolmap.Camera.create_from_model_name(k, "SIMPLE_RADIAL", 500, 640, 480) for k in (1, 2)]
+        for camera in cameras:
+            file.write_camera(camera, use_camera_id=True)
+        rig = pycolmap.Rig(rig_id=1)
+        rig.add_ref_sensor(cameras[0].sensor_id)
+        rig.add_sensor(cameras[1].sensor_id, pycolmap.Rigid3d(np.eye(3, 4)))
+        file.write_rig(rig, use_rig_id=True)
+        frame = pycolmap.Frame(frame_id=1, rig_id=1)
+        for k, table in enumerate(tables, 1):
+            image = pycolmap.Image(name=f"{k}.png", camera_id=k, image_id=k)
+            file.write_image(image, use_image_id=True)
+            file.write_keypoints(k, table)
+            frame.add_data_id(image.data_id)
+        file.write_frame(frame, use_frame_id=True)
+        file.write_matches(1, 2, MATCHES)
+    [pair] = read_matches(tmp_path / "a.db")
+    write_groups(tmp_path / "a.db", tmp_path / "copy.db", {PAIR: (pair, GROUPS)}, all_objects)
+    with pycolmap.Database.open(str(tmp_path / "copy.db")) as copy:
+        (rig,), (frame,) = copy.read_all_rigs(), copy.read_all_frames()
+        assert rig.num_sensors() == 2
+        assert {data.id for data in frame.image_ids} == {1, 2}
+        assert len(copy.read_matches(1, 2)) >= np.count_nonzero(GROUPS >= 0)
+        assert len(copy.read_two_view_geometry(1, 2).inlier_matches) > 0
