@@ -345,6 +345,12 @@ def read_download(page, link):
     return download.value.suggested_filename, Path(download.value.path()).read_text()
 
 
+def choose_file(page, k, path):
+    """Choose a file for the k-th place. The page hears of it later, and then gives up what it is matching."""
+    page.locator("input[type=file]").nth(k).set_input_files(path)
+    page.locator(".drop .name").nth(k).filter(has_text=path.name).wait_for()
+
+
 def test_page_in_a_browser(client, tmp_path):
     front = skimage.data.astronaut()[100:400, :320]
     side = tilt_picture(front, 6.0, 0.2, np.random.default_rng(0))[0]
@@ -353,7 +359,7 @@ def test_page_in_a_browser(client, tmp_path):
     with browser_page(viewport={"width": 1280, "height": 800}) as page:
         page.goto(str(client.base_url))
         button = page.get_by_role("button", name="Find common objects")
-        names, inputs = page.locator(".drop .name"), page.locator("input[type=file]")
+        names = page.locator(".drop .name")
         result, alert = page.locator("#told"), page.get_by_role("alert")
         assert button.is_disabled()
 
@@ -381,12 +387,12 @@ def test_page_in_a_browser(client, tmp_path):
         assert button.is_disabled()
 
         # an error, then nothing found, then a harder look, with other settings
-        inputs.nth(0).set_input_files(tmp_path / "front.png")
+        choose_file(page, 0, tmp_path / "front.png")
         assert page.get_by_role("button", name="Find what it shows more than once").is_enabled()
-        inputs.nth(1).set_input_files(tmp_path / "text.png")
+        choose_file(page, 1, tmp_path / "text.png")
         button.click()
         alert.filter(has_text="text.png: is not a picture that can be read.").wait_for()
-        inputs.nth(1).set_input_files(tmp_path / "side.png")
+        choose_file(page, 1, tmp_path / "side.png")
         page.get_by_text("Options").click()
         page.get_by_label("Maximum megapixels").fill("-1")
         button.click()
@@ -435,7 +441,7 @@ def test_page_on_a_telephone(client, tmp_path):
             page.evaluate(drop, [target, dropped])
             assert names.all_inner_texts() == shown
         page.get_by_role("button", name="Clear").click()
-        page.locator("input[type=file]").first.set_input_files(tmp_path / "shelf.png")
+        choose_file(page, 0, tmp_path / "shelf.png")
         page.locator("button.main").click()
         page.locator("#result").wait_for()
         page.frame_locator("#report").locator("footer").wait_for()
