@@ -34,7 +34,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
-from matching.core.groups import Group, ObjectsConfig, determine_map, make_group, number_rows
+from matching.core.groups import Group, ObjectsConfig, is_object, make_group, number_rows
 from matching.core.ledger import Ledger
 from matching.core.points.scene import Scene, find_near, find_places
 from matching.core.points.units import MAX_SPREADS, UNIT
@@ -255,7 +255,7 @@ def _find_more(
             break
         has_handedness = mirrored == "auto" or (np.linalg.det(solid.affine[:, :2]) < 0) == mirrored
         matches = Correspondences(xy0, xy1, np.empty((len(xy0), 2, 2)))
-        if has_handedness and determine_map(matches, np.flatnonzero(cost)):
+        if has_handedness and is_object(matches, np.flatnonzero(cost), config):
             found.append(solid)
             log_nfas.append(energy / math.log(10))
         xy0, xy1 = xy0[cost == 0], xy1[cost == 0]
