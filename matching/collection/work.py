@@ -139,5 +139,6 @@ def explain_failure(error: Exception) -> str:
 def explain_unreadable(path: str) -> str:
     """Explain in one line why a file can't be read."""
     if not exists(path):
-        return f"{path}: no such file"
+        reason = "the name is not UTF-8; rename the file" if "\\udc" in path else "no such file"
+        return f"{path}: {reason}"
     return f"{path}: can't be read" if is_file(path) else f"{path}: is not a file"

@@ -9,6 +9,8 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
@@ -27,13 +29,16 @@ REQUEST_SETTINGS = {  # settings that the address of a request may contain
 PICTURES_NEEDED = "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
 
 
-def create_app(max_seconds: float) -> Starlette:
+def create_app(max_seconds: float, hosts: Sequence[str] = ("127.0.0.1", "localhost")) -> Starlette:
     """Make the application, for one person: nobody else can guess the address of a match.
 
     Parameters
     ----------
     max_seconds : float
         Time after which a match is stopped.
+    hosts : sequence of str
+        Names by which the server may be called, so that no other site can make a browser read its answers
+        under a name of its own; "*" for any.
 
     Returns
     -------
@@ -61,6 +66,7 @@ def create_app(max_seconds: float) -> Starlette:
             Route("/matches/{number}/{name}", _download),
             Mount("/", pages),
         ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts)],
         exception_handlers={HTTPException: _refuse},
         lifespan=run_matches,
     )

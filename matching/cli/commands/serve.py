@@ -12,6 +12,7 @@ from matching.errors import InputError
 from matching.settings import Setting
 
 GRACE_SECONDS = 3  # for open connections when the server stops
+LOCAL_HOSTS = ["127.0.0.1", "localhost"]
 KEEP_ALIVE_SECONDS = 60  # of idle connections; after the 5 of uvicorn, a request may meet a closed one
 
 
@@ -34,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from matching.serve.app import create_app
 
-    app = create_app(arguments.max_seconds)
+    is_local = arguments.host in LOCAL_HOSTS
+    app = create_app(arguments.max_seconds, LOCAL_HOSTS if is_local else ["*"])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server as Ctrl-C does
     waits: Any = {"timeout_graceful_shutdown": GRACE_SECONDS, "timeout_keep_alive": KEEP_ALIVE_SECONDS}
     config = uvicorn.Config(app, log_level="warning", **waits)

@@ -233,6 +233,11 @@ def test_wrong_settings_are_refused(client, pictures, settings, reason):
     assert answer.json()["error"].startswith(reason)
 
 
+def test_other_names_of_the_server_are_refused(client):
+    """A site whose name leads to this machine could otherwise read results through the user's browser."""
+    assert client.get("/", headers={"Host": "other.example"}).status_code == 400
+
+
 def test_match_is_killed_at_the_time_limit(pictures):
     with serving(0.01) as client:
         status = wait(client, post(client, *pictures))
