@@ -13,11 +13,9 @@ import numpy as np
 import shapely
 
 from matching._common.threads import map_in_threads
-from matching._common.types import Floats
 from matching.agreement.existence import MAX_REJECTED_SIGNIFICANCE, Existence
 from matching.agreement.look import Agreement, look_between
 from matching.agreement.resemblance import MIN_SHARE
-from matching.core.groups import MAX_MAP_ERROR, measure_map_error
 from matching.core.pixel_matches import PixelMatches
 from matching.correspondences.points import is_narrow
 from matching.objects.description import MatchedObject, replace_outlines
@@ -75,8 +73,7 @@ def keep_agreeing(
 ) -> tuple[list[MatchedObject], PixelMatches]:
     """Drop the objects that are none, and add to the others what both places show alike."""
     is_exact = [one.is_exact for one in matches.objects]
-    steps = [one.steps for one in matches.objects]
-    is_unclear = [is_map_unclear(found, each) for found, each in zip(objects, steps, strict=True)]
+    is_unclear = [not one.is_map_clear for one in matches.objects]
     measures = [measure_look(look, unclear) for look, unclear in zip(looks, is_unclear, strict=True)]
     is_kept = np.array(is_exact, bool)
     for k, look in enumerate(looks):
@@ -101,15 +98,6 @@ def is_in_doubt(found: MatchedObject, look: Agreement) -> bool:
     if isinstance(existence, Existence) and (is_narrow(found.points0) or is_narrow(found.points1)):
         return not existence.significance >= NARROW_FACTOR * existence.bound
     return look.is_object is None and not np.isnan(measure_look(look)[0])
-
-
-def is_map_unclear(found: MatchedObject, steps: Floats) -> bool:
-    """Test whether a narrow object is one only if agreement confirms it: its matches determine no map.
-
-    steps (2,): pixels of each picture per pixel of the size at which it was found.
-    """
-    ends = found.points0 / steps[0], found.points1 / steps[1]
-    return any(map(is_narrow, ends)) and measure_map_error(*ends) > MAX_MAP_ERROR
 
 
 def _add_extent(found: MatchedObject, look: Agreement, others: list[MatchedObject]) -> MatchedObject:

@@ -344,5 +344,6 @@ def adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
         ),
         clustering=cut(config.clustering, min_affinity=config.clustering.min_affinity * affinity_factor),
         smooth_map=cut(smooth_map, reach=smooth_map.reach * length_factor),
+        merging=cut(config.merging, part_gap=config.merging.part_gap * length_factor),
         objects=cut(need_fewer(objects), gap=objects.gap * length_factor),
     )

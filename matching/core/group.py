@@ -31,7 +31,16 @@ from matching.core.clusters import drop_below_gap, drop_loose, drop_small, measu
 from matching.core.config import MatchConfig
 from matching.core.evidence import has_evidence
 from matching.core.graph import MatchGraph, build_second_graph, fit_maps
-from matching.core.groups import Group, ObjectsConfig, Part, count_members, sort_groups
+from matching.core.groups import (
+    MAX_MAP_ERROR,
+    Group,
+    ObjectsConfig,
+    Part,
+    count_members,
+    determine_map,
+    is_object,
+    sort_groups,
+)
 from matching.core.ledger import Ledger
 from matching.core.merging import are_two_things, find_landmarks, join_clusters, merge_groups
 from matching.core.methods import PAIR, Method
@@ -107,7 +116,10 @@ def group_left_over(
         return known
     parts = join_clusters(matches, graph, clusters, config.merging_rules, method.merge)
     refined = refine_parts(matches, parts, find_free(matches, known), config.smooth_map, config.graph)
-    parts = keep_objects(matches, parts, refined, config.objects, method.max_map_error, ledger)
+    # Beside an object, narrow groups without a clear map are mostly stray parts that would hide better ones.
+    has_clear = bool(known) or any(is_object(matches, part.rows, config.objects) for part in refined)
+    max_error = MAX_MAP_ERROR if has_clear else method.max_map_error
+    parts = keep_objects(matches, parts, refined, config.objects, max_error, ledger)
     uncontained = find_uncontained(matches, known, parts, config, method)
     parts = drop_contained(parts, uncontained, len(known), ledger)
     if not parts:
@@ -194,4 +206,6 @@ def score_parts(
     rows = [part.rows for part in parts]
     landmarks = find_landmarks(matches, graph, rows, config.merging_rules)
     scores = measure_scores(graph, rows).tolist()
-    return [Group(*fields) for fields in zip(rows, scores, landmarks, strict=True)]
+    is_clear = (determine_map(matches, part) for part in rows)
+    fields = zip(rows, scores, landmarks, is_clear, strict=True)
+    return [Group(*values, is_map_clear=clear) for *values, clear in fields]

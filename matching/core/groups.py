@@ -88,6 +88,7 @@ class Group:
     score: float  # in [0, 1], see `clusters.measure_scores`
     landmarks: Ints  # (k,), rows of some of them, see `merging`; none if nothing is merged
     log_nfa: float | None = None  # log10 of its number of false alarms; None until it is measured
+    is_map_clear: bool = True  # whether its matches determine a map; else the pictures must confirm it
 
     def at(self, rows: Ints) -> Group:
         """The group after correspondence i has been renumbered to rows[i], rows (m,)."""

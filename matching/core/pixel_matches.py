@@ -24,6 +24,7 @@ class PixelObject:
     steps: Floats  # (2,), pixels of each picture per pixel of the size at which it was found
     negative: int | None = None  # the picture, 0 or 1, that shows it in negative
     is_exact: bool = False  # whether its pixels were found to be equal
+    is_map_clear: bool = True  # as of a Group
 
     @property
     def swapped(self) -> PixelObject:
@@ -124,7 +125,9 @@ def locate(
     rows = np.arange(len(candidates))
     if max_rows is not None:
         rows = choose_rows(labels, candidates.score, rows >= max_rows, max_rows)
-    objects = tuple(PixelObject(group.score, group.log_nfa, steps) for group in groups)
+    objects = tuple(
+        PixelObject(group.score, group.log_nfa, steps, is_map_clear=group.is_map_clear) for group in groups
+    )
     return PixelMatches(
         xy0[rows], xy1[rows], candidates.score[rows], labels[rows], dropped_by[rows], objects, rejected
     )

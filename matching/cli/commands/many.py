@@ -110,9 +110,10 @@ def _share(found: MatchedObject) -> float:
 
 def _read_thing(arguments: argparse.Namespace) -> ImageSource:
     """Read the first picture, which is matched with all others."""
+    config = make_config(arguments)  # which checks the settings before the picture is read
     (picture,) = read_pictures(arguments.images[:1], [arguments.mask0])
     make_teller(arguments)(f"{arguments.images[0]}: {picture.width} x {picture.height}")
-    return ImageSource(picture, make_config(arguments))
+    return ImageSource(picture, config)
 
 
 def _match(

@@ -45,6 +45,7 @@ def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
 
 def _match(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     """Match two pictures, or one with itself, and write the results."""
+    config = make_config(arguments)  # which checks the settings before pictures are read
     pictures, others = _read_pictures(arguments)
     inputs = tuple(map(make_absolute, arguments.images)) or None  # None for the demo
     name = _name_folder(arguments)
@@ -59,7 +60,6 @@ def _match(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) ->
     from matching.core.pair import match_pair
     from matching.core.source import ImageSource
 
-    config = make_config(arguments)
     with report_work(arguments):
         if _is_single(arguments):
             from matching.core.one_picture import find_repeats_in_picture

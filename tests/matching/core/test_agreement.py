@@ -6,7 +6,7 @@ import skimage.data
 from planting import crops
 
 from matching import find_repeats, match
-from matching.core.agreement import is_map_unclear, keep_agreeing, look_at_objects
+from matching.core.agreement import keep_agreeing, look_at_objects
 from matching.core.pixel_matches import PixelMatches, PixelObject
 from matching.objects.description import describe_object
 from matching.pictures.images import make_picture_of_array
@@ -53,8 +53,7 @@ def test_narrow_object_without_a_map_is_one_only_if_pixels_confirm_it():
     xy0 = np.column_stack([np.linspace(5, 155, 12), 80 + rng.normal(0, 4, 12)])
     xy1 = xy0 + rng.normal(0, 0.3, xy0.shape)
     found = describe_object(0, xy0, xy1, 0.8, log_nfa=-50.0)
-    assert is_map_unclear(found, np.ones(2))
-    one = PixelObject(0.8, -50.0, np.ones(2))
+    one = PixelObject(0.8, -50.0, np.ones(2), is_map_clear=False)
     matches = PixelMatches(xy0, xy1, np.zeros(12), np.zeros(12, np.int64), np.zeros(12, np.int8), (one,))
     for second, n_kept in ((stones, 1), (other, 0)):
         pictures = make_picture_of_array(stones), make_picture_of_array(second)

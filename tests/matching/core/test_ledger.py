@@ -146,7 +146,7 @@ def test_group_on_a_line_is_listed_with_the_error_of_its_map():
     c = Correspondences(c.xy0 * [1, 0.02], c.xy1 * [1, 0.02], c.maps)
     groups, *_, rejected = run(c, len(c))
     assert groups == []
-    assert (rejected[0].step, rejected[0].bound) == ("line", 0.5)
+    assert (rejected[0].step, rejected[0].bound) == ("line", 2.0)
     assert rejected[0].measure > 0.5
 
 

@@ -150,14 +150,24 @@ def test_a_small_motion_is_much_in_small_pictures(motion, far, crease, n):
 
 
 @pytest.mark.parametrize(("motion", "n"), [(0, 1), (20, 2)])
-def test_ends_of_narrow_print_are_one_object_however_far_apart(motion, n):
+def test_ends_of_narrow_print_are_one_object_although_landmarks_are_far_apart(motion, n):
     rng, size = np.random.default_rng(8), np.array([200.0, 30.0])
     c, parts = together(
         moving(rng, 60, np.eye(2), start=(0, 0), shift=(0, 0), size=size, noise=0.2),
-        moving(rng, 60, np.eye(2), start=(900, 0), shift=(900, motion), size=size, noise=0.2),
+        moving(rng, 60, np.eye(2), start=(380, 0), shift=(380, motion), size=size, noise=0.2),
     )
     labels, _ = merged(c, *parts)
     assert len(np.unique(labels)) == n
+
+
+def test_parts_with_a_wide_gap_are_not_compared():
+    rng = np.random.default_rng(8)
+    c, parts = together(
+        moving(rng, 60, np.eye(2), start=(0, 0), shift=(0, 0), noise=0.2),
+        moving(rng, 60, np.eye(2), start=(500, 0), shift=(500, 0), noise=0.2),
+    )
+    for gap, n in ((1000.0, 1), (100.0, 2)):
+        assert len(np.unique(merged(c, *parts, config=MergingConfig(part_gap=gap))[0])) == n
 
 
 def test_parts_that_bend_may_be_bent_against_each_other():
