@@ -206,7 +206,8 @@ def test_points_far_from_the_origin(unit, origin):
     assert np.mean(far.cluster == near.cluster) > 0.99  # the epipolar lines of flat things are arbitrary
     for one, other in zip(near.objects, far.objects, strict=True):
         assert other.transform_error / unit == pytest.approx(one.transform_error, abs=0.02)
-        np.testing.assert_allclose((other.motion.centre - origin) / unit, one.motion.centre, atol=4)
+        if other.n_matches == one.n_matches:  # one match at an end moves the outline
+            np.testing.assert_allclose((other.motion.centre - origin) / unit, one.motion.centre, atol=1)
         mapped = np.column_stack([other.points0, np.ones(other.n_matches)]) @ other.transform.T
         off = np.linalg.norm(mapped[:, :2] / mapped[:, 2:] - other.points1, axis=1)
         assert np.median(off) / unit == pytest.approx(one.transform_error, abs=0.2)
