@@ -50,7 +50,7 @@ LAYERS = {  # a folder or module imports from those before it
         "serve",
         "cli",
     ),
-    "matching/_common": ("types interrupts optional", "arrays components opencv", "threads"),
+    "matching/_common": ("types parent_watchdog interrupts optional", "arrays components opencv", "threads"),
     "matching/core": (
         "_kernels _vote_kernels _growth_kernels clock inputs reasons",
         "ledger groups local_maps",

@@ -1,6 +1,7 @@
 """The number of threads, and loops over ranges on several threads, for functions that release the GIL."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _thread_limit: int | None = None  # set by `limit_threads`
+_blas_lock, _blas_users = threading.Lock(), 0
+_blas_limits: Any = None
 
 
 def default_threads() -> int:
@@ -40,9 +43,19 @@ def limit_threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Limit the BLAS of this process to one thread."""
-    with _find_thread_pools().limit(limits=1, user_api="blas"):
+    """Limit the BLAS of this process to one thread while any thread is inside such a block."""
+    global _blas_users, _blas_limits
+    with _blas_lock:
+        if _blas_users == 0:
+            _blas_limits = _find_thread_pools().limit(limits=1, user_api="blas")
+        _blas_users += 1
+    try:
         yield
+    finally:
+        with _blas_lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _blas_limits.restore_original_limits()
 
 
 @cache
@@ -89,5 +102,12 @@ def _helper_pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count() or 1)
 
 
-if hasattr(os, "register_at_fork"):  # a child process has only one thread
-    os.register_at_fork(after_in_child=_helper_pool.cache_clear)
+def _reset_after_fork() -> None:
+    """Reset the state after a fork: the child has only one thread, and a lock might stay held forever."""
+    global _blas_lock, _blas_users
+    _helper_pool.cache_clear()
+    _blas_lock, _blas_users = threading.Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)

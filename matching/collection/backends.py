@@ -22,6 +22,7 @@ from joblib.externals.loky import ProcessPoolExecutor, get_reusable_executor
 
 from matching._common.interrupts import handle_interrupts
 from matching._common.optional import import_optional
+from matching._common.parent_watchdog import exit_with_parent
 from matching._common.threads import default_threads
 from matching.collection.cache import FeatureCache
 from matching.collection.database.settings import describe_difference
@@ -89,7 +90,7 @@ def local_backend(jobs: int) -> Iterator[Run]:
     if jobs == 1:
         yield lambda function, tasks: (function(*task) for task in tasks)
         return
-    options = {"initializer": os.chdir, "initargs": (Path.cwd(),), "env": SAFE_PATH}
+    options = {"initializer": _begin_work, "initargs": (Path.cwd(), os.getpid()), "env": SAFE_PATH}
     get_pool = partial(get_reusable_executor, jobs, **options)
 
     def submit(function: Function, task: Task) -> Future[Any]:
@@ -117,6 +118,12 @@ def local_backend(jobs: int) -> Iterator[Run]:
         get_pool().shutdown(kill_workers=True)
         threading.excepthook = before
         raise
+
+
+def _begin_work(folder: Path, parent: int) -> None:
+    """Begin a process: of a killed run, it could otherwise wait forever for its result to be taken."""
+    os.chdir(folder)
+    exit_with_parent(parent)
 
 
 def _run_ahead(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import secrets
 import shutil
 import signal
@@ -14,6 +15,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from matching._common.parent_watchdog import exit_with_parent
 
 N_KEPT = 20  # results that are kept until the server stops; older ones are deleted
 # Loading the matching code takes a second, so processes are forked from one that has loaded it, if possible.
@@ -126,6 +129,7 @@ def _receive(receiver: Connection, match: Match) -> None:
 def _match_in_process(sender: Connection, folder: Path, names: list[str], settings: dict[str, Any]) -> None:
     """Match uploads, and send a message for each step, then one with the result or an error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all processes
+    exit_with_parent(os.getppid())
     from matching.serve.uploaded_pictures import match_uploads  # slow; the server does not need it
 
     try:

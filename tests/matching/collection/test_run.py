@@ -186,7 +186,7 @@ def test_names_and_files_of_any_kind_are_recorded(tmp_path, folder, cache):
         (Path(path).name, status, error and error.rpartition(": ")[2]) for path, status, error in told
     ] == [
         ("a\nb <i>.jpg", "described", None),
-        ("bytes\\udcff.jpg", "failed", "no such file"),
+        ("bytes\\udcff.jpg", "failed", "the name is not UTF-8; rename the file"),
         ("lost.jpg", "failed", "no such file"),
         ("pipe.jpg", "failed", "is not a file"),
     ]
