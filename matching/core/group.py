@@ -206,6 +206,7 @@ def score_parts(
     rows = [part.rows for part in parts]
     landmarks = find_landmarks(matches, graph, rows, config.merging_rules)
     scores = measure_scores(graph, rows).tolist()
-    is_clear = (determine_map(matches, part) for part in rows)
-    fields = zip(rows, scores, landmarks, is_clear, strict=True)
-    return [Group(*values, is_map_clear=clear) for *values, clear in fields]
+    return [
+        Group(part, score, marks, is_map_clear=determine_map(matches, part))
+        for part, score, marks in zip(rows, scores, landmarks, strict=True)
+    ]
