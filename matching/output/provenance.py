@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from matching._common import opencv
 from matching._version import __version__
 
-RESULT_VERSIONS = {"pictures": 1, "features": 4, "candidates": 3, "grouping": 13, "objects": 9}
+RESULT_VERSIONS = {"pictures": 1, "features": 4, "candidates": 3, "grouping": 14, "objects": 10}
 """Version numbers of the results of each stage: a number goes up with each change of any result.
 
 A collection continues if all numbers are equal, whatever else has changed. tests/matching/test_stages.py
