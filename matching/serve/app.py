@@ -26,10 +26,11 @@ REQUEST_SETTINGS = {  # settings that the address of a request may contain
     "mirrored": MIRRORED,
     "view_synthesis": VIEW_SYNTHESIS,
 }
+LOCAL_HOSTS = "127.0.0.1", "localhost"
 PICTURES_NEEDED = "one or two pictures are needed, as files image0 and image1 of a multipart/form-data body"
 
 
-def create_app(max_seconds: float, hosts: Sequence[str] = ("127.0.0.1", "localhost")) -> Starlette:
+def create_app(max_seconds: float, hosts: Sequence[str] = LOCAL_HOSTS) -> Starlette:
     """Make the application, for one person: nobody else can guess the address of a match.
 
     Parameters

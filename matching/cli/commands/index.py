@@ -90,9 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> int:
     # pictures of a folder that is empty now may still have to be dropped from the index
     paths = _pictures(arguments, may_be_empty=True)
-    warn_of_frames(paths)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
     added = add_pictures(arguments.index, paths, inside=inside, **run_options(arguments))
+    warn_of_frames(added.paths)
     _tell_errors(added.errors)
     print(_describe_added(added))
     if added.failed and not added.counts.indexed:

@@ -12,7 +12,6 @@ from matching.errors import InputError
 from matching.settings import Setting
 
 GRACE_SECONDS = 3  # for open connections when the server stops
-LOCAL_HOSTS = ["127.0.0.1", "localhost"]
 KEEP_ALIVE_SECONDS = 60  # of idle connections; after the 5 of uvicorn, a request may meet a closed one
 
 
@@ -33,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         import_optional(name, "the page needs Starlette and uvicorn", "starlette uvicorn python-multipart")
     import uvicorn
 
-    from matching.serve.app import create_app
+    from matching.serve.app import LOCAL_HOSTS, create_app
 
     is_local = arguments.host in LOCAL_HOSTS
     app = create_app(arguments.max_seconds, LOCAL_HOSTS if is_local else ["*"])

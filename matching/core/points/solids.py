@@ -43,10 +43,8 @@ from matching.correspondences.correspondences import Correspondences
 # Figures without a source are the shares of right matches in the set bag of Arrigoni and Pajdla (2019), 0.947
 # with these settings, and the share of wrong matches on eleven tabletops of AdelaideRMF, 2.1 %.
 PER_EXTENT = 1000.0  # units in which the extent is measured
-FREEDOM, LINE_FREEDOM = (
-    4.0,
-    1.0,
-)  # degrees of freedom across epipolar lines and along them; alike with 4 and 4
+FREEDOM = 4.0  # degrees of freedom across epipolar lines
+LINE_FREEDOM = 1.0  # the same along them; alike with 4
 PEAK = 3 / (8 * math.pi)  # of the density, in units of the noise and the relief
 EDGE_PRICE = 0.5  # of an edge between two labels; with 1, 0.942 and 2.2 %
 FIRST_NOISE, MIN_NOISE, MAX_NOISE = 0.4, 0.1, 1.0

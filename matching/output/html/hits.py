@@ -10,8 +10,8 @@ from matching._version import __version__
 from matching.objects.confidence import WORDS
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
-from matching.output.figures.drawing import choose_frame, colour
-from matching.output.html.page import embed_picture, fill, svg_path
+from matching.output.figures.drawing import choose_frame
+from matching.output.html.page import css_colour, embed_picture, fill, svg_path
 from matching.output.words import UNKNOWN
 
 MAX_SIDE = 360  # pixels of an embedded cut
@@ -80,7 +80,7 @@ def _make_hit(
         embed_picture(rgb[top:bottom, left:right], MAX_SIDE),
         (int(low[0]), int(low[1]), int(high[0] - low[0]), int(high[1] - low[1])),
         svg_path(polygon),
-        "#{:02x}{:02x}{:02x}".format(*colour(found.id)),
+        css_colour(found.id),
         "".join(svg_path(one.polygon1) for one in found.differences),
         kind,
         found.confidence or UNKNOWN,

@@ -84,6 +84,11 @@ def svg_path(polygon: Floats) -> str:
     return f"M{'L'.join(f'{x + 0.5:.1f} {y + 0.5:.1f}' for x, y in polygon)}Z"
 
 
+def css_colour(number: int) -> str:
+    """Write the colour of an object or thing, by its number, for CSS."""
+    return "#{:02x}{:02x}{:02x}".format(*colour(number))
+
+
 def objects_data(
     objects: Iterable[MatchedObject], rows: Ints, xy0: Floats, repeats: Iterable[Thing] = ()
 ) -> list[dict[str, Any]]:
@@ -106,7 +111,7 @@ def objects_data(
                 "title": " and ".join(dict.fromkeys(names[o.id])) if o.id in names else f"Object {o.id}",
                 "mark": o.thing if o.id in names else o.id,
                 "labels": names.get(o.id, [str(o.id)] * 2),
-                "colour": "#{:02x}{:02x}{:02x}".format(*colour(o.thing if o.id in names else o.id)),
+                "colour": css_colour(o.thing if o.id in names else o.id),
                 "n_matches": o.n_matches,
                 "score": round(o.score, 4),
                 "cells": format_object(o)[1:],
