@@ -36,18 +36,46 @@ def enter_nearest(
         enter_smallest(buffer, members, nearest[rows[b]], score[rows[b]])
 
 
+@njit
+def enter_within(
+    products: Array, min_product: Array, halves: Array, rows: Array, members: Array, norms: Array,
+    first: Scalar, nearest: Array, score: Array,
+) -> None:  # fmt: skip
+    """Enter members (c, d) int16, numbered from `first`, into the lists of the nearest of rows (b, d) int16.
+
+    The lists are nearest and score (b, width), ordered by norm - 2 similarity. A member enters only if the
+    product of the projections (b, c), less the member's `halves` (c,), is at least the row's `min_product`.
+    """
+    for b in range(products.shape[0]):
+        index, value, product, row, smallest = nearest[b], score[b], products[b], rows[b], min_product[b]
+        for start in range(0, len(product), RUN_LENGTH):
+            run, half = product[start : start + RUN_LENGTH], halves[start : start + RUN_LENGTH]
+            n_near = np.int32(0)
+            for j in range(len(run)):  # by vector instructions; most runs hold nothing near
+                n_near += np.int32(run[j] - half[j] >= smallest)
+            if n_near > 0:
+                for j in range(len(run)):
+                    if run[j] - half[j] >= smallest:
+                        member, similarity = members[start + j], np.int32(0)
+                        for d in range(len(row)):
+                            similarity += np.int32(row[d]) * np.int32(member[d])
+                        distance = norms[start + j] - np.float32(2) * np.float32(similarity)
+                        if distance < value[-1]:
+                            insert(first + start + j, distance, index, value)
+
+
 @inner
 def enter_smallest(distance: Array, members: Array, index: Array, value: Array) -> None:
     """Enter members (c,) into the list of the nearest, index and value (width,), by distance (c,)."""
-    end = len(value) - 1
     for start in range(0, len(distance), RUN_LENGTH):
-        stop, largest, n_nearer = min(start + RUN_LENGTH, len(distance)), value[end], np.int32(0)
-        for j in range(start, stop):  # by vector instructions; most runs hold nothing nearer
-            n_nearer += np.int32(distance[j] < largest)
+        run = distance[start : start + RUN_LENGTH]
+        largest, n_nearer = value[-1], np.int32(0)
+        for j in range(len(run)):  # by vector instructions; most runs hold nothing nearer
+            n_nearer += np.int32(run[j] < largest)
         if n_nearer > 0:
-            for j in range(start, stop):
-                if distance[j] < value[end]:
-                    insert(members[j], distance[j], index, value)
+            for j in range(len(run)):
+                if run[j] < value[-1]:
+                    insert(members[start + j], run[j], index, value)
 
 
 @inner

@@ -17,7 +17,7 @@ from matching._common.arrays import invert_matrices, select_rows
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.descriptor_search import nearest_descriptors
+from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
 from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds, mirrored_features
 from matching.settings import MAX_MATCHES, check_settings, setting
 
@@ -164,11 +164,17 @@ def _find_best(
     features0: Features, features1: Features, kind: int, limit: int, config: CandidateConfig
 ) -> Candidates:
     """Find the candidates of one kind, at most `limit`."""
-    pairs = join_pairs(
-        find_near_pairs(rows0, rows1, features0.descriptors[rows0], features1.descriptors[rows1], config)
-        for rows0, rows1 in find_comparable_rows(features0, features1, kind, config.per_polarity)
-    )
-    return choose_best(features0, features1, pairs, limit, config)
+    rows = find_comparable_rows(features0, features1, kind, config.per_polarity)
+    sets = [(features0.descriptors[rows0], features1.descriptors[rows1]) for rows0, rows1 in rows]
+    bound = estimate_bound(sets, config.per_feature, limit)
+    while True:
+        near = [
+            find_near_pairs(*each, *both, config, bound=bound) for each, both in zip(rows, sets, strict=True)
+        ]
+        best = choose_best(features0, features1, join_pairs(near), limit, config)
+        if len(best) == limit or np.isinf(bound):
+            return best
+        bound = np.inf  # too many pairs were near duplicates
 
 
 def _find_best_within(
@@ -264,7 +270,7 @@ def find_near_pairs(
 ) -> FeaturePairs:
     """Find the pairs of rows0 (n0,) and rows1 (n1,) with near descriptors (n0, d), (n1, d).
 
-    limits: `clear_points` of `nearest_descriptors`.
+    limits: `clear_points` or `bound` of `nearest_descriptors`.
     """
     nearest, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, **limits)
     is_near = (nearest >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)

@@ -1,9 +1,15 @@
-"""Search for the nearest descriptors: by comparing all pairs, or among very many.
+"""Search for the nearest descriptors: among all, within a bound, or among very many.
+
+A projection never lengthens a difference: if the first principal components of two descriptors differ by more
+than a bound, so do the descriptors. So some of the components rule out nearly all distant pairs, without any
+error.
 
 Very many descriptors are divided into cells by k-means, and only those in the cells nearest to a descriptor
 are compared with it (Jegou, Douze and Schmid, PAMI 2011). Centres are whole numbers and all sums are exact,
 so that the result depends neither on threads nor on the BLAS.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,6 +19,10 @@ from matching.correspondences import _candidate_kernels
 
 Points = tuple[Floats, Floats]  # (n, 2) points of features, and their clearances (n,), both in pixels
 
+N_COMPONENTS = 48  # of 128: with 32, more pairs pass the bound than the shorter products save
+SAMPLE_STEP = 32  # every 32nd descriptor tells the principal components, and the bound
+SURPLUS = 3  # times the pairs that are wanted: some of those within the bound are near duplicates
+MAX_BOUND_SHARE = 0.002  # of all pairs: if more are wanted, a bound saves nothing
 CELL_SIZE = 256  # mean number of descriptors in a cell
 N_PROBES = 8  # cells that a descriptor is compared with
 MIN_CELLS = 24  # fewer cells save little time
@@ -27,25 +37,29 @@ def nearest_descriptors(
     width: int,
     block: int = 512,
     clear_points: tuple[Points, Points] | None = None,
+    bound: float = np.inf,
 ) -> tuple[Ints, Float32s]:
-    """Find the nearest rows of one set of descriptors for each row of another.
+    """Find the nearest rows of one set of descriptors for each row of another, within a squared distance.
 
-    descriptors0 (n0, d), descriptors1 (n1, d) float32 -> indices (n0, width), squared (n0, width) float32.
-    `clear_points` leaves out pairs of points nearer than the larger of their clearances. Descriptors are
-    whole numbers of norm about 2048, so that float32 holds every product below 2^24 exactly and the result
-    doesn't depend on the BLAS or its threads.
+    descriptors0 (n0, d), descriptors1 (n1, d) float32 -> indices (n0, width), -1 for none, squared (n0,
+    width) float32. `clear_points` leaves out pairs of points nearer than the larger of their clearances.
+    Descriptors are whole numbers of norm about 2048, so that float32 holds every product below 2^24 exactly
+    and the result doesn't depend on the BLAS or its threads.
     """
     n0, n1 = len(descriptors0), len(descriptors1)
-    norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
+    norm0, norm1 = (np.einsum("ij,ij->i", each, each) for each in (descriptors0, descriptors1))
     nearest = np.full((n0, width), -1, np.int64)
-    score = np.full(nearest.shape, np.inf, np.float32)
-    norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
+    score = np.repeat((bound - norm0)[:, None].astype(np.float32), width, axis=1)
     numbers = np.arange(max(n0, n1))
+    within = None if np.isinf(bound) else _Projection(descriptors0, descriptors1, norm1, bound)
 
     def search(start: int, stop: int) -> None:
         rows = slice(start, stop)
         for first in range(0, n1, block):  # so that the products stay in the processor's cache
             columns = slice(first, first + block)
+            if within is not None:
+                within.enter(rows, columns, nearest[rows], score[rows])
+                continue
             similarity = descriptors0[rows] @ descriptors1[columns].T
             if clear_points is not None:
                 (xy0, clearance0), (xy1, clearance1) = clear_points
@@ -58,6 +72,39 @@ def nearest_descriptors(
     with single_blas_thread():
         run_in_ranges(search, n0, max(min(block, -(-n0 // default_threads())), 1))
     return nearest, score + norm0[:, None]
+
+
+class _Projection:
+    """Two sets of descriptors and their first principal components, to search within a bound."""
+
+    def __init__(self, descriptors0: Array, descriptors1: Array, norm1: Array, bound: float) -> None:
+        sample = np.concatenate([descriptors0[::SAMPLE_STEP], descriptors1[::SAMPLE_STEP]])
+        _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
+        basis = axes[:, -N_COMPONENTS:].astype(np.float32)
+        self.whole = descriptors0.astype(np.int16), descriptors1.astype(np.int16)
+        self.projected = descriptors0 @ basis, descriptors1 @ basis
+        half0, self.half1 = (np.einsum("ij,ij->i", each, each) / 2 for each in self.projected)
+        rounding = len(basis) * np.finfo(np.float32).eps * norm1.max(initial=bound)
+        self.min_product = half0 - np.float32((bound + rounding) / 2)  # less half the length of the other one
+        self.norm1 = norm1
+
+    def enter(self, rows: slice, columns: slice, nearest: Ints, score: Float32s) -> None:
+        """Enter the columns into the lists of the nearest of the rows, nearest and score (b, width)."""
+        _candidate_kernels.enter_within(
+            self.projected[0][rows] @ self.projected[1][columns].T,
+            self.min_product[rows], self.half1[columns],
+            self.whole[0][rows], self.whole[1][columns], self.norm1[columns], columns.start, nearest, score,
+        )  # fmt: skip
+
+
+def estimate_bound(sets: Sequence[tuple[Array, Array]], width: int, n_wanted: int) -> float:
+    """Estimate, from a sample, a squared distance below which there are more pairs than wanted."""
+    n_within = SURPLUS * n_wanted
+    if n_within >= MAX_BOUND_SHARE * sum(len(a) * len(b) for a, b in sets):
+        return np.inf
+    squared = [nearest_descriptors(a[::SAMPLE_STEP], b, width)[1].ravel() for a, b in sets]
+    sample, rank = np.concatenate(squared), n_within // SAMPLE_STEP
+    return float(np.partition(sample, rank)[rank]) + 0.5 if rank < len(sample) else np.inf
 
 
 def search_by_cells(descriptors0: Array, descriptors1: Array, width: int) -> tuple[Ints, Float32s]:
