@@ -33,13 +33,18 @@ from matching.core.groups import Group, Part, number_rows, sort_by_size
 from matching.core.smooth_map import SmoothMapConfig
 from matching.correspondences.correspondences import Correspondences, measure_magnification
 from matching.correspondences.points import nearest_points
+from matching.objects.splines import (
+    DEGREES_OF_FREEDOM,
+    Spectrum,
+    decompose,
+    measure_likelihoods,
+    phi,
+)
 from matching.settings import check_settings, setting
 
 # Ratios of b^2 to s^2 that are tried. At the largest, bends are as large as errors, and no map is smooth.
-RATIOS = 0.25 ** np.arange(14)
+RATIOS: Floats = 0.25 ** np.arange(14.0)
 N_FIT_ROUNDS = 4  # iterations of the robust fit
-# Degrees of freedom of the t distribution of residuals, and of the prior of s; no record of a choice.
-DEGREES_OF_FREEDOM = 4
 MIN_LANDMARKS = 6  # of a part that can be merged: three more than fix an affine map
 MAX_COMPARED = 3000  # matches of a part among which the gap to another is measured: limits the work
 # Standard deviations of its prediction beyond which a landmark is an outlier; no record of a choice.
@@ -144,7 +149,7 @@ def measure_roughness(correspondences: Correspondences, landmarks: Array, accura
     if len(landmarks) < MIN_LANDMARKS:
         return Roughness(accuracy * math.sqrt(RATIOS[-1]), accuracy)
     x, y = _points(correspondences, landmarks, measure_magnification(correspondences, landmarks))
-    spectrum = _decompose(x, y, _phi(x), np.ones(len(x)))
+    spectrum = decompose(x, y, phi(x), np.ones(len(x)))
     ratio, variance = _fit_variances(spectrum, accuracy)
     return Roughness(math.sqrt(ratio * variance), math.sqrt(variance))
 
@@ -234,8 +239,7 @@ def merge_groups(
         rows = np.sort(np.concatenate([part.rows for part in parts]))
         score = np.average([part.score for part in parts], weights=[len(part.rows) for part in parts])
         measured = [part.log_nfa for part in parts if part.log_nfa is not None]
-        log_nfa, is_clear = min(measured, default=None), any(part.is_map_clear for part in parts)
-        group = Group(rows, float(score), landmarks[first], log_nfa, is_clear)
+        group = Group(rows, float(score), landmarks[first], min(measured, default=None))
         merged[first >= len(known)].append(group)
     return merged
 
@@ -359,45 +363,20 @@ def _find_evidence(
     return float(one_object + 2 * math.log(extent))
 
 
-@dataclass(frozen=True, eq=False)
-class _Spectrum:
-    """The uncorrelated contrasts of n landmarks: values (n - 3,), vectors (n, n - 3) of phi, weights (n,)."""
-
-    values: Floats
-    vectors: Floats
-    coordinates: Floats
-    weights: Floats
-
-
-def _decompose(x: Floats, y: Floats, phi: Floats, weights: Floats) -> _Spectrum:
-    """Find the contrasts of landmarks x, y (n, 2) that no affine map explains: phi (n, n), weights (n,)."""
-    drift = np.column_stack([np.ones(len(x)), x]) * weights[:, None]
-    contrasts = np.linalg.qr(drift, mode="complete")[0][:, 3:]
-    values, vectors = np.linalg.eigh(contrasts.T @ (phi * np.outer(weights, weights)) @ contrasts)
-    vectors = contrasts @ vectors
-    return _Spectrum(np.maximum(values, 0.0), vectors, vectors.T @ (y * weights[:, None]), weights)
-
-
-def _fit_variances(spectrum: _Spectrum, accuracy: float) -> tuple[float, float]:
-    """The likeliest b^2 / s^2 among RATIOS, and s^2, whose prior is a scaled inverse chi-square."""
-    variances = RATIOS[:, None] * spectrum.values + 1.0  # (14, n - 3), in units of s^2
-    square = ((spectrum.coordinates**2).sum(axis=1) / variances).sum(axis=1)
-    prior = DEGREES_OF_FREEDOM * accuracy**2
-    noise = (square + prior) / (2 * variances.shape[1] + DEGREES_OF_FREEDOM)
-    likelihood = -(square + prior) / (2 * noise) - np.log(variances * noise[:, None]).sum(axis=1)
-    best = int(np.argmax(likelihood - DEGREES_OF_FREEDOM * np.log(noise) / 2))
+def _fit_variances(spectrum: Spectrum, accuracy: float) -> tuple[float, float]:
+    """The likeliest b^2 / s^2 among RATIOS, and s^2."""
+    likelihoods, noise = measure_likelihoods(spectrum, RATIOS, accuracy)
+    best = int(likelihoods.argmax())
     return float(RATIOS[best]), float(noise[best])
 
 
 def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
     """(n,) distance of each landmark from its prediction, in standard deviations, by reweighted REML."""
-    phi, noise, error = _phi(x), np.ones(len(x)), np.zeros(len(x))  # error: squares in units of s^2
+    kernel, noise, error = phi(x), np.ones(len(x)), np.zeros(len(x))  # error: squares in units of s^2
     for _ in range(N_FIT_ROUNDS):
-        spectrum = _decompose(x, y, phi, 1 / np.sqrt(noise))
+        spectrum = decompose(x, y, kernel, 1 / np.sqrt(noise))
         ratio, variance = _fit_variances(spectrum, accuracy)
-        scaled = spectrum.vectors / (ratio * spectrum.values + 1.0)
-        precision = np.maximum((scaled * spectrum.vectors).sum(axis=1), 1e-12)
-        residual = scaled @ spectrum.coordinates / precision[:, None] * np.sqrt(noise)[:, None]
+        residual, precision = spectrum.hold_out(ratio)
         expected = variance * (noise / precision - noise + 1.0)
         error = (residual**2).sum(axis=1) / np.maximum(expected, 1e-12)
         noise = np.maximum((DEGREES_OF_FREEDOM + error) / (DEGREES_OF_FREEDOM + 2), 1.0)
@@ -432,12 +411,6 @@ def _spread_out(x: Floats, n: int) -> Ints:
         chosen.append(int(np.argmax(square)))
         square = np.minimum(square, ((x - x[chosen[-1]]) ** 2).sum(axis=1))
     return np.array(chosen)
-
-
-def _phi(x: Floats) -> Floats:
-    """The thin-plate spline phi(|x_i - x_j|) (n, n) of points (n, 2)."""
-    square = ((x[:, None] - x[None]) ** 2).sum(axis=2)
-    return np.asarray(0.5 * square * np.log(np.where(square > 0, square, 1.0)))
 
 
 def _fixes_map(x: Floats) -> bool:

@@ -10,24 +10,29 @@ halved, L = 2 pi (mu / rho)^(1/4), in pixels: shorter bends count as noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 
-from matching._common.types import Array, Bools, Floats, Ints
+from matching._common.once import once
+from matching._common.types import Array, Floats, Ints
+from matching.objects.splines import (
+    Spectrum,
+    Spline,
+    decompose,
+    fit_spline,
+    measure_likelihoods,
+    medians,
+    phi,
+)
 from matching.objects.transforms import apply_transform, fit_transform
 
-Spline = Callable[[Array], Floats]  # a bend: pixels (n, 2) -> (n, 2)
-
 MAX_CONTROLS = 300  # bins; the matches in each are merged into one control point
-MIN_MATCHES = 12  # fewer matches say nothing about bends; no record of a choice, as of the next three numbers
+MIN_MATCHES = 12  # fewer matches say nothing about bends; no record of a choice, as of the next two numbers
 LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # values of `smoothing` to try, in sizes of the object
-N_FOLDS = 5  # parts in which matches are held out
-MAX_ERROR_RATIO = 0.97  # a shorter smoothing must lower the hold-out error to this share ...
-MIN_ERROR_GAIN = 0.05  # ... and by this many pixels, so that noise bends nothing
+MIN_NOISE = 0.05  # pixels, standard deviation: bends that are as small are noise
+MIN_GAIN = 3.0  # nats by which a bend is likelier than none, so that noise bends nothing
 MAX_RESIDUAL = 5.0  # times the median residual: matches beyond this are left out
 
 
@@ -37,7 +42,7 @@ class SmoothMap:
 
     base: Array  # (3, 3) float64, the homography or affine map that is bent
     smoothing: float  # pixels of the first picture: bends of this length are halved; inf: no bend
-    # median hold-out distance in the second picture, in pixels, for maps fitted without nearby matches
+    # median distance, pixels of the second picture, from what other control points predict
     error: float
     base_error: float  # the same for the base alone, fitted to all matches
     spline: Spline | None = None  # from pixels (n, 2) to displacements (n, 2)
@@ -72,19 +77,21 @@ def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float |
     base_error = float(np.median(np.linalg.norm(residual, axis=1)))
     plain = SmoothMap(base, math.inf, base_error, base_error)
     bins = _make_bins(source)
-    if len(source) < MIN_MATCHES or not all(_fixes_a_map(source, bins, ~out) for out in _folds(bins)):
+    if len(source) < MIN_MATCHES or not _fixes_a_map(source, bins):
         return plain
+    controls = _make_controls(source, residual, bins)
     if smoothing is None:
-        smoothing, error = _choose_smoothing(source, residual, bins)
-    else:
-        error = _hold_out(source, residual, _make_folds(source, residual, bins), smoothing)
+        smoothing = _choose_smoothing(controls, float(np.linalg.norm(np.ptp(source, axis=0))))
     if math.isinf(smoothing):
         return plain
-    spline = _fit(_make_controls(source, residual, bins), smoothing)
+    spline = controls.fit(smoothing)
     off = np.linalg.norm(spline(source) - residual, axis=1)
     kept = off <= MAX_RESIDUAL * max(np.median(off), 1e-6)
-    if _fixes_a_map(source, bins, kept):
-        spline = _fit(_make_controls(source[kept], residual[kept], bins[kept]), smoothing)
+    if not kept.all() and _fixes_a_map(source[kept], bins[kept]):
+        bins, source, residual = bins[kept], source[kept], residual[kept]
+        controls = _make_controls(source, residual, bins)
+        spline = controls.fit(smoothing)
+    error = np.linalg.norm(controls.hold_out(spline, smoothing, source) - residual, axis=1)
     return SmoothMap(base, float(smoothing), float(np.median(error)), base_error, spline)
 
 
@@ -96,7 +103,7 @@ class _Bins:
     side: float  # of a bin, pixels
 
     def __getitem__(self, index: Any) -> _Bins:
-        return _Bins(self.number[index], self.side)
+        return _Bins(np.unique(self.number[index], return_inverse=True)[1], self.side)
 
 
 def _make_bins(xy: Array) -> _Bins:
@@ -107,50 +114,12 @@ def _make_bins(xy: Array) -> _Bins:
     return _Bins(np.unique(place, axis=0, return_inverse=True)[1].reshape(-1), side)
 
 
-def _choose_smoothing(source: Array, residual: Array, bins: _Bins) -> tuple[float, Floats]:
-    """Choose the smoothing with the smallest hold-out error -> its length (inf: no bend), errors (n,)."""
-    best, best_error = math.inf, np.linalg.norm(residual, axis=1)
-    folds = _make_folds(source, residual, bins)
-    for length in np.linalg.norm(np.ptp(source, axis=0)) * np.array(LENGTHS):
-        error, bound = _hold_out(source, residual, folds, length), _average(best_error)
-        if _average(error) < min(MAX_ERROR_RATIO * bound, bound - MIN_ERROR_GAIN):
-            best, best_error = length, error
-    return best, best_error
-
-
-def _average(error: Array) -> float:
-    """Compute the mean error; larger ones than five times the median count as that: they may be outliers."""
-    return float(np.minimum(error, MAX_RESIDUAL * np.median(error)).mean())
-
-
-def _make_folds(source: Array, residual: Array, bins: _Bins) -> list[tuple[Bools, _Controls]]:
-    """Make N_FOLDS pairs of the matches that are held out (n,), and the control points of the others."""
-    folds = (out for out in _folds(bins) if out.any())
-    return [(out, _make_controls(source[~out], residual[~out], bins[~out])) for out in folds]
-
-
-def _hold_out(
-    source: Array, residual: Array, folds: list[tuple[Bools, _Controls]], smoothing: float
-) -> Floats:
-    """Measure the distance (n,) of each match from a map fitted without its bin."""
-    error = np.empty(len(source))
-    for out, controls in folds:
-        error[out] = np.linalg.norm(_fit(controls, smoothing)(source[out]) - residual[out], axis=1)
-    return error
-
-
-def _folds(bins: _Bins) -> list[Bools]:
-    """Make N_FOLDS masks (n,) bool of the matches that are held out in turn, in whole bins."""
-    fold = np.random.default_rng(0).permutation(bins.number.max(initial=-1) + 1)[bins.number] % N_FOLDS
-    return [fold == k for k in range(N_FOLDS)]
-
-
-def _fixes_a_map(source: Array, bins: _Bins, chosen: Bools) -> bool:
-    """Test whether control points of the chosen matches fix an affine map: three, not all on one line."""
-    used, number = np.unique(bins.number[chosen], return_inverse=True)
-    if len(used) < 3:
+def _fixes_a_map(source: Array, bins: _Bins) -> bool:
+    """Test whether the control points of matches fix bends: six or more, not all on one line."""
+    n = int(bins.number.max(initial=-1)) + 1
+    if n < 6:
         return False
-    controls = _medians(source[chosen], number, len(used))
+    controls = medians(source, bins.number, n)
     spread = np.linalg.svd(controls - controls.mean(axis=0), compute_uv=False)
     return bool(spread[1] >= 0.02 * spread[0])
 
@@ -161,31 +130,45 @@ class _Controls:
 
     xy: Floats
     values: Floats
-    count: Ints  # (k,), matches in each bin
+    number: Ints  # (n,), the control point of each match
     density: float  # matches per square pixel
+
+    @once
+    def kernel(self) -> Floats:
+        """phi (k, k) of the control points."""
+        return phi(self.xy)
+
+    @once
+    def spectrum(self) -> Spectrum:
+        """The contrasts of the displacements, weighted by the numbers of matches."""
+        return decompose(self.xy, self.values, self.kernel, np.sqrt(np.bincount(self.number)))
+
+    def to_ratio(self, smoothing: Array | float) -> Any:
+        """The ratio b^2 / s^2 of a spline with this smoothing."""
+        # the kernel r^2 log r is 8 pi times the Green's function of the squared Laplacian
+        return 1 / (8 * math.pi * self.density * (np.asarray(smoothing) / (2 * math.pi)) ** 4)
+
+    def fit(self, smoothing: float) -> Spline:
+        """Fit a spline."""
+        return fit_spline(self.xy, self.values, self.kernel, self.spectrum, float(self.to_ratio(smoothing)))
+
+    def hold_out(self, spline: Spline, smoothing: float, source: Array) -> Floats:
+        """Predict the displacements of matches (n, 2) by control points other than their own."""
+        off, _ = self.spectrum.hold_out(float(self.to_ratio(smoothing)))
+        return np.asarray(spline(source) + (self.values - off - spline(self.xy))[self.number])
+
+
+def _choose_smoothing(controls: _Controls, size: float) -> float:
+    """The likeliest smoothing among LENGTHS, in sizes of the object; inf if no bend is as likely."""
+    lengths = size * np.array(LENGTHS)
+    ratios = np.append(0.0, controls.to_ratio(lengths))
+    likelihoods, _ = measure_likelihoods(controls.spectrum, ratios, MIN_NOISE)
+    best = int(likelihoods[1:].argmax())
+    return float(lengths[best]) if likelihoods[1 + best] > likelihoods[0] + MIN_GAIN else math.inf
 
 
 def _make_controls(source: Array, residual: Array, bins: _Bins) -> _Controls:
     """Make the control points: the medians of the matches of each bin."""
-    _, number, count = np.unique(bins.number, return_inverse=True, return_counts=True)
-    xy, values = (_medians(points, number, len(count)) for points in (source, residual))
-    return _Controls(xy, values, count, len(source) / (len(count) * bins.side**2))
-
-
-def _fit(controls: _Controls, smoothing: float) -> Spline:
-    """Fit a spline to control points, weighted by their numbers of matches."""
-    mu = controls.density * (smoothing / (2 * math.pi)) ** 4
-    # the kernel r^2 log r is 8 pi times the Green's function of the squared Laplacian
-    spline: Spline = scipy.interpolate.RBFInterpolator(
-        controls.xy,
-        controls.values,
-        smoothing=8 * math.pi * mu / controls.count,
-        kernel="thin_plate_spline",
-        degree=1,
-    )
-    return spline
-
-
-def _medians(values: Array, number: Ints, n: int) -> Floats:
-    """Compute the medians (n, 2) of the values in each of n bins."""
-    return np.column_stack([scipy.ndimage.median(column, number, range(n)) for column in values.T])
+    n = int(bins.number.max()) + 1
+    xy, values = (medians(points, bins.number, n) for points in (source, residual))
+    return _Controls(xy, values, bins.number, len(source) / (n * bins.side**2))

@@ -6,7 +6,7 @@ import pytest
 
 from matching import MatchResult, object_deformation
 from matching.errors import InputError
-from matching.objects.deformation import _Bins, _fit, _make_controls, fit_smooth_map
+from matching.objects.deformation import _Bins, _make_controls, fit_smooth_map
 from matching.objects.description import describe_object
 from matching.objects.transforms import apply_transform
 
@@ -79,7 +79,7 @@ def test_waves_as_long_as_smoothing_are_halved(length):
     line = np.arange(0, 800, 20.0)  # much closer than a wave, so that the sum is near the integral
     xy = np.stack(np.meshgrid(line, np.arange(0, 400, 20.0)), axis=-1).reshape(-1, 2)
     wave = np.column_stack([np.sin(2 * np.pi * xy[:, 0] / length), np.zeros(len(xy))])
-    spline = _fit(_make_controls(xy, wave, _Bins(np.arange(len(xy)), 20.0)), length)
+    spline = _make_controls(xy, wave, _Bins(np.arange(len(xy)), 20.0)).fit(length)
     x = np.arange(240, 560)  # whole waves, away from the edges
     seen = spline(np.column_stack([x, np.full(len(x), 200.0)]))[:, 0]
     amplitude = 2 * np.abs(np.mean(seen * np.exp(-2j * np.pi * x / length)))
