@@ -102,21 +102,20 @@ def _compute_candidates(known: Mapping[str, np.ndarray]) -> Arrays:
 def _compute_grouping(known: Mapping[str, np.ndarray]) -> Arrays:
     best, pool = (_read_candidates(known, f"candidates/{kind}/") for kind in ("best", "pool"))
     found = group_candidates(best, pool, CONFIG)
-    labels = label_groups(len(found.candidates), found.objects)
+    labels = label_groups(len(found.candidates), found.groups)
     kept = labels >= 0
     return {
         "xy0": found.candidates.xy0[kept],
         "xy1": found.candidates.xy1[kept],
         "labels": labels[kept],
-        "scores": np.array([group.score for group in found.objects]),
-        "log_nfa": np.array([group.log_nfa for group in found.objects]),
+        "scores": np.array([group.score for group in found.groups]),
     }
 
 
 def _compute_objects(known: Mapping[str, np.ndarray]) -> Arrays:
-    labels, scores, log_nfa = (known[f"grouping/{name}"] for name in ("labels", "scores", "log_nfa"))
+    labels, scores = known["grouping/labels"], known["grouping/scores"]
     members = [np.flatnonzero(labels == k) for k in range(len(scores))]
-    groups = list(map(make_group, members, scores.tolist(), log_nfa.tolist()))
+    groups = list(map(make_group, members, scores.tolist()))
     tolerances = np.full(len(groups), 3.0)
     box = np.array([[0.0, 0.0], np.array(SIZE) - 1.0])
     objects = describe_objects(

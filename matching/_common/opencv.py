@@ -286,6 +286,11 @@ def correlate_template(image: Array, template: Array) -> Floats:
     return np.asarray(cv2.matchTemplate(image, template, cv2.TM_CCOEFF_NORMED), np.float64)
 
 
+def cross_correlate(image: Array, template: Array) -> Array:
+    """Sum the products of a template (h, w) and all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
+    return cv2.matchTemplate(np.ascontiguousarray(image), np.ascontiguousarray(template), cv2.TM_CCORR)
+
+
 def polygon_area(polygon: Array) -> float:
     """Compute the area of a polygon (k, 2)."""
     return float(cv2.contourArea(polygon.astype(np.float32)))

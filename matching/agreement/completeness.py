@@ -22,17 +22,19 @@ LATTICE = 32  # points along each side of picture 0, of which those inside pictu
 
 
 def measure_completeness(
-    grid: Grid, windows: Windows, base: Ends, other: Ends, *, is_swapped: bool
+    grid: Grid, windows: Windows, ends: tuple[Ends, Ends], frames: tuple[Floats, Floats], *, is_swapped: bool
 ) -> Completeness | None:
-    """Measure how much of picture 0 an object shows, None if that can't be told; swapped: it is the other."""
-    ends0, ends1 = (other, base) if is_swapped else (base, other)
-    if ends0.frame is None or ends1.frame is None or not _is_convex(ends1.frame):
+    """Measure how much of picture 0 an object shows; None if that can't be measured.
+
+    frames: the corners (4, 2) of picture 0 in both pictures. is_swapped: whether picture 1 is the base.
+    """
+    if not _is_convex(frames[1]):
         return None
-    grey0, colours0, colours1 = grid.grey0, grid.base, grid.other
-    if is_swapped:
-        grey0, colours0, colours1 = grid.grey1, grid.other, grid.base
-    use = grid.frame & grid.seen & (measure_windows(grey0)[1] > PRINT_VARIANCE)
-    visible, covered = _measure_visible(grid, ends0, ends1, is_swapped)
+    pictures = (grid.grey0, grid.base), (grid.grey1, grid.other)
+    (grey0, colours0), (_, colours1) = pictures[::-1] if is_swapped else pictures
+    frame = opencv.fill_polygons(grid.seen.shape, [grid.to_map(frames[int(is_swapped)])])
+    use = frame & grid.seen & (measure_windows(grey0)[1] > PRINT_VARIANCE)
+    visible, covered = _measure_visible(grid, ends, frames, is_swapped)
     if use.sum() < MIN_PIXELS:
         return None
     weight = use.astype(np.float32)
@@ -61,15 +63,16 @@ def _is_convex(frame: Floats) -> bool:
     return bool(abs(turns.sum()) == len(frame))
 
 
-def _measure_visible(grid: Grid, ends0: Ends, ends1: Ends, is_swapped: bool) -> tuple[float, float]:
+def _measure_visible(
+    grid: Grid, ends: tuple[Ends, Ends], frames: tuple[Floats, Floats], is_swapped: bool
+) -> tuple[float, float]:
     """The share of picture 0 that lies inside picture 1, and the share of that part on the map."""
-    assert ends0.frame is not None and ends1.frame is not None
-    low, high = ends0.frame.min(axis=0), ends0.frame.max(axis=0)
+    low, high = frames[0].min(axis=0), frames[0].max(axis=0)
     steps = (np.indices((LATTICE, LATTICE)).reshape(2, -1).T + 0.5) / LATTICE
     xy0 = low + steps * (high - low)
-    xy1 = apply_transform(fit_corners(ends0.frame, ends1.frame), xy0)
-    shown0 = find_seen(ends0, xy0)
-    visible = shown0 & find_seen(ends1, xy1)
+    xy1 = apply_transform(fit_corners(*frames), xy0)
+    shown0 = find_seen(ends[0], xy0)
+    visible = shown0 & find_seen(ends[1], xy1)
     base = xy1 if is_swapped else xy0
     (left, top), (right, bottom) = grid.xy_base[0, 0], grid.xy_base[-1, -1]
     on_map = (base >= (left, top)).all(axis=1) & (base <= (right, bottom)).all(axis=1)

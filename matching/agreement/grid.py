@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Array, Bools, Float32s, Floats
+from matching._common.once import once
+from matching._common.types import Array, Bools, Float32s, Floats, Ints
 from matching.agreement.registration import equalise_sharpness, register
 from matching.objects.deformation import SmoothMap, fit_smooth_map
 from matching.objects.transforms import fit_transform, transform_errors
@@ -27,9 +28,11 @@ MAX_GRID_SIDE = 256
 MAX_LENGTH = 4.0
 # Pixels of the base per grid pixel, at least. Small objects are enlarged, so that they have more windows.
 MIN_PITCH = 0.5
-MARGIN = 0.35  # sizes of the hull by which the grid extends beyond it, for the search of where it ends
-# Sizes of the hull by which the grid extends at most, to show the rest of picture 0.
-MAX_MARGIN = 1.0
+# Pixels of the map around the hull: windows that are displaced lie within it.
+NEAR_MARGIN = 16
+# Sizes of the hull by which a wide map extends beyond it, for the search of where the object ends ...
+MARGIN = 0.35
+MAX_MARGIN = 1.0  # ... and by which it extends at most, to show the rest of picture 0
 # Grid pixels around the hull that are registered with it: three times what registration moves.
 BORDER = 18
 MIN_GRID_SIDE = 80  # grid pixels, so that windows that are displaced lie on it
@@ -40,9 +43,8 @@ FLAT_QUANTILE, MAX_FLAT_ERROR = 0.9, 2.0
 MAP_STEP = 2  # grid pixels per pixel of the map, because registration is good to about one of them
 COARSE = 6  # pixels between those for which a smooth map is evaluated; those between are interpolated
 
-# Matches that the map is fitted to: the flow corrects what is left. With 1,600, it takes three times as long,
-# and all of 169 objects (bent, tiled, on shelves, pages, altered prints) are judged the same.
-MAX_FITTED = 300
+# Matches that the map is fitted to, which limits the work: the flow corrects what is left.
+MAX_FITTED = 150
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +59,11 @@ class Ends:
         The points of the matches, pixels.
     shown : (h, w) bool or None
         Where the picture shows anything; None for everywhere.
-    frame : (4, 2) float64 or None
-        The corners of picture 0 in this picture, pixels; None if they are unknown.
     """
 
     image: Array
     xy: Floats
     shown: Bools | None = None
-    frame: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +84,8 @@ class Grid:
         The matches in the base, pixels of the map.
     xy_base, xy_other : (h, w, 2) float32
         Where the pixels of the map lie in the base and the other picture, pixels.
-    frame : (h, w) bool
-        Inside the corners of picture 0; nowhere if they are unknown.
+    flow : (h1, w1, 2) float32
+        By how much registration moves the hull and its BORDER in the other picture, pixels of the map.
     blurs : pair of float
         By how much base and other are blurred to be equally sharp, standard deviations in pixels of the map.
     """
@@ -100,8 +99,13 @@ class Grid:
     points: Floats
     xy_base: Float32s
     xy_other: Float32s
-    frame: Bools
+    flow: Float32s
     blurs: tuple[float, float] = (0.0, 0.0)
+
+    def to_map(self, xy: Floats) -> Floats:
+        """Points (n, 2) of the base, in pixels of the map."""
+        first, last = self.xy_base[[0, -1], [0, -1]].astype(float)
+        return np.asarray((xy - first) * (np.array(self.seen.shape[::-1]) - 1) / (last - first))
 
     @property
     def equally_sharp(self) -> tuple[Float32s, Float32s]:
@@ -165,50 +169,63 @@ def _measure_size(base: Ends) -> float:
     return float(min(long, MAX_LENGTH * short))
 
 
-def lay_grid(base: Ends, other: Ends, smooth_map: SmoothMap) -> Grid:
-    """Take both pictures to one map around the hull of the matches, and register them."""
-    ratio = measure_ratio(base, other)
-    size, pitch = _measure_size(base), _choose_pitch(base)
-    margins = np.ceil(_choose_margins(base, size) / (pitch * MAP_STEP)).astype(int)
-    low = base.xy.min(axis=0) - (MAP_STEP * margins[0] + BORDER) * pitch
-    extent = np.ptp(base.xy, axis=0) / pitch + MAP_STEP * margins.sum(axis=0) + 2 * BORDER
-    width, height = (-(-np.maximum(np.rint(extent), MIN_GRID_SIDE).astype(int) // MAP_STEP)).tolist()
-    xy_base = list_places(low, pitch, MAP_STEP, (height, width))
+def lay_grid(
+    base: Ends,
+    other: Ends,
+    smooth_map: SmoothMap,
+    frame: Floats | None = None,
+    near: Grid | None = None,
+) -> Grid:
+    """Take both pictures to one map around the hull of the matches, and register them.
+
+    With the map `near` the hull, a wide map around it is laid, to show where the object ends and what lies in
+    the frame (4, 2) of picture 0 in the base, if it is known.
+    """
+    ratio, pitch, step = measure_ratio(base, other), _choose_pitch(base), MAP_STEP
+    margins = np.full((2, 2), NEAR_MARGIN) if near is None else _choose_margins(base, frame, pitch * step)
+    low, low_fine = (base.xy.min(axis=0) - pitch * border for border in (step * margins[0], BORDER))
+    size = np.maximum(np.rint(np.ptp(base.xy, axis=0) / pitch + 2 * BORDER), MIN_GRID_SIDE)
+    inner_width, inner_height = (-(-size.astype(int) // step)).tolist()
+    left, top = (margins[0] - BORDER // step).tolist()
+    width, height = (
+        np.array([inner_width, inner_height]) + margins.sum(axis=0) - 2 * BORDER // step
+    ).tolist()
+    inner = np.s_[top : top + inner_height, left : left + inner_width]
+    xy_base = list_places(low, pitch, step, (height, width))
     xy_other = evaluate_map(smooth_map, xy_base)
-    (left, top), (right, bottom) = margins.tolist()
-    inner = np.s_[top : height - bottom, left : width - right]
-    fine = np.array(xy_base[inner].shape[:2]) * MAP_STEP
-    xy_fine = list_places(low + MAP_STEP * margins[0] * pitch, pitch, 1, (int(fine[0]), int(fine[1])))
-    fine0 = cut_level(base.image, xy_base, pitch)
-    fine1 = cut_level(other.image, xy_other, pitch * ratio)
-    coarse0, coarse1 = fine0.reduce(MAP_STEP * min(pitch, 1)), fine1.reduce(MAP_STEP * min(pitch * ratio, 1))
+    fine0, fine1 = cut_level(base.image, xy_base, pitch), cut_level(other.image, xy_other, pitch * ratio)
+    coarse0, coarse1 = fine0.reduce(step * min(pitch, 1)), fine1.reduce(step * min(pitch * ratio, 1))
     colours0 = coarse0.sample(xy_base)
-    flow = register(to_grey(colours0), to_grey(coarse1.sample(xy_other)), MAP_STEP)
     # What lies outside the hull would lead the flow inside astray.
-    greys = to_grey(fine0.sample(xy_fine)), to_grey(fine1.sample(evaluate_map(smooth_map, xy_fine)))
-    flow[inner] = register(*greys)[::MAP_STEP, ::MAP_STEP] / MAP_STEP
+    if near is None:
+        xy_fine = list_places(low_fine, pitch, 1, (inner_height * step, inner_width * step))
+        greys = to_grey(fine0.sample(xy_fine)), to_grey(fine1.sample(evaluate_map(smooth_map, xy_fine)))
+        inner_flow: Float32s = register(*greys)[::step, ::step] / np.float32(step)
+        around = (top, height - top - inner_height), (left, width - left - inner_width)
+        flow: Float32s = np.pad(inner_flow, (*around, (0, 0)), "edge")
+    else:
+        inner_flow = near.flow
+        flow = register(to_grey(colours0), to_grey(coarse1.sample(xy_other)), step)
+        flow[inner] = inner_flow
     rows, columns = np.indices((height, width), np.float32)
     xy_other = opencv.sample_linear(xy_other, np.stack([columns, rows], axis=2) + flow)
     colours1 = coarse1.sample(xy_other)
-
-    def to_map(xy: Floats) -> Floats:
-        return np.asarray(((xy - low) / pitch - 0.5) / MAP_STEP)
-
-    points = to_map(base.xy)
-    outlines = [opencv.convex_hull(points)], [] if base.frame is None else [to_map(base.frame)]
-    hull, frame = (opencv.fill_polygons((height, width), outline) for outline in outlines)
+    points = ((base.xy - low) / pitch - 0.5) / step
+    hull = opencv.fill_polygons((height, width), [opencv.convex_hull(points)])
     seen = find_seen(base, xy_base) & find_seen(other, xy_other)
     grey0, grey1, blurs = equalise_sharpness(to_grey(colours0), to_grey(colours1), hull & seen)
-    return Grid(colours0, colours1, grey0, grey1, seen, hull, points, xy_base, xy_other, frame, blurs)
+    return Grid(colours0, colours1, grey0, grey1, seen, hull, points, xy_base, xy_other, inner_flow, blurs)
 
 
-def _choose_margins(base: Ends, size: float) -> Floats:
-    """By how many pixels the grid extends beyond the hull of the matches, low and high in x and y (2, 2)."""
-    if base.frame is None:
-        return np.full((2, 2), MARGIN * size)
-    hull = np.array([base.xy.min(axis=0), base.xy.max(axis=0)])
-    frame = np.clip([base.frame.min(axis=0), base.frame.max(axis=0)], 0, base.image.shape[1::-1])
-    return np.asarray(np.clip((frame - hull) * [[-1], [1]], MARGIN * size, MAX_MARGIN * size))
+def _choose_margins(base: Ends, frame: Floats | None, pitch: float) -> Ints:
+    """By how many pixels a wide map extends beyond the hull, low and high in x and y (2, 2)."""
+    size, margins = _measure_size(base), np.zeros((2, 2))
+    if frame is not None:
+        hull = np.array([base.xy.min(axis=0), base.xy.max(axis=0)])
+        within = np.clip([frame.min(axis=0), frame.max(axis=0)], 0, base.image.shape[1::-1])
+        margins = (within - hull) * [[-1], [1]]
+    margins = np.clip(margins, MARGIN * size, MAX_MARGIN * size) / pitch
+    return np.asarray(np.ceil(margins).astype(int) + BORDER // MAP_STEP)
 
 
 def list_places(low: Floats, pitch: float, step: int, shape: tuple[int, int]) -> Float32s:
@@ -237,10 +254,15 @@ class Level:
     scale: Floats
     shift: Floats
 
+    @once
+    def values(self) -> Float32s:
+        """The part as float32, which is sampled without rounding."""
+        return self.part.astype(np.float32)
+
     def sample(self, xy: Float32s) -> Float32s:
         """Colours (h, w, 3) at pixels of the picture (h, w, 2)."""
         xy = xy * self.scale.astype(np.float32) + self.shift.astype(np.float32)
-        return opencv.sample_linear(self.part.astype(np.float32), xy)
+        return opencv.sample_linear(self.values, xy)
 
     def reduce(self, zoom: float) -> Level:
         """The same with pixels that are `zoom` times as wide; not enlarged."""

@@ -8,12 +8,13 @@ with the other place nearly everywhere if it is a true repeat.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Float32s, Floats
+from matching._common.types import Float32s
+from matching.agreement.existence import Verdict, measure_significance
 from matching.agreement.grid import (
     Ends,
     cut_level,
@@ -38,11 +39,12 @@ MIN_PIXELS = 30  # with print: fewer say nothing
 # logos on 53 covers and boxes 0.55 to 1, and 76 false objects there 0.39 in the median and 0.55 at most, but
 # for four of up to 0.7.
 MIN_SHARE, CERTAIN_SHARE = 0.5, 0.58
+WINDOW_AREA = 4 * math.pi * WINDOW**2  # grid pixels, of a Gaussian: windows farther apart are independent
 
 
 @dataclass(frozen=True)
 class Resemblance:
-    """Whether two places of one picture look the same.
+    """What tells whether two places of one picture look the same.
 
     Parameters
     ----------
@@ -56,11 +58,21 @@ class Resemblance:
     n_pixels: int
 
     @property
-    def is_object(self) -> bool | None:
-        """True if they look the same, False if they don't, None if it can't be told."""
-        if math.isnan(self.share) or MIN_SHARE <= self.share < CERTAIN_SHARE:
-            return None
-        return self.share >= CERTAIN_SHARE
+    def verdict(self) -> Verdict:
+        """An object if enough of the print looks the same; doubtful in between, and without print."""
+        if self.share >= CERTAIN_SHARE:
+            return Verdict.OBJECT
+        return Verdict.NONE if self.share < MIN_SHARE else Verdict.DOUBTFUL
+
+    @property
+    def measured(self) -> tuple[float, float]:
+        """What decides, and the least that leaves open whether it is an object."""
+        return self.share, MIN_SHARE
+
+    @property
+    def log_nfa(self) -> float:
+        """Log10 of the number of false alarms: of pairs of places that look as much the same by chance."""
+        return -measure_significance(self.share, self.n_pixels / WINDOW_AREA, MIN_SHARE)
 
 
 def measure_resemblance(base: Ends, other: Ends, smooth_map: SmoothMap) -> Resemblance:
@@ -79,16 +91,6 @@ def measure_resemblance(base: Ends, other: Ends, smooth_map: SmoothMap) -> Resem
     if use.sum() < MIN_PIXELS:
         return Resemblance(math.nan, int(use.sum()))
     return Resemblance(float((_correlate(a, b)[use] >= MIN_CORRELATION).mean()), int(use.sum()))
-
-
-def resembles_itself(ends: Ends, shift: Floats) -> bool:
-    """Test whether a picture looks the same, between the points of matches, after a shift (2,), pixels.
-
-    A shift of zero tells nothing against it.
-    """
-    moved = replace(ends, xy=ends.xy + shift)
-    smooth_map = SmoothMap(np.array([[1, 0, shift[0]], [0, 1, shift[1]], [0, 0, 1]]), math.inf, 0.0, 0.0)
-    return not shift.any() or measure_resemblance(ends, moved, smooth_map).is_object is not False
 
 
 def _correlate(a: Float32s, b: Float32s) -> Float32s:

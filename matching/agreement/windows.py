@@ -7,6 +7,7 @@ very elements, this blur and this noise: the pair is its own null. Lengths are p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +23,15 @@ REACH = 2
 STRICT_REACH = 1  # pixels, where prints are told apart: two would fit most print to any other
 BLOCKS = 2  # blocks of 2 REACH + 1 pixels to each side, so 24 places around
 NOISE_VARIANCE = 4.0  # of grey values: that of rounding, compression and a good sensor
+# Places farther away that windows must also win against: a row of alike elements agrees one period farther,
+# too. Of 64 pairs with rows of alike elements in different pictures, 13 have an object without them, five
+# with four, and none with six.
+N_PERIODS = 6
+PERIOD_CLEARANCE = 5  # pixels around a period in which no other one is looked for
 ROW_STEP = 2  # pixels between the rows of windows that are displaced, as those of neighbours are alike
-MAX_CORRELATION = 0.999  # beyond it, rounding decides
+# More is no lead: a texture that repeats correlates as well after a shift by its period, but for half a
+# pixel. Two drawn sheets of checks have four objects at 0.995; smooth print correlates by 0.98 a window away.
+MAX_CORRELATION = 0.99
 PRINT_VARIANCE = 12.0  # of grey values: windows with less are flat, and correlate by chance
 # Ratio of variances: below it, one of two windows is washed out by light, or the print is missing.
 MIN_VARIANCE_RATIO = 0.1
@@ -92,6 +100,8 @@ def _find_leads(
     from matching.agreement._kernels import correlate_displaced
 
     lead = np.full(a.shape, np.nan, np.float32)
+    if not hull.any():
+        return lead
     part = bound(hull)
     far, half = BLOCKS * (2 * REACH + 1) + REACH, WINDOW // 2
     wide = [_cut(values, part, margin) for values, margin in ((a, half), (b, half + far))]
@@ -102,12 +112,44 @@ def _find_leads(
         half, ROW_STEP, REACH, free, around,
     )  # fmt: skip
     rows = slice(part[0].start, part[0].stop, ROW_STEP)
+    dummy, inner = np.empty_like(around), np.zeros_like(unit1)
+    inner[half:-half, half:-half] = unit1[half:-half, half:-half]  # windows across the edge have no content
+    for shift in find_periods((a - mean0) * unit0, (b - mean1) * unit1, hull, far):
+        moved = [
+            _cut_moved(values, part, margin, shift)
+            for values, margin in ((b, half + REACH), (mean1, REACH), (inner, REACH))
+        ]
+        correlate_displaced(
+            wide[0], _cut(mean0, part, 0), *moved, half, ROW_STEP, REACH, around, dummy
+        )  # fmt: skip
     in_place, elsewhere = (
         to_z(product * unit0[rows, part[1]], -MAX_CORRELATION, MAX_CORRELATION) for product in (free, around)
     )
     lead[rows, part[1]] = in_place - elsewhere
     lead[~hull] = np.nan
     return lead
+
+
+def find_periods(a: Float32s, b: Float32s, hull: Bools, far: int) -> Iterator[tuple[int, int]]:
+    """Find the shifts (y, x) by more than `far` pixels after which A in the hull looks most like B (h, w).
+
+    They are the highest peaks of the cross-correlation of both.
+    """
+    part = bound(hull)
+    inside = hull[part].astype(np.float32)
+    height, width = inside.shape
+    top, left = part[0].start, part[1].start
+    pad = ((height, height), (width, width))
+    peaks = opencv.cross_correlate(np.pad(b, pad), a[part] * inside)
+    y0, x0 = height + top, width + left  # of no shift
+    peaks[max(y0 - far, 0) : y0 + far + 1, max(x0 - far, 0) : x0 + far + 1] = 0
+    for _ in range(N_PERIODS):
+        y, x = (int(k) for k in np.unravel_index(peaks.argmax(), peaks.shape))
+        if peaks[y, x] <= 0:
+            return
+        yield y - y0, x - x0
+        rows, columns = (slice(max(k - PERIOD_CLEARANCE, 0), k + PERIOD_CLEARANCE + 1) for k in (y, x))
+        peaks[rows, columns] = 0
 
 
 def to_z(correlation: Array, low: float, high: float) -> Array:
@@ -122,6 +164,16 @@ def _cut(values: Float32s, part: tuple[slice, slice], margin: int) -> Float32s:
         for s, n in zip(part, values.shape, strict=True)
     )
     return np.ascontiguousarray(values[np.ix_(rows, columns)])
+
+
+def _cut_moved(values: Float32s, part: tuple[slice, slice], margin: int, shift: tuple[int, int]) -> Float32s:
+    """A part of a picture (h, w) after a shift (y, x), and a margin around it; 0 beyond the edge."""
+    wanted = [slice(s.start + d - margin, s.stop + d + margin) for s, d in zip(part, shift, strict=True)]
+    cut = np.zeros([s.stop - s.start for s in wanted], np.float32)
+    seen = [slice(max(s.start, 0), min(s.stop, n)) for s, n in zip(wanted, values.shape, strict=True)]
+    rows, columns = (slice(s.start - w.start, s.stop - w.start) for s, w in zip(seen, wanted, strict=True))
+    cut[rows, columns] = values[seen[0], seen[1]]
+    return cut
 
 
 def _mirror(index: Ints, n: int) -> Ints:

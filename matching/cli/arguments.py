@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -105,14 +104,14 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
         "--detector", type=_run_detector_file, action="extend", default=[], metavar="FILE", help=text
     )
     add_flag(group, "paper", "run every step exactly as the paper describes it")
+    group.add_argument("--max-nfa", help=argparse.SUPPRESS)
 
 
 def add_options(group: Group, options: Mapping[str, settings.Setting], rivals: Collection[str] = ()) -> None:
-    """Add the options of some settings, of the method, and of the largest number of false alarms."""
+    """Add the options of some settings, and of the method."""
     for name, setting in options.items():
         add_setting(group, name, setting)
     add_choice(group, "method", (*settings.METHODS, *rivals))
-    add_setting(group, "max_nfa", settings.MAX_NFA)
 
 
 def add_flag(group: Group, name: str, text: str) -> None:
@@ -208,8 +207,11 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
 
     if arguments.view_synthesis and arguments.paper:
         raise InputError("--view-synthesis can't be combined with --paper: the paper has no simulated views")
-    if arguments.max_nfa != settings.MAX_NFA.default and arguments.paper:
-        raise InputError("--max-nfa can't be combined with --paper: the paper does not test its objects")
+    if arguments.max_nfa is not None:
+        raise InputError(
+            "--max-nfa is for given matches (gdl-match group): of pictures, what lies between the matches"
+            " decides, and each object says how sure it is"
+        )
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
     with_registered = tuple(dict.fromkeys([*config.features.regions, *arguments.detector]))
     return change_config(config.with_settings(regions=arguments.regions or with_registered), arguments)
@@ -219,8 +221,7 @@ def change_config(config: MatchConfig, arguments: argparse.Namespace) -> MatchCo
     """Change the settings for which there are options, unless an option has no value."""
     values = {name: getattr(arguments, name, None) for name in settings.OPTIONS}
     given = {name: value for name, value in values.items() if value is not None}
-    max_log_nfa = math.log10(arguments.max_nfa)
-    return config.with_settings(**given, method=arguments.method, max_log_nfa=max_log_nfa)
+    return config.with_settings(**given, method=arguments.method)
 
 
 def parse_path(text: str) -> Path:

@@ -12,14 +12,11 @@ PAIR_HINTS = {
     "suppression": "try suppression__share=0.5 in Python",
     "significance": "to keep it anyway, raise --max-nfa, whose log10 is the bound",
     "scatter": "give the pictures, which can confirm it",
-    "textures": "try masking the texture with --mask0 and --mask1",
-    "mirrored": "try --mirrored",
-    "negative": "crop both pictures to it",
     "places": "mask one of them; for mirrored ones, try --mirrored",
     "method": "try the default method",
 }
 # Given matches come to none of these steps.
-OF_PICTURES = "textures", "mirrored", "negative", "places", "details"
+OF_PICTURES = "places", "details"
 GROUP_HINTS = {
     step: {MORE: "give more matches", FURTHER: "try max_matches=6000 in Python"}.get(hint, hint)
     for step, hint in PAIR_HINTS.items()

@@ -31,7 +31,6 @@ def grow(
     ends: Array,
     gap: Array,
     is_taken: Array,
-    nearness: Array,
     noise: Scalar,
     bend: Scalar,
     strain: Scalar,
@@ -48,8 +47,7 @@ def grow(
     matches, by their first coordinate. accepted (limit,) gets the matches that agree up to the largest ratio,
     padded with -1.
     min_gap0 and min_gap1 are the gaps in each picture between matches that add different information. gap
-    (m,), initially infinite, and is_taken (n,) bool, initially False, are buffers. nearness (m,) is how many
-    times as often as at random an end lies as far from its start as that of each match.
+    (m,), initially infinite, and is_taken (n,) bool, initially False, are buffers.
     """
     near, distance = np.empty(n_nearest, np.int64), np.empty(n_nearest)
     cov, weights = np.empty((n_nearest + 1, n_nearest)), np.empty(n_nearest)
@@ -78,7 +76,7 @@ def grow(
         if k == 0:  # adds nothing new
             continue
         variance, x, y = _krige(u, ahead, deviations, i, near, k, noise, bend, strain, cov, weights)
-        ratio = _over_chance(ends, is_taken, n_free, x1[i, 0], x1[i, 1], x, y, variance) / nearness[i]
+        ratio = _over_chance(ends, is_taken, n_free, x1[i, 0], x1[i, 1], x, y, variance)
         share = agreeing / seen
         factor = 1.0 - share + share * ratio
         total += math.log(factor)

@@ -7,7 +7,7 @@ import numpy as np
 from matching._common.threads import map_in_threads
 from matching._common.types import Floats, Ints
 from matching.core.groups import Group
-from matching.core.pixel_matches import PixelMatches, PixelObject
+from matching.core.proposals import LabelledMatches, Proposal
 from matching.objects.description import MatchedObject, describe_object
 
 
@@ -15,7 +15,7 @@ def describe_objects(
     xy0: Floats,
     xy1: Floats,
     labels: Ints,
-    objects: Sequence[Group | PixelObject],
+    objects: Sequence[Group | Proposal],
     tolerances: Floats,
     boxes: tuple[Floats, Floats],
 ) -> list[MatchedObject]:
@@ -32,9 +32,9 @@ def describe_objects(
     return map_in_threads(describe, range(len(objects)))
 
 
-def describe_located(
-    matches: PixelMatches, scale: float, boxes: tuple[Floats, Floats]
+def describe_proposals(
+    matches: LabelledMatches, proposals: Sequence[Proposal], scale: float, boxes: tuple[Floats, Floats]
 ) -> list[MatchedObject]:
     """Describe each object; scale: the tolerance, in pixels of the size at which an object was found."""
-    tolerances = scale * np.array([found.steps[1] for found in matches.objects])
-    return describe_objects(matches.xy0, matches.xy1, matches.labels, matches.objects, tolerances, boxes)
+    tolerances = scale * np.array([found.steps[1] for found in proposals])
+    return describe_objects(matches.xy0, matches.xy1, matches.labels, proposals, tolerances, boxes)

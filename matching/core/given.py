@@ -11,7 +11,7 @@ from the points:
     solids      solid things take in the matches on them that the smooth map lacks         points/solids.py
     planes      on request, the planes of each object                                      points/planes.py
     objects     their description, in the units of the points
-    agreement   if the pictures are given, what lies between the matches                   agreement.py
+    agreement   if the pictures are given, what lies between the matches                   judge.py
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matching._common.types import Array, Floats, Ints
-from matching.core.agreement import keep_agreeing, look_at_objects
 from matching.core.clock import Clock
 from matching.core.config import MatchConfig, check_config
 from matching.core.description import describe_objects
 from matching.core.group import group
 from matching.core.groups import FEW_MATCHES, Group, label_groups, need_fewer, number_rows
-from matching.core.ledger import Ledger, name_steps
-from matching.core.methods import GIVEN, Method
-from matching.core.pixel_matches import PixelMatches, PixelObject
+from matching.core.judge import add_looks, judge, split_open
+from matching.core.ledger import Ledger, RejectedGroup, name_steps
+from matching.core.methods import GIVEN, GIVEN_ALONE, Method
 from matching.core.points.checks import Sizes, check_given
 from matching.core.points.maps import (
     choose_local_maps,
@@ -45,6 +44,7 @@ from matching.core.points.planes import split_into_planes
 from matching.core.points.scatter import drop_scattered
 from matching.core.points.solids import complete_solids
 from matching.core.points.units import Unit, find_unit, hide_shares, take_back
+from matching.core.proposals import Listing, Proposal, label_matches
 from matching.core.result import MatchResult, add_inputs
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
@@ -133,7 +133,8 @@ def group_matches(
     if pictures is not None:
         given = fit_to_pictures(given, pictures)
     clock, ledger = Clock(), Ledger(len(given.xy0))
-    groups, pixel = group_given(given, config, mirrored, ledger, clock)
+    method = GIVEN_ALONE if pictures is None else GIVEN
+    groups, pixel = group_given(given, config, mirrored, ledger, clock, method)
     if pictures is None and groups:
         groups = drop_scattered(*given.local, groups, ledger)
         clock.lap("scatter")
@@ -144,24 +145,29 @@ def group_matches(
         conditions = need_fewer(config.objects)
         groups = complete_solids(*given.local, groups, mirrored, conditions, ledger)
         clock.lap("solids")
-    objects = describe_given(given, groups, config.graph.scale, pixel)
-    matches = locate_given(given, groups, ledger, pixel)
+    listing = locate_given(given, groups, ledger, pixel)
+    objects, kept = describe_given(given, groups, config.graph.scale, pixel), list(listing.proposals)
     clock.lap("objects")
+    rejected: tuple[RejectedGroup, ...] = ()
     if pictures is not None:
-        looks = look_at_objects(objects, matches, *pictures, config.graph.scale)
-        objects, matches = keep_agreeing(objects, looks, matches, config.objects.reach)
+        judged = judge(listing.proposals, *pictures, config.graph.scale)
+        rows, rejected = split_open(judged)
+        kept, looked = [kept[k] for k in rows], [judged[k] for k in rows]
+        objects = [replace(objects[k], id=number) for number, k in enumerate(rows)]
+        objects = add_looks(objects, looked, pictures[0].box)
         clock.lap("agreement")
+    matches = label_matches(listing, kept, (), None)
     things = find_things_of_pair(objects)
     result = MatchResult(
         matches.xy0,
         matches.xy1,
         matches.labels,
-        matches.score,
+        matches.distance,
         add_things(objects, things),
         clock.seconds,
         config=config,
         things=things,
-        rejected=matches.rejected,
+        rejected=(*listing.rejected, *rejected),
         dropped_by=name_steps(matches.dropped_by),
     )
     return result if pictures is None else add_inputs(result, images, (None, None), pictures)
@@ -220,7 +226,7 @@ def group_given(
     mirrored: bool | Literal["auto"],
     ledger: Ledger,
     clock: Clock | None = None,
-    method: Method = GIVEN,
+    method: Method = GIVEN_ALONE,
 ) -> tuple[list[Group], float]:
     """Group given matches into objects; also return the working pixel, in spreads of the points.
 
@@ -290,13 +296,23 @@ def describe_given(
     return described
 
 
-def locate_given(given: GivenMatches, groups: Sequence[Group], ledger: Ledger, pixel: float) -> PixelMatches:
-    """The matches with their objects; pixel: a working pixel, in spreads of the points."""
-    labels = label_groups(len(given.xy0), groups)
-    dropped_by, rejected = ledger.close(labels, given.xy0, given.xy1)
+def locate_given(given: GivenMatches, groups: Sequence[Group], ledger: Ledger, pixel: float) -> Listing:
+    """The matches, and the groups that they propose; pixel: a working pixel, in spreads of the points."""
+    dropped_by, rejected = ledger.close(label_groups(len(given.xy0), groups), given.xy0, given.xy1)
     steps = np.array([pixel * unit.spread for unit in given.units]) if groups else np.ones(2)
-    objects = tuple(PixelObject(found.score, found.log_nfa, steps) for found in groups)
-    return PixelMatches(given.xy0, given.xy1, given.score, labels, dropped_by, objects, rejected)
+    proposals = tuple(
+        Proposal(
+            one.rows,
+            given.xy0[one.rows],
+            given.xy1[one.rows],
+            given.score[one.rows],
+            one.score,
+            steps,
+            one.log_nfa,
+        )
+        for one in groups
+    )
+    return Listing(given.xy0, given.xy1, given.score, dropped_by, proposals, rejected)
 
 
 def _sample(xy0: Floats, xy1: Floats, rows: Ints) -> Ints:

@@ -14,7 +14,7 @@
     scores         how well the members of each part agree                               clusters.py
     merging        parts that have grown towards each other, and known objects, merge    merging.py
     largest gap    parts below the largest gap of the scores are outliers                clusters.py
-    significance   objects that chance explains leave                                    significance.py
+    significance   given matches: objects that chance explains leave                     significance.py
 
 The remaining matches are grouped again, together with the next ones. Each step enters into the ledger what it
 drops.
@@ -22,6 +22,7 @@ drops.
 
 from __future__ import annotations
 
+import math
 from itertools import count, islice
 
 import numpy as np
@@ -31,16 +32,7 @@ from matching.core.clusters import drop_below_gap, drop_loose, drop_small, measu
 from matching.core.config import MatchConfig
 from matching.core.evidence import has_evidence
 from matching.core.graph import MatchGraph, build_second_graph, fit_maps
-from matching.core.groups import (
-    MAX_MAP_ERROR,
-    Group,
-    ObjectsConfig,
-    Part,
-    count_members,
-    determine_map,
-    is_object,
-    sort_groups,
-)
+from matching.core.groups import MAX_MAP_ERROR, Group, ObjectsConfig, Part, count_members, sort_groups
 from matching.core.ledger import Ledger
 from matching.core.merging import are_two_things, find_landmarks, join_clusters, merge_groups
 from matching.core.methods import PAIR, Method
@@ -116,9 +108,7 @@ def group_left_over(
         return known
     parts = join_clusters(matches, graph, clusters, config.merging_rules, method.merge)
     refined = refine_parts(matches, parts, find_free(matches, known), config.smooth_map, config.graph)
-    # Beside an object, narrow groups without a clear map are mostly stray parts that would hide better ones.
-    has_clear = bool(known) or any(is_object(matches, part.rows, config.objects) for part in refined)
-    max_error = MAX_MAP_ERROR if has_clear else method.max_map_error
+    max_error = MAX_MAP_ERROR if method.tests_points else math.inf
     parts = keep_objects(matches, parts, refined, config.objects, max_error, ledger)
     uncontained = find_uncontained(matches, known, parts, config, method)
     parts = drop_contained(parts, uncontained, len(known), ledger)
@@ -127,9 +117,9 @@ def group_left_over(
     new = score_parts(matches, graph, parts, config)
     known, new = merge_groups(matches, known, new, config.merging_rules, method.merge)
     new = drop_below_gap(new, method.find_above_gap, ledger)
-    return keep_significant(
-        matches, [*known, *new], config.objects.max_log_nfa, method.measure_significance, ledger
-    )
+    if not method.tests_points:
+        return [*known, *new]
+    return keep_significant(matches, [*known, *new], config.objects.max_log_nfa, ledger)
 
 
 def find_left_over(
@@ -206,7 +196,4 @@ def score_parts(
     rows = [part.rows for part in parts]
     landmarks = find_landmarks(matches, graph, rows, config.merging_rules)
     scores = measure_scores(graph, rows).tolist()
-    return [
-        Group(part, score, marks, is_map_clear=determine_map(matches, part))
-        for part, score, marks in zip(rows, scores, landmarks, strict=True)
-    ]
+    return [Group(*each) for each in zip(rows, scores, landmarks, strict=True)]

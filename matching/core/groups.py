@@ -20,9 +20,6 @@ FEW_MATCHES = 8
 # Standard error of the affine map of a narrow object, pixels. Of 60 true and 53 false ones, 95 % and 8 % are
 # below. The accuracy of a point is that of `smooth_map`.
 MAX_MAP_ERROR, POINT_ACCURACY = 0.5, 0.6
-# The same for narrow objects that the pictures must confirm later. Those of true overlaps of tiles have up to
-# 1.4; none of 12 was above 2.
-MAX_UNCONFIRMED_MAP_ERROR = 2.0
 # Pixels from the middle at which the map must at least be known: the matches of a line of print lie within a
 # few pixels of it. With the default error, the derivative across is known to 0.03.
 MIN_HALF_WIDTH = 16.0
@@ -47,8 +44,8 @@ class ObjectsConfig:
     gap : float
         Longest edge of the graph, in pixels of the image where the object is smaller.
     max_log_nfa : float
-        Log10 of the largest number of false alarms that an object may have; see
-        `matching.core.significance`. If all objects have more, the pictures have nothing in common.
+        Log10 of the largest number of false alarms that an object among given matches without pictures may
+        have; see `matching.core.significance`.
     evidence : float
         Share of `min_degree` that mutual candidates must reach for anything to be clustered (see
         `matching.core.evidence`); 0: no test. Only plain matches of two pictures are tested, not given
@@ -88,7 +85,6 @@ class Group:
     score: float  # in [0, 1], see `clusters.measure_scores`
     landmarks: Ints  # (k,), rows of some of them, see `merging`; none if nothing is merged
     log_nfa: float | None = None  # log10 of its number of false alarms; None until it is measured
-    is_map_clear: bool = True  # whether its matches determine a map; else the pictures must confirm it
 
     def at(self, rows: Ints) -> Group:
         """The group after correspondence i has been renumbered to rows[i], rows (m,)."""

@@ -30,11 +30,9 @@ class RejectedGroup:
         The measured value, and its bound for an object: matches ("size", "smooth map"), mutual candidates
         that agree ("evidence"), the standard error of the map in pixels ("line"), the score, with that of the
         lowest object above the gap ("largest gap"), log10 of the number of false alarms ("significance"),
-        places ("planes"), the scatter of its matches ("scatter"), the share of confusable matches
-        ("textures"), the share of a picture ("mirrored", "negative"), or log10 of the significance of
-        agreement ("agreement"; in one picture, the share of the print that agrees). The value of "textures"
-        must be lower than its bound, those of "line", "significance" and "scatter" no higher, and all others
-        no lower.
+        places ("planes"), the scatter of its matches ("scatter"), or the share of the windows that are
+        recognised ("agreement"; in one picture, that of the print that agrees). The values of "line",
+        "significance" and "scatter" must be no higher than their bounds, and all others no lower.
         None if the step measures nothing.
     points0, points1 : (n_matches, 2) float64
         The points of its matches in image 0 and 1, pixels.

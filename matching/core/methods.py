@@ -8,20 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from matching._common.types import Bools, Floats, Ints
+from matching._common.types import Bools, Floats
 from matching.core.clusters import Clustering, ClusteringConfig, find_above_largest_gap, link
 from matching.core.config import MatchConfig
 from matching.core.graph import MatchGraph
-from matching.core.groups import MAX_MAP_ERROR, MAX_UNCONFIRMED_MAP_ERROR, Group
+from matching.core.groups import Group
 from matching.core.ledger import Ledger
 from matching.core.merging import MergeParts, merge_parts
 from matching.core.paper import group_by_paper
-from matching.core.significance import (
-    measure_by_maps,
-    measure_by_places,
-    measure_from_the_side,
-    measure_within_picture,
-)
 from matching.core.suppression import Suppress, suppress_contained, suppress_contained_in_one
 from matching.correspondences.correspondences import Correspondences
 
@@ -41,26 +35,22 @@ class Method:
     suppress: Suppress = suppress_contained
     merge: MergeParts = merge_parts
     find_above_gap: Callable[[Floats], Bools] = find_above_largest_gap
-    measure_significance: Callable[[Correspondences, list[Ints], float], list[float]] = measure_by_maps
-    # Pixels, of a narrow object; more only where what lies between the matches of each object is looked at.
-    max_map_error: float = MAX_MAP_ERROR
+    # Whether points alone decide: significance, and the map of a narrow object. Where the pictures are known,
+    # what lies between the matches decides.
+    tests_points: bool = False
     # Replaces all steps; its groups are not tested further. For the paper's text, and for rivals.
     group: GroupMatches | None = None
     # Whether any two pictures may both be matched at their full size, which takes ten times as long. Of very
     # many pairs, only two small pictures are, and only if a group was nearly an object.
     is_thorough: bool = True
 
-    @property
-    def is_tested(self) -> bool:
-        """Whether objects are tested for significance and textures, as all further searches need."""
-        return self.group is None
 
-
-PAIR = Method(tests_evidence=True, max_map_error=MAX_UNCONFIRMED_MAP_ERROR)
+PAIR = Method(tests_evidence=True)
 MANY = replace(PAIR, is_thorough=False)  # one of very many pairs, most of which share nothing
-VIEWS = Method(measure_significance=measure_from_the_side)
-GIVEN = Method(measure_significance=measure_by_places)
-REPEATS = Method(suppress=suppress_contained_in_one, measure_significance=measure_within_picture)
+VIEWS = Method()
+GIVEN = Method()  # with the pictures
+GIVEN_ALONE = Method(tests_points=True)
+REPEATS = Method(suppress=suppress_contained_in_one)
 PAPER = Method(group=group_by_paper)
 
 

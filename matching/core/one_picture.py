@@ -9,24 +9,24 @@ import numpy as np
 from matching._common import opencv
 from matching._common.threads import single_blas_thread
 from matching._common.types import Floats, Ints
-from matching.core.agreement import keep_agreeing, look_at_objects
 from matching.core.clock import Clock
 from matching.core.clusters import measure_scores
 from matching.core.config import MatchConfig, check_config
-from matching.core.description import describe_located
+from matching.core.description import describe_proposals
 from matching.core.details import swap_ends
 from matching.core.graph import build_graph
 from matching.core.group import group
 from matching.core.groups import Group, make_group
-from matching.core.ledger import Ledger, name_steps
+from matching.core.judge import Judged, add_looks, judge, split_open
+from matching.core.ledger import Ledger, RejectedGroup, name_steps
 from matching.core.methods import REPEATS, choose_method
-from matching.core.pixel_matches import PixelMatches, locate
+from matching.core.proposals import LabelledMatches, Listing, label_matches, locate
 from matching.core.repeats.copies import Seed, find_copies
 from matching.core.repeats.folding import Repeats, direct_both_ways, find_repeats_in_groups
+from matching.core.repeats.periodicity import measure_periodicity
 from matching.core.repeats.places import Placed, place_objects
 from matching.core.result import MatchResult, add_inputs
 from matching.core.source import DescribedPicture, describe_picture
-from matching.core.textures import measure_periodicity
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
@@ -118,16 +118,16 @@ def find_repeats_in_picture(
     clock.lap("grouping")
     placed = find_places(described.features, candidates, correspondences, groups, config, ledger)
     clock.lap("places")
-    objects = [make_group(one.rows, one.score, one.log_nfa) for one in placed.repeats.objects]
+    objects = [make_group(one.rows, one.score) for one in placed.repeats.objects]
     directed = swap_ends(candidates, placed.repeats.is_reversed)
-    matches = locate(directed, objects, ledger, described.step, described.step, n_listed)
-    matches, found, things = describe_repeats(picture, described, matches, placed, config)
+    listing = locate(directed, objects, ledger, (described.step, described.step), n_listed)
+    matches, found, things, rejected = describe_repeats(picture, described, listing, placed, config)
     clock.lap("objects")
     return MatchResult(
         matches.xy0,
         matches.xy1,
         matches.labels,
-        matches.score,
+        matches.distance,
         found,
         clock.seconds,
         config=user_config,
@@ -135,7 +135,7 @@ def find_repeats_in_picture(
         n_features=(len(described.features),) * 2,
         matched_at=(described.megapixels,) * 2,
         is_single_picture=True,
-        rejected=matches.rejected,
+        rejected=(*listing.rejected, *rejected),
         dropped_by=name_steps(matches.dropped_by),
     )
 
@@ -218,22 +218,26 @@ def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
 
 
 def describe_repeats(
-    picture: Picture, described: DescribedPicture, matches: PixelMatches, placed: Placed, config: MatchConfig
-) -> tuple[PixelMatches, tuple[MatchedObject, ...], tuple[Thing, ...]]:
+    picture: Picture, described: DescribedPicture, listing: Listing, placed: Placed, config: MatchConfig
+) -> tuple[LabelledMatches, tuple[MatchedObject, ...], tuple[Thing, ...], list[RejectedGroup]]:
     """Describe the objects, each with the frame of its first place, and list the things that they show.
 
-    The matches are returned without those objects whose places do not look the same, and those that join
-    places which another object joins already.
+    Objects whose places do not look the same are left out and returned as rejected, and so are those that
+    join places which another object joins already.
     """
+    scale, box = config.graph.scale, described.box
     repeats, xy = placed.repeats.objects, to_picture(described.features.xy, described.step)
-    objects = [
-        _add_frame(one, matches.xy0[matches.labels == one.id], matches.xy1[matches.labels == one.id])
-        for one in describe_located(matches, config.graph.scale, (described.box, described.box))
-    ]
-    if objects and not config.is_paper:
-        looks = look_at_objects(objects, matches, picture, picture, config.graph.scale)
-        repeats = [one for one, look in zip(repeats, looks, strict=True) if look.is_object is not False]
-        objects, matches = keep_agreeing(objects, looks, matches, config.objects.reach)
+    proposals, judged, rejected = list(listing.proposals), list[Judged](), list[RejectedGroup]()
+    if not config.is_paper:
+        judged = judge(proposals, picture, picture, scale)
+        rows, reasons = split_open(judged)
+        rejected += reasons
+        proposals, judged = [proposals[k] for k in rows], [judged[k] for k in rows]
+        repeats = [repeats[k] for k in rows]
+    matches = label_matches(listing, proposals, (), config.candidates.max_matches)
+    objects = list(map(_add_frame, describe_proposals(matches, proposals, scale, (box, box))))
+    if judged:
+        objects = add_looks(objects, judged, box)
     hulls = [[opencv.convex_hull(xy[rows]) for rows in places] for places in placed.things]
     kept = np.arange(len(objects))
     while True:  # dropping an object may change the outlines of the places
@@ -245,10 +249,13 @@ def describe_repeats(
         if not redundant:
             break
         kept = np.delete(kept, redundant)
-    matches = matches.drop("places", np.isin(np.arange(len(objects)), kept), config.objects.reach)
+    matches = matches.drop("places", np.isin(np.arange(len(objects)), kept))
+    ends = [(one.points0, one.points1) for k, one in enumerate(objects) if k not in kept]
+    rejected += [RejectedGroup("places", None, None, *each) for each in ends]
     objects = [replace(objects[k], id=n) for n, k in enumerate(kept.tolist())]
     differing = {found.id for found in objects if found.is_same is False}
-    return matches, add_things(objects, things), tuple(thing.find_alike(differing) for thing in things)
+    things = tuple(thing.find_alike(differing) for thing in things)
+    return matches, add_things(objects, things), things, rejected
 
 
 def measure_clearance(features: Features, config: FeatureConfig, min_clearance: float) -> Floats:
@@ -260,7 +267,7 @@ def measure_clearance(features: Features, config: FeatureConfig, min_clearance: 
     return clearance
 
 
-def _add_frame(found: MatchedObject, xy0: Floats, xy1: Floats) -> MatchedObject:
-    """Add the box around the first place, mapped to the second one: xy0, xy1 (n, 2)."""
+def _add_frame(found: MatchedObject) -> MatchedObject:
+    """Add the box around the first place, mapped to the second one."""
     box = np.array([found.outline0.min(axis=0), found.outline0.max(axis=0)])
-    return replace(found, frame1=fit_frame(xy0, xy1, box, found.transform))
+    return replace(found, frame1=fit_frame(found.points0, found.points1, box, found.transform))

@@ -16,7 +16,7 @@ from matching._common import opencv
 from matching._common.types import Array, Floats
 from matching.core.groups import FEW_MATCHES
 from matching.core.ledger import IN_OBJECT
-from matching.core.pixel_matches import PixelMatches, PixelObject
+from matching.core.proposals import Listing, Proposal
 from matching.pictures.images import Picture, to_picture
 
 SCALES = 1.0, 1.25, 1.5, 2.0, 1 / 1.25, 1 / 1.5, 1 / 2  # of screens; the first one with a copy counts
@@ -38,7 +38,7 @@ MAX_DIFFERENCE, SIDES = 32, (3, 5)
 MAX_COPIES = 100  # limits the work
 
 
-def find_pixel_copies(first: Picture, second: Picture) -> PixelMatches | None:
+def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
     """Find the places where one picture shows the other one pixel for pixel; None if there are none."""
     small, large = (first, second) if first.rgb.size <= second.rgb.size else (second, first)
     if small.mask is not None or large.mask is not None:
@@ -59,7 +59,7 @@ def find_pixel_copies(first: Picture, second: Picture) -> PixelMatches | None:
             step = np.array([large.width, large.height]) / image.shape[1::-1]
             ends = [to_picture(points + place, step) for place in places]
             log_nfa = math.log10(len(SCALES) * large.width * large.height) + LOG_CHANCE * len(points)
-            found = make_matches(points, ends, max(log_nfa, MIN_LOG_NFA))
+            found = make_listing(points, ends, max(log_nfa, MIN_LOG_NFA))
             return found if small is first else found.swapped
     return None
 
@@ -98,14 +98,16 @@ def find_places(template: Array, image: Array, side: int) -> Iterator[tuple[int,
             yield x, y
 
 
-def make_matches(points: Floats, ends: Sequence[Floats], log_nfa: float) -> PixelMatches:
-    """Make an object of points (n, 2) and each of the places (n, 2) where they are found."""
-    n, k = len(points), len(ends)
-    return PixelMatches(
-        np.tile(points, (k, 1)),
-        np.concatenate(ends),
-        np.zeros(n * k),
-        np.repeat(np.arange(k), n),
-        np.full(n * k, IN_OBJECT, np.int8),
-        (PixelObject(1.0, log_nfa, np.ones(2), is_exact=True),) * k,
+def make_listing(points: Floats, ends: Sequence[Floats], log_nfa: float) -> Listing:
+    """Propose points (n, 2) and each of the places (n, 2) where they are found."""
+    n = len(points)
+    proposals = tuple(
+        Proposal(
+            np.arange(k * n, (k + 1) * n), points, end, np.zeros(n), 1.0, np.ones(2), log_nfa, is_exact=True
+        )
+        for k, end in enumerate(ends)
+    )
+    steps = np.full(n * len(ends), IN_OBJECT, np.int8)
+    return Listing(
+        np.tile(points, (len(ends), 1)), np.concatenate(ends), np.zeros(len(steps)), steps, proposals
     )

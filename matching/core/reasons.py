@@ -36,17 +36,6 @@ REASONS = {
     "scatter": Reason("scattered", "its matches agree only roughly with those around them"),
     "solids": Reason("not-solid", "the solid thing around it moves differently"),
     "planes": Reason("no-plane", "too few of the matches lie on one plane"),
-    "textures": Reason(
-        "texture",
-        "it looks like a periodic texture, which also matches itself when shifted by one period",
-        is_cause=True,
-    ),
-    "mirrored": Reason("small-and-mirrored", "it is mirrored, and as small as letters are", is_cause=True),
-    "negative": Reason(
-        "small-in-negative",
-        "it is bright in one picture and dark in the other, and as small as letters are",
-        is_cause=True,
-    ),
     "agreement": Reason(
         "no-agreement", "what lies between its matches does not agree in both pictures", is_cause=True
     ),

@@ -13,27 +13,19 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-import shapely
 
 from matching._common.arrays import invert_matrices
-from matching._common.types import Bools, Ints
+from matching._common.types import Ints
 from matching.core.config import MatchConfig
 from matching.core.evidence import MIN_SUPPORTED, find_supported
-from matching.core.groups import Group
-from matching.core.ledger import Ledger
 from matching.core.methods import Method
-from matching.core.pixel_matches import PixelMatches
-from matching.core.search import Search, find_objects, find_pair_candidates
-from matching.core.significance import correct_for_tests
+from matching.core.proposals import Listing
+from matching.core.search import find_pair_candidates, group_candidates
 from matching.core.source import DescribedPicture, ImageSource
 from matching.correspondences.correspondences import Correspondences
 from matching.features.extraction import Features, mirrored_features, negative_features
 from matching.features.views import join_features
-from matching.objects.frames import MIN_PICTURE_SHARE, hull_area
 
-N_SEARCHES = 3  # plain, mirrored, negative: each is one test
-# Of the area of a larger object: a copy of the same thing covers more. No record of a choice.
-MAX_AREA_OF_PART = 0.25
 # Share of K that counts as support, if the settings demand none: half of 4 of 35 neighbours. With a share of
 # 0, every match would be supported.
 MIN_DEGREE = 0.5 * 4 / 35
@@ -41,16 +33,14 @@ MIN_DEGREE = 0.5 * 4 / 35
 
 @dataclass(frozen=True)
 class Reversal:
-    """A change of a picture after which it may show what another one shows."""
+    """A reversal of a picture (mirrored, or light for dark) in which the same object may be found."""
 
-    step: str  # that drops what is too small, a key of `matching.core.reasons.REASONS`
+    name: str
     reverse: Callable[[Features], Features]
-    min_share: float  # of a picture that an object must surround
 
 
-MIRRORED = Reversal("mirrored", mirrored_features, MIN_PICTURE_SHARE)
-# Windows of a dark desktop surround 0.08 of it. Agreement rejects print that is in negative by chance.
-NEGATIVE = Reversal("negative", negative_features, MIN_PICTURE_SHARE / 2)
+MIRRORED = Reversal("mirrored", mirrored_features)
+NEGATIVE = Reversal("negative", negative_features)
 REVERSALS = MIRRORED, NEGATIVE
 
 
@@ -60,64 +50,14 @@ def search_reversed(
     reversal: Reversal,
     config: MatchConfig,
     method: Method,
-) -> PixelMatches:
-    """Search for objects that the second picture shows reversed.
-
-    They must surround a share of a picture: letters and other symmetric print match their mirror image, and
-    print is often shown in negative.
-    """
+) -> Listing:
+    """Search for objects that the second picture shows reversed."""
     turned = replace(second, features=reversal.reverse(second.features))
     candidates = find_pair_candidates(first.features, turned.features, replace(config, mirrored=False))
-    found = find_objects(first.features, turned.features, candidates, config, method)
-    kept = keep_large(found, first, turned, reversal, found.ledger)
-    kept = correct_for_tests(kept, N_SEARCHES, config.objects.max_log_nfa, found.ledger)
-    located = replace(found, objects=kept).locate(first.step, turned.step)
+    found = group_candidates(*candidates, config, method).locate(first, turned)
     if reversal is not NEGATIVE:
-        return located
-    return replace(located, objects=tuple(replace(one, negative=1) for one in located.objects))
-
-
-def keep_large(
-    search: Search, first: DescribedPicture, second: DescribedPicture, reversal: Reversal, ledger: Ledger
-) -> list[Group]:
-    """Keep the objects that surround enough of a picture."""
-    kept = []
-    for group in search.objects:
-        share = measure_share(search, group.rows, first, second)
-        if share >= reversal.min_share:
-            kept.append(group)
-        else:
-            ledger.drop(reversal.step, group.rows, share, reversal.min_share)
-    return kept
-
-
-def measure_share(search: Search, rows: Ints, first: DescribedPicture, second: DescribedPicture) -> float:
-    """Measure the share of a picture that matches (n,) surround, in the picture where it is larger."""
-    ends = (first, search.candidates.xy0[rows]), (second, search.candidates.xy1[rows])
-    return max(hull_area(xy) * float(one.step.prod() / np.ptp(one.box, axis=0).prod()) for one, xy in ends)
-
-
-def drop_symmetric(
-    known: PixelMatches, mirrored: PixelMatches, reach: float
-) -> tuple[PixelMatches, PixelMatches]:
-    """Drop the objects of either search that are a small part of a larger one of the other search.
-
-    Symmetric print, such as a window, also matches its mirror image, and that of the next window.
-    """
-    kept = [_find_separate(one, other) for one, other in ((known, mirrored), (mirrored, known))]
-    return known.drop("suppression", kept[0], reach), mirrored.drop("suppression", kept[1], reach)
-
-
-def _find_separate(matches: PixelMatches, others: PixelMatches) -> Bools:
-    """(n_objects,) bool: the objects that are in neither picture a small part of one of the others."""
-    is_separate: Bools = np.ones(len(matches.objects), bool)
-    for k, other in product(range(len(matches.objects)), range(len(others.objects))):
-        for xy, around in ((matches.xy0, others.xy0), (matches.xy1, others.xy1)):
-            points = shapely.MultiPoint(xy[matches.labels == k])
-            hull = shapely.MultiPoint(around[others.labels == other]).convex_hull
-            is_small = points.convex_hull.area < MAX_AREA_OF_PART * hull.area
-            is_separate[k] &= not (is_small and shapely.contains(hull, points.centroid))
-    return is_separate
+        return found
+    return replace(found, proposals=tuple(replace(one, negative=1) for one in found.proposals))
 
 
 def find_promising(first: ImageSource, second: ImageSource) -> list[Reversal]:

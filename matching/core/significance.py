@@ -13,9 +13,6 @@ of false alarms of an object (Desolneux, Moisan and Morel: a contrario) is the n
 largest product. When the ends are shuffled, the same matches give on average at most this many objects that
 are as good as this one, or better.
 
-In one picture, ends are not drawn from anywhere: what is most alike is mostly near. So each factor is divided
-by how much more often ends lie as far from their starts as this one than they would at random.
-
 The number of tests is approximate: a seed consists of a match of the object and the nearest other one, which
 is nearly always among the twelve nearest matches that may count.
 """
@@ -23,11 +20,9 @@ is nearly always among the twelve nearest matches that may count.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 
 from matching._common.arrays import count_distinct
 from matching._common.threads import run_in_ranges
@@ -51,9 +46,6 @@ BENDS = 0.1, 0.5
 # Relative deviation of the entries of the map around a seed from a similarity; no record of a choice. Planes
 # seen from the side exceed it, and are laid flat first.
 MAP_STRAIN = 0.2
-# Log scale, and radians: matches whose maps differ by more from that of a seed are not read. With 45 degrees
-# for the turn, given matches give the same objects.
-MAX_MAP_DIFFERENCE = math.log(2.0)
 MIN_SEED_LENGTH = 8.0  # pixels between the matches of a seed
 # Pixels between matches that add different information. With 2.5 and 3, 3 of 49 products in given matches are
 # lost.
@@ -64,12 +56,6 @@ MAX_READ = 300
 # Agreeing matches at which growing ends. With more, the accuracy of points comes out larger than it is: a
 # test of the spacing of given matches fails at 128 and at 300.
 MAX_MEMBERS = 100
-
-# Of logarithms of distances, standard deviation: nearness is a smooth trend. A single repeat, whose ends all
-# lie equally far from their starts, must not count as one.
-DISTANCE_WIDTH, DISTANCE_STEP = 0.25, 0.05
-N_SHIFTS = 20  # random ends of each match
-MIN_SHARE = 1e-4  # of the matches at a distance: fewer are too few to compare
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,24 +73,18 @@ def grow_objects(
     noises: tuple[float, ...],
     mirrored: Bools,
     *,
-    by_maps: bool,
     certain: float = -np.inf,
-    of_one: bool = False,
 ) -> Growths:
     """Grow an object from each seed up to its most significant size: seeds (s, 2); mirrored (s,) bool.
 
-    With by_maps, the maps of matches are those that the features themselves predict. Then only matches with a
-    map like that of the seed are read, and the model of chance consists of them alone. Growing ends when
-    log_nfa reaches `certain`. With of_one, matches lie in one picture, where ends are often near starts.
+    Growing ends when log_nfa reaches `certain`.
     """
     x0, x1 = (np.ascontiguousarray(xy, np.float64) for xy in (matches.xy0, matches.xy1))
     n, s = len(x0), len(seeds)
-    scale, angle, max_difference = np.zeros(n), np.zeros((2, n)), np.inf
-    if by_maps:
-        scale, angle, max_difference = np.log(matches.growth), _measure_angles(matches), MAX_MAP_DIFFERENCE
     n_tests = n * N_NEAREST * len(noises) * len(BENDS)
     max_ratio = math.log(n_tests) - certain * math.log(10)
     by_first = np.argsort(x1[:, 0], kind="stable")
+    ends = np.ascontiguousarray(x1[by_first].T)
     ratio, chosen, members = np.zeros(s), np.zeros(s, np.int64), np.full((s, MAX_MEMBERS), -1)
 
     def grow(start: int, stop: int) -> None:
@@ -112,18 +92,9 @@ def grow_objects(
             similarity = _fit_similarity(x0[seeds[k]], x1[seeds[k]], bool(mirrored[k]))
             if similarity is None:
                 continue
-            a, b = similarity[:, 0].tolist()
-            difference = np.abs(angle[int(mirrored[k])] - math.atan2(b, a))
-            # no maximum of both differences: it would hide the NaN of maps of the other handedness
-            agree = np.minimum(difference, 2 * math.pi - difference) <= max_difference
-            agree &= np.abs(scale - math.log(math.sqrt(a * a + b * b))) <= max_difference
-            rows = by_first[agree[by_first]]
-            ends, nearness = x1[rows].T.copy(), np.ones(n)
-            if of_one:
-                nearness[rows] = measure_nearness(x0[rows], x1[rows])
-            rows = np.concatenate([seeds[k], rows[_find_around(x0[rows] - x0[seeds[k, 0]])]])
+            rows = np.concatenate([seeds[k], by_first[_find_around(x0[by_first] - x0[seeds[k, 0]])]])
             ratio[k], chosen[k], accepted = _grow_from(
-                x0[rows], x1[rows], ends, nearness[rows], similarity, noises, max_ratio
+                x0[rows], x1[rows], ends, similarity, noises, max_ratio
             )
             members[k] = np.where(accepted >= 0, rows[accepted], -1)
 
@@ -152,7 +123,6 @@ def _grow_from(
     x0: Floats,
     x1: Floats,
     ends: Floats,
-    nearness: Floats,
     similarity: Floats,
     noises: tuple[float, ...],
     max_ratio: float,
@@ -175,7 +145,6 @@ def _grow_from(
             ratio = _growth_kernels.grow(
                 *points,
                 *buffers,
-                nearness,
                 *spread,
                 MIN_MATCH_GAP,
                 MIN_MATCH_GAP * unit,
@@ -188,111 +157,31 @@ def _grow_from(
     return best
 
 
-def _measure_angles(matches: Correspondences) -> Floats:
-    """Measure the angles of maps as similarities, and as mirrored ones; NaN for the other kind -> (2, n)."""
-    (a, b), (c, d) = np.moveaxis(matches.maps, 0, -1)
-    plain, mirrored = np.arctan2(c - b, a + d), np.arctan2(c + b, a - d)
-    return np.array([np.where(matches.mirrored, np.nan, plain), np.where(matches.mirrored, mirrored, np.nan)])
-
-
 def keep_significant(
     correspondences: Correspondences,
     groups: list[Group],
     max_log_nfa: float,
-    measure: Callable[[Correspondences, list[Ints], float], list[float]],
     ledger: Ledger,
 ) -> list[Group]:
     """Measure the groups that are not measured yet, and keep those that chance does not explain."""
     new = [group for group in groups if group.log_nfa is None]
-    measured = iter(measure(correspondences, [group.rows for group in new], max_log_nfa))
+    measured = iter(measure_significance(correspondences, [group.rows for group in new], max_log_nfa))
     kept = []
     for group in groups:
-        log_nfa = next(measured) if group.log_nfa is None else group.log_nfa
+        log_nfa = float(next(measured)) if group.log_nfa is None else group.log_nfa
         if log_nfa <= max_log_nfa:
             kept.append(replace(group, log_nfa=log_nfa))
         else:
             ledger.drop("significance", group.rows, log_nfa, max_log_nfa)
     return kept
-
-
-def correct_for_tests(groups: list[Group], n_tests: int, max_log_nfa: float, ledger: Ledger) -> list[Group]:
-    """Keep the groups that are significant although they are the best of several tests."""
-    kept = []
-    for group in groups:
-        assert group.log_nfa is not None
-        log_nfa = group.log_nfa + float(np.log10(n_tests))
-        if log_nfa <= max_log_nfa:
-            kept.append(replace(group, log_nfa=log_nfa))
-        else:
-            ledger.drop("significance", group.rows, log_nfa, max_log_nfa)
-    return kept
-
-
-def measure_by_maps(correspondences: Correspondences, objects: list[Ints], max_log_nfa: float) -> list[float]:
-    """Measure objects whose maps are those that the features predict."""
-    return list(measure_significance(correspondences, objects, True, max_log_nfa))
-
-
-def measure_by_places(
-    correspondences: Correspondences, objects: list[Ints], max_log_nfa: float
-) -> list[float]:
-    """Measure objects by the places of their matches alone."""
-    return list(measure_significance(correspondences, objects, False, max_log_nfa))
-
-
-def measure_from_the_side(
-    correspondences: Correspondences, objects: list[Ints], max_log_nfa: float
-) -> list[float]:
-    """Measure each object as if it were seen from the same direction in both images."""
-    each = ((lay_flat(correspondences, rows), [rows]) for rows in objects)
-    return [measure_by_maps(flat, one, max_log_nfa)[0] for flat, one in each]
-
-
-def measure_within_picture(
-    correspondences: Correspondences, objects: list[Ints], max_log_nfa: float
-) -> list[float]:
-    """Measure objects that join two places of one picture."""
-    return list(measure_significance(correspondences, objects, True, max_log_nfa, of_one=True))
-
-
-def measure_nearness(xy0: Floats, xy1: Floats) -> Floats:
-    """Measure how often ends lie as far from their starts as each does, over how often at random -> (n,).
-
-    In one picture, what is most alike is often near: the same letter in the next word, the next leaf of a
-    tree. xy0, xy1 (n, 2) are starts and ends, and ends are shifted in their list for the ends at random.
-    """
-    n = len(xy0)
-    shifts = np.unique(np.linspace(1, n - 1, N_SHIFTS).astype(int)) if n > 1 else np.zeros(1, int)
-    distance = _measure_log_distance(xy0, xy1)
-    at_random = np.concatenate([_measure_log_distance(xy0, np.roll(xy1, k, axis=0)) for k in shifts])
-    edges = np.arange(0.0, max(distance.max(initial=0), at_random.max(initial=0)) + 1, DISTANCE_STEP)
-    found, expected = (
-        scipy.ndimage.gaussian_filter1d(
-            np.histogram(values, edges)[0] / len(values), DISTANCE_WIDTH / DISTANCE_STEP
-        )
-        for values in (distance, at_random)
-    )
-    ratio = (found + MIN_SHARE) / (expected + MIN_SHARE)
-    nearness: Floats = ratio[np.minimum((distance / DISTANCE_STEP).astype(int), len(ratio) - 1)]
-    return nearness
-
-
-def _measure_log_distance(xy0: Floats, xy1: Floats) -> Floats:
-    """The logarithms (n,) of the distances between points (n, 2), which are at least a pixel."""
-    distance: Floats = np.log(np.maximum(np.linalg.norm(xy1 - xy0, axis=1), 1.0))
-    return distance
 
 
 def measure_significance(
     correspondences: Correspondences,
     objects: list[Ints],
-    by_maps: bool = True,
     max_log_nfa: float = 0.0,
-    of_one: bool = False,
 ) -> Floats:
     """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,).
-
-    by_maps and of_one: as in `grow_objects`.
 
     An object is measured until it is certain, with at least twice the evidence that max_log_nfa demands.
 
@@ -315,22 +204,10 @@ def measure_significance(
                 pairs,
                 NOISES,
                 mirrored[owner],
-                by_maps=by_maps,
                 certain=certain,
-                of_one=of_one,
             )
             np.minimum.at(log_nfa, owner, grown.log_nfa)
     return log_nfa
-
-
-def lay_flat(correspondences: Correspondences, members: Ints) -> Correspondences:
-    """Map image 0 by the median of the maps of an object (n,).
-
-    Then a plane seen from the side moves by nearly a similarity.
-    """
-    a = np.median(correspondences.maps[members], axis=0)
-    maps = correspondences.maps @ np.linalg.inv(a)
-    return Correspondences(correspondences.xy0 @ a.T, correspondences.xy1, maps)
 
 
 def _choose_seed(correspondences: Correspondences, members: Ints, turn: int) -> Ints:

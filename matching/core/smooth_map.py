@@ -11,6 +11,7 @@ Notation: x, y (n, 2) are the object's points in the two images, in pixels of th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -129,6 +130,8 @@ def keep_objects(
             kept.append(part)
         elif len(part.rows) < conditions.min_matches:
             ledger.drop("smooth map", before.rows, len(part.rows), conditions.min_matches)
+        elif math.isinf(max_map_error):
+            ledger.drop("line", before.rows)
         else:
             error = measure_map_error(correspondences.xy0[part.rows], correspondences.xy1[part.rows])
             ledger.drop("line", before.rows, error, max_map_error)

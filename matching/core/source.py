@@ -2,11 +2,11 @@
 
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from matching._common.arrays import determinants
+from matching._common.once import once
 from matching._common.types import Floats, Ints
 from matching.core.config import MatchConfig
 from matching.features.details import extract_details
@@ -69,24 +69,24 @@ class ImageSource:
     def __init__(self, picture: Picture, config: MatchConfig = MatchConfig()) -> None:
         self.picture, self.config = picture, config
 
-    @cached_property
+    @once
     def described(self) -> DescribedPicture:
         """The features at the working size."""
         return describe_picture(self.picture, self.config)
 
-    @cached_property
+    @once
     def largest(self) -> Features:
         """The N_LARGEST largest features, for tests that are cheap enough for every pair."""
         features = self.described.features
         area = np.abs(determinants(features.frames))
         return features[np.sort(np.argsort(-area, kind="stable")[:N_LARGEST])]
 
-    @cached_property
+    @once
     def details(self) -> DescribedPicture:
         """The features at the full size, or at twice the size of a small picture."""
         return describe_details(self.picture, self.described, self.config)
 
-    @cached_property
+    @once
     def views(self) -> ViewedPicture:
         """The picture as it is prepared for simulated views."""
         return prepare_views(self.picture, self.config)

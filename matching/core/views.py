@@ -5,7 +5,8 @@ many more (`matching.features.views`). The objects are those groups that are pla
 (`matching.core.planes`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,23 +14,17 @@ from matching.core.config import MatchConfig
 from matching.core.group import group
 from matching.core.ledger import Ledger
 from matching.core.methods import VIEWS
-from matching.core.pixel_matches import PixelObject
 from matching.core.planes import count_places, find_planes
-from matching.core.search import Search
+from matching.core.proposals import Listing
+from matching.core.search import GroupedCandidates
+from matching.core.source import DescribedPicture
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.view_candidates import match_views
-from matching.features.extraction import Features
 from matching.features.views import ViewedPicture, join_features, view_levels
-from matching.objects.confidence import DOUBTFUL, confidence
 
 # Times the places that a plane needs: with so many, no more views are simulated. Chosen on seven pairs of
 # very different views (EVD).
 ENOUGH_PLACES = 2
-
-
-def is_solved(objects: Iterable[PixelObject]) -> bool:
-    """Test whether a pair is solved, that is, whether an object is sure or likely."""
-    return any(one.log_nfa is not None and confidence(one.log_nfa) != DOUBTFUL for one in objects)
 
 
 def has_enough(kept: Correspondences, config: MatchConfig) -> bool:
@@ -38,22 +33,23 @@ def has_enough(kept: Correspondences, config: MatchConfig) -> bool:
 
 
 def find_in_views(
-    plain: Sequence[Features], pictures: Sequence[ViewedPicture], config: MatchConfig = MatchConfig()
-) -> Search:
-    """Find objects that only simulated views show, and the rejected groups of the views."""
-    found: Search | None = None
-    for views in view_levels(config.features.regions):
-        features0, features1 = (
-            join_features([features, picture.features(views)])
-            for features, picture in zip(plain, pictures, strict=True)
-        )
+    described: Sequence[DescribedPicture], views: Sequence[ViewedPicture], config: MatchConfig = MatchConfig()
+) -> Listing:
+    """Find planes that only simulated views of two pictures show."""
+    found: Listing | None = None
+    for level in view_levels(config.features.regions):
+        joined = [
+            replace(picture, features=join_features([picture.features, viewed.features(level)]))
+            for picture, viewed in zip(described, views, strict=True)
+        ]
+        features0, features1 = (picture.features for picture in joined)
         candidates, n_listed = match_views(features0, features1, config.candidates, config.view_candidates)
         matches, ledger = candidates.correspondences, Ledger(len(candidates))
         groups = group(matches, n_listed, config, VIEWS, ledger)
         share = config.suppression.share  # as for other objects that share matches with stronger ones
         planes = find_planes(matches, groups, config.planes, config.graph.scale, share, ledger)
-        if planes or found is None or not found.objects:
-            found = Search(candidates, config.candidates.max_matches, planes, ledger)
+        if planes or found is None or not found.proposals:
+            found = GroupedCandidates(candidates, n_listed, planes, ledger).locate(joined[0], joined[1])
         rows = np.concatenate([np.empty(0, np.int64), *(plane.rows for plane in planes)])
         if has_enough(matches[rows], config):
             break

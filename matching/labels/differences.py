@@ -28,7 +28,7 @@ def encode_differences(form: str, pictures: Sequence[Picture], result: MatchResu
             Place(
                 "difference",
                 round_outline((one.polygon0, one.polygon1)[k]),
-                round(measure_certainty(-one.evidence / math.log(10), is_doubted=False), 4),
+                round(measure_certainty(-one.evidence / math.log(10)), 4),
                 rank,
                 same=False,
             )

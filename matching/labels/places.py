@@ -74,13 +74,13 @@ def make_place(name: str, polygon: Floats, found: MatchedObject, *, whole: bool 
     """Make a place with the outline (k, 2), as sure as an object; without significance, by its own score."""
     reasons = {
         found.doubt: found.doubt != "",
-        "what lies between the matches can't confirm it": found.is_doubtful,
+        "what lies between the matches can't confirm it": found.is_doubtful is True,
         "so few matches may agree by chance": found.confidence == DOUBTFUL and not found.is_doubtful,
     }
-    is_doubted = found.is_doubtful or found.is_same is False
     score = found.score
-    if found.log_nfa is not None:
-        score = measure_certainty(found.log_nfa, is_doubted=is_doubted)
+    if found.confidence is not None:
+        is_doubtful = True if found.is_same is False else found.is_doubtful
+        score = measure_certainty(found.log_nfa, is_doubtful)
     doubt = "; ".join(reason for reason, holds in reasons.items() if holds)
     return Place(name, round_outline(polygon), round(score, 4), found.rank, whole, found.is_same, doubt)
 

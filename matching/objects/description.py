@@ -10,7 +10,7 @@ from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.points import as_numbers
 from matching.objects.completeness import Completeness
-from matching.objects.confidence import DOUBTFUL, confidence
+from matching.objects.confidence import confidence
 from matching.objects.differences import Difference
 from matching.objects.frames import Motion, describe_motion, fit_frame, polygon_area
 from matching.objects.things import Thing
@@ -55,8 +55,10 @@ class MatchedObject:
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels; empty if unknown.
     log_nfa : float or None
-        Log10 of its number of false alarms: how many objects as good as this one the same matches form by
-        chance (`matching.core.significance`); None if unknown, as with the grouping of the paper.
+        Log10 of its number of false alarms: how many places agree as well by chance
+        (`matching.agreement.existence`), or without the pixels, how many objects as good as this one the same
+        matches form by chance (`matching.core.significance`). None if unknown, as with the grouping of the
+        paper.
     completeness : Completeness or None
         How much of picture 0 it shows; None if that was not measured, as without the pixels of both pictures.
     inlier_share : float or None
@@ -67,8 +69,9 @@ class MatchedObject:
         if it can't be told, because the object is too small, too blurred or too noisy, or without the pixels.
     differences : tuple of Difference
         The places where both pictures show print, and it is not the same.
-    is_doubtful : bool
-        Whether what lies between the matches can't confirm the object. Then it is not more than "look at it".
+    is_doubtful : bool or None
+        Whether what lies between the matches leaves doubt about the object. Then it is not more than "look at
+        it". None without the pixels of both pictures.
     """
 
     id: int
@@ -89,7 +92,7 @@ class MatchedObject:
     inlier_share: float | None = None
     is_same: bool | None = None
     differences: tuple[Difference, ...] = ()
-    is_doubtful: bool = False
+    is_doubtful: bool | None = None
 
     @property
     def confidence(self) -> str | None:
@@ -97,9 +100,7 @@ class MatchedObject:
 
         See `matching.objects.confidence`.
         """
-        if self.log_nfa is None:
-            return None
-        return DOUBTFUL if self.is_doubtful else confidence(self.log_nfa)
+        return confidence(self.log_nfa, self.is_doubtful)
 
     @property
     def transform_covariance(self) -> Floats | None:

@@ -31,8 +31,6 @@ HINTS = {
     **dict.fromkeys(("candidates", "graph", "degree", "size", "smooth map", "largest gap", "planes"), LARGER),
     "rounds": FURTHER,
     **dict.fromkeys(("reach", "details", "agreement"), "nothing to do"),
-    "textures": "try cropping the texture out",
-    **dict.fromkeys(("mirrored", "negative"), "crop both pictures to it"),
 }
 REJECTED_HINT = "the report below lists all groups under “Rejected matches, and why”"
 

@@ -9,10 +9,8 @@ import skimage.data
 from planting import crops, object_pair
 
 from matching import MatchConfig, find_repeats, group_matches, match
-from matching.cli.hints import PAIR_HINTS
 from matching.core.reasons import REASONS
 from matching.output.words import count_dropped
-from synth import textures
 from synth.composite import composite_pair
 from synth.photographs import read_shipped
 
@@ -50,27 +48,6 @@ def test_unrelated_pictures_and_the_evidence():
 
 def test_flat_pictures():
     assert check(match(np.zeros((60, 80)), np.zeros((60, 80)))).explain().startswith("no group")
-
-
-def test_textures():
-    rng = np.random.default_rng(1)
-    sheet = textures.checks((180, 180), rng, textures.random_screen(rng))
-    sheet = np.clip(255 * sheet + rng.normal(0, 6, sheet.shape), 0, 255).astype(np.uint8)
-    result = check(match(sheet[:120, :120], sheet[50:170, 40:160]))
-    assert not result.objects
-    (item, *_) = find(result, "textures")
-    assert item.measure >= item.bound > 0.5
-    assert "mask" in PAIR_HINTS[item.step]
-
-
-def test_what_chance_explains_is_located_in_both_pictures():
-    result = check(match(*object_pair(), max_log_nfa=-900.0))
-    (first, *_) = find(result, "significance")
-    assert first.measure > first.bound == -900
-    shift = result.xy1[result.dropped_by == "significance"] - result.xy0[result.dropped_by == "significance"]
-    assert np.abs(first.points1 - first.points0 - np.median(shift, axis=0)).min() < 5
-    swapped = check(match(*object_pair()[::-1], max_log_nfa=-900.0))
-    assert np.array_equal(find(swapped, "significance")[0].points0, first.points1)
 
 
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors")

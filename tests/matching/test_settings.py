@@ -16,7 +16,7 @@ from matching.core.clusters import link
 from matching.core.group import build_graph, group
 from matching.core.groups import label_groups
 from matching.core.ledger import Ledger
-from matching.core.methods import PAIR, choose_method
+from matching.core.methods import GIVEN_ALONE, PAIR, choose_method
 from matching.core.planes import find_planes
 from matching.core.source import describe_picture
 from matching.correspondences.candidates import match_with_reserve
@@ -93,6 +93,9 @@ def run_stage(stage, config):
         paper = MatchConfig.paper()  # nothing else reads it
         config = replace(paper, clustering=replace(paper.clustering, bandwidth=config.clustering.bandwidth))
     matches, ledger, details = scene(), Ledger(len(scene())), []
+    if stage == "objects":  # only the given matches without pictures are tested for significance
+        alone = group(matches, 330, config, GIVEN_ALONE)
+        details.append(label_groups(len(matches), alone))
     groups = group(matches, 330, config, choose_method(config, PAIR), ledger)
     if stage == "clustering" and not config.is_paper:  # later steps hide some changes
         graph = build_graph(matches, np.arange(330), config, Ledger(len(matches)))

@@ -30,6 +30,7 @@ from eval.matching.synthetic.trials import read_working_images
 from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.core.methods import choose_method
+from matching.core.proposals import label_matches, locate
 from matching.core.search import group_candidates
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import FeatureConfig, Features, extract_features
@@ -236,7 +237,9 @@ def measure(case: Case, compared: dict[str, Variant]) -> Iterator[dict]:
             method = choose_method(config, variant.method)
             found = group_candidates(*known[key], config, method)
             seconds = time.perf_counter() - start
-            located = found.locate(*(image.step for image in images))
+            steps = images[0].step, images[1].step
+            listing = locate(found.candidates, found.groups, found.ledger, steps, found.n_listed)
+            located = label_matches(listing, listing.proposals, (), found.n_listed)
             judged = case.judge(located.xy0, located.xy1, located.labels)
             yield {"data": case.kind, "variant": name, "seconds": seconds, **judged}
 

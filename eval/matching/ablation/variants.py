@@ -56,7 +56,6 @@ def settings() -> dict[str, MatchConfig]:
         "K0 = 1": changed("clustering", n_initial_neighbors=1),
         "50 clusters, no minimum affinity": changed("clustering", n_clusters=50, min_affinity=0.0),
         "no outliers by degree": changed("clustering", min_degree=0.0),
-        "no significance": changed("objects", max_log_nfa=1000.0),
         "no local maps": changed("graph", rounds=0),
         "three times as alike at a distance": changed("graph", slope=0.05),
         "first graph as fine as the second": changed("graph", coarseness=1.0),
@@ -87,8 +86,8 @@ def changed_settings() -> dict[str, Variant]:
         own = getattr(DEFAULT, part)
         for field in fields(own):
             value, declared = getattr(own, field.name), field.metadata[DECLARED]
-            # only the paper's method uses the bandwidth
-            if field.name == "bandwidth" or not isinstance(value, int | float):
+            # only the paper's method uses the bandwidth, and only given matches are tested for significance
+            if field.name in ("bandwidth", "max_log_nfa") or not isinstance(value, int | float):
                 continue
             for factor in (0.5, 2.0):
                 other = type(value)(min(max(factor * value, declared.minimum), declared.maximum))

@@ -1,7 +1,7 @@
 """How often is each word for an object right? Writes reliability.csv and reliability.png.
 
-The table has the objects of pairs whose truth is known, each with its number of false alarms and whether it
-is right:
+The table has the objects of pairs whose truth is known, each with its number of false alarms, by its pixels
+or, of given matches, by its points, and whether it is right:
 
 * small prints: a front pasted into a photograph, 30 to 90 pixels large and turned; an object is right if it
   moves as the print does
@@ -11,9 +11,9 @@ is right:
   mutual ones, and by a ratio test of 0.9; and pairs with nothing in common: products and photographs,
   packets of food and shelves of cereals
 
-On shelves with the product, objects outside it are not counted, because other boxes share its logos. Objects
-with up to 10^8 false alarms are listed, to show where they are wrong. Rows that the file already has are
-kept, so a stopped run can continue; --only restricts the run to some kinds of pairs.
+On shelves with the product, objects outside it are not counted, because other boxes share its logos. Of given
+matches, objects with up to 10^8 false alarms are listed, to show where they are wrong. Rows that the file
+already has are kept, so a stopped run can continue; --only restricts the run to some kinds of pairs.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from matching import MatchConfig, group_matches
 from matching.core.methods import MANY
 from matching.core.pair import match_pair
 from matching.core.source import ImageSource
-from matching.objects.confidence import LIKELY_LOG_NFA, SURE_LOG_NFA, WORDS
+from matching.objects.confidence import LIKELY_LOG_NFA, SURE_LOG_NFA, SURE_PIXELS_LOG_NFA, WORDS
 from matching.pictures.images import make_picture
 from synth.photographs import read_picture
 
@@ -47,8 +47,10 @@ if hasattr(cv2, "AKAZE_create"):  # OpenCV 5 no longer has it
 WAYS = "nearest", "mutual", "ratio 0.9"
 FIELDS = "kind", "pair", "object", "log_nfa", "right"
 ANY = MatchConfig().with_settings(max_log_nfa=8.0)  # also objects that are not significant by default
-# Log10 of false alarms where classes begin: three have the words, the others are no objects by default.
-BEGIN = np.array([-np.inf, SURE_LOG_NFA, LIKELY_LOG_NFA, MatchConfig().objects.max_log_nfa, 0, 2, 4, 8])
+# Log10 of false alarms where classes begin: three have the words, the others are no objects by default. What
+# lies between the matches of pictures leaves no other class.
+BY_POINTS = np.array([-np.inf, SURE_LOG_NFA, LIKELY_LOG_NFA, MatchConfig().objects.max_log_nfa, 0, 2, 4, 8])
+BY_PIXELS = np.array([-np.inf, SURE_PIXELS_LOG_NFA, 0, np.inf])
 CLASSES = *WORDS, "to 1", "to 10^2", "to 10^4", "to 10^8"
 DRAWN = {  # a marker, a colour, and the kinds of each curve
     "products and covers": ("o", "#0072b2", "covers", "shelves"),
@@ -164,13 +166,18 @@ def pasted_objects(front, tile, side, turn, place):
     own = cv2.warpAffine(np.asarray(small), warp, around, flags=cv2.INTER_CUBIC)
     mask = cv2.warpAffine(np.full(small.size[::-1], 255, np.uint8), warp, around)
     scene = np.where((mask > 127)[..., None], own, tile)
-    sources = [ImageSource(make_picture(p, "picture"), ANY) for p in (front, scene)]
+    sources = [ImageSource(make_picture(p, "picture")) for p in (front, scene)]
     found = []
     for item in match_pair(*sources, MANY).objects:
         expected = ((item.points0 + 0.5) * scaled - 0.5) @ linear.T + shift
         near = np.linalg.norm(expected - item.points1, axis=1) <= WITHIN
-        found.append((item.log_nfa, near.mean() >= SHARE))
+        found.append((count_false_alarms(item), near.mean() >= SHARE))
     return found
+
+
+def count_false_alarms(found):
+    """Log10 of the number of false alarms of an object; infinite if its pixels tell nothing."""
+    return np.inf if found.log_nfa is None else float(found.log_nfa)
 
 
 def covers(data, described):
@@ -182,7 +189,7 @@ def covers(data, described):
             cover = gallery[(number[query.stem[:3]] + step) % len(gallery)]
 
             def find(asked=(cover, query), right=step == 0):
-                return [(o.log_nfa, right) for o in match_once(asked, described)]
+                return [(count_false_alarms(o), right) for o in match_once(asked, described)]
 
             yield "covers", f"{cover.stem} {query.stem}", find
 
@@ -191,16 +198,18 @@ def match_once(paths, sources):
     """Objects of two files, each described once."""
     for path in paths:
         if path not in sources:
-            sources[path] = ImageSource(make_picture(path, "picture"), ANY)
+            sources[path] = ImageSource(make_picture(path, "picture"))
     return match_pair(*(sources[path] for path in paths), MANY).objects
 
 
 def judge(objects, pair):
     """Whether objects are right; those outside all instances of a product that the shelf has are left out."""
     if pair is None or not pair.instances:
-        return [(item.log_nfa, False) for item in objects]
+        return [(count_false_alarms(item), False) for item in objects]
     owners = [find_owners(pair, item.points1, np.zeros(item.n_matches, int))[0] for item in objects]
-    return [(item.log_nfa, True) for item, owner in zip(objects, owners, strict=True) if owner >= 0]
+    return [
+        (count_false_alarms(item), True) for item, owner in zip(objects, owners, strict=True) if owner >= 0
+    ]
 
 
 def given_objects(name, way, model, scene, pair, features):
@@ -230,7 +239,8 @@ def format_table(rows):
     for kind in dict.fromkeys(map(kind_of, rows)):
         own = [row for row in rows if kind_of(row) == kind]
         counts = [f"{right.sum()} of {len(right)}" for right in sort_out(own)]
-        lines.append([kind, str(len({(row["kind"], row["pair"]) for row in own})), *counts])
+        empty = [""] * (len(CLASSES) - len(counts))
+        lines.append([kind, str(len({(row["kind"], row["pair"]) for row in own})), *counts, *empty])
     return format_markdown(["kind", "pairs", *CLASSES], lines)
 
 
@@ -240,9 +250,13 @@ def kind_of(row):
 
 
 def sort_out(rows):
-    """Whether the objects of each class are right: one (n,) bool for each of CLASSES."""
+    """Whether the objects of each class are right: one (n,) bool for each of CLASSES, or for three by pixels.
+
+    The rows are all by their points, or all by their pixels.
+    """
+    bounds = BY_POINTS if any(kind_of(row) in DETECTORS for row in rows) else BY_PIXELS
     log_nfa, right = (np.array([row[key] for row in rows]) for key in ("log_nfa", "right"))
-    return [right[(log_nfa > low) & (log_nfa <= high)] for low, high in pairwise(BEGIN)]
+    return [right[(log_nfa > low) & (log_nfa <= high)] for low, high in pairwise(bounds)]
 
 
 def draw(rows, path):
@@ -269,14 +283,23 @@ def draw(rows, path):
         for place, high, (*_, n) in zip(x, bounds[:, 1], bars, strict=True):
             axes.annotate(str(n), (place, high), (0, 5), textcoords="offset points", ha="center", fontsize=7)
     axes.set_xticks(np.arange(len(CLASSES)), [name_class(k) for k in range(len(CLASSES))])
-    axes.set(xlabel="number of false alarms", ylabel="share that is right", ylim=(-0.1, 1.12))
+    axes.set(
+        xlabel="number of false alarms by points (by pixels)", ylabel="share that is right", ylim=(-0.1, 1.12)
+    )
     if axes.get_legend_handles_labels()[1]:
         figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     figure.savefig(path, dpi=110)
 
 
 def name_class(k):
-    """A class with its bounds, in two lines."""
-    low, high = (f"$10^{{{value:g}}}$" for value in BEGIN[k : k + 2])
-    bounds = f"{low} to {high}" if k else f"at most {high}"
-    return f"{CLASSES[k]}\n{bounds}" if k < len(WORDS) else bounds
+    """A class with its bounds: by points and, of the words, by pixels."""
+    by_points = name_bounds(BY_POINTS, k)
+    return f"{CLASSES[k]}\n{by_points}\n({name_bounds(BY_PIXELS, k)})" if k < len(WORDS) else by_points
+
+
+def name_bounds(bounds, k):
+    """The bounds of class k."""
+    low, high = (f"$10^{{{value:g}}}$" for value in bounds[k : k + 2])
+    if np.isinf(bounds[k + 1]):
+        return f"above {low}"
+    return f"{low} to {high}" if k else f"at most {high}"

@@ -1,13 +1,12 @@
 """How often do unrelated pictures give an object?
 
 A random picture of the first folder is paired with a random one of the second (all must show different
-things). This prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and
-the lowest number of false alarms of any group (`matching.core.significance`), as a decimal logarithm.
-With --view-synthesis, features of simulated views are also matched, and objects must be significant there.
+things). This prints how many pairs have an object, how sure it is (`matching.objects.confidence`), its
+number of false alarms (`matching.agreement.existence`), as a decimal logarithm, and how many pairs have a
+group of matches at all. With --view-synthesis, features of simulated views are also matched.
 """
 
 import argparse
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -36,13 +35,16 @@ class PathSource(ImageSource):
         return read_picture(self.path)
 
 
-FREE = replace(MatchConfig(), objects=replace(MatchConfig().objects, max_log_nfa=1000.0))
-
-
 def find_best_object(first, second):
-    """Significance, matches and confidence of the best object of two sources; None without one."""
-    best = min(match_pair(first, second).objects, key=lambda found: found.log_nfa, default=None)
-    return None if best is None else (best.log_nfa, best.n_matches, best.confidence)
+    """False alarms, matches and confidence of the best object of two sources, and whether there is any group.
+
+    The first three are None without an object; the number of false alarms is nan if it can't be measured.
+    """
+    result = match_pair(first, second)
+    if not result.objects:
+        return None, None, None, bool(result.rejected)
+    best = result.objects[0]  # the strongest evidence comes first
+    return np.nan if best.log_nfa is None else best.log_nfa, best.n_matches, best.confidence, True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(f"{options.folders[0]} and {options.folders[1]} must hold two different pictures")
     order = np.random.default_rng(options.seed).permutation(len(possible))[: options.pairs]
     pairs = [possible[i] for i in order]
-    config = VIEWS if options.view_synthesis else FREE
+    config = VIEWS if options.view_synthesis else MatchConfig()
 
     @cache
     def open_source(path):
@@ -66,14 +68,11 @@ def run(options: argparse.Namespace) -> None:
         return PathSource(path, config)
 
     best = [find_best_object(*map(open_source, pair)) for pair in tqdm(pairs, desc="pairs")]
-    log_nfa = np.array([np.inf if found is None else found[0] for found in best])
     words = []
-    for k in np.flatnonzero(log_nfa <= MatchConfig().objects.max_log_nfa):
-        measured, n_matches, word = best[k]
-        words.append(word)
-        print(f"{pairs[k][0].name} and {pairs[k][1].name}: 10^{measured:.1f}, {n_matches} matches, {word}")
-    with_group = np.isfinite(log_nfa)
+    for pair, (log_nfa, n_matches, word, _) in zip(pairs, best, strict=True):
+        if word is not None:
+            words.append(word)
+            print(f"{pair[0].name} and {pair[1].name}: 10^{log_nfa:.1f}, {n_matches} matches, {word}")
     print(f"{len(pairs)} unrelated pairs, {len(words)} with an object")
     print("of these " + ", ".join(f"{words.count(word)} {word}" for word in WORDS))
-    least = f", fewest false alarms 10^{log_nfa.min():.1f}" if with_group.any() else ""
-    print(f"a group of matches, significant or not, in {np.count_nonzero(with_group)}{least}")
+    print(f"a group of matches, an object or not, in {sum(found[3] for found in best)}")

@@ -77,7 +77,7 @@ def label_objects(
 ) -> NDArray[np.int64]:
     """Group candidates -> labels (m + p,) of m candidates and the p of the pool behind them."""
     found = group_candidates(candidates, pool, config, choose_method(config, method))
-    return label_groups(len(found.candidates), found.objects)
+    return label_groups(len(found.candidates), found.groups)
 
 
 def method_of_rival(rival: str) -> Method:

@@ -1,6 +1,7 @@
 """`gdl-match group FILE`: the matches that another program found, grouped into objects."""
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ from matching.output.folders import Content, write_files
 from matching.output.words import format_table, hint_at_rejected
 from matching.pictures.images import NamedImage, Picture
 from matching.pictures.names import make_absolute
-from matching.settings import CLUSTERING_OPTIONS
+from matching.settings import CLUSTERING_OPTIONS, MAX_NFA
 
 COORDINATES_AS_GIVEN = (
     "as given; if they are pixels, (0, 0) is the centre of the top-left one, x to the right, y down"
@@ -65,7 +66,9 @@ def make_parser() -> options.LineParser:
     options.add_flag(group, "explain", text)
     options.add_flag(group, "json", "print only matches.json, on standard output")
     options.add_quiet(group)
-    options.add_options(parser.add_argument_group("settings"), CLUSTERING_OPTIONS)
+    settings_group = parser.add_argument_group("settings")
+    options.add_options(settings_group, CLUSTERING_OPTIONS)
+    options.add_setting(settings_group, "max_nfa", MAX_NFA)
     options.add_version(parser)
     return parser
 
@@ -100,6 +103,7 @@ def _prepare(arguments: argparse.Namespace) -> GroupRun:
     if arguments.masks is not None:
         check_masks_folder(arguments.masks)
     config = options.change_config(MatchConfig(), arguments)
+    config = config.with_settings(max_log_nfa=math.log10(arguments.max_nfa))
     paths = (file.path, file.features, arguments.image0, arguments.image1, arguments.images)
     inputs = tuple(make_absolute(path) for path in paths if path is not None)
     folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)

@@ -53,7 +53,7 @@ CREATE TABLE objects (
     outline0 TEXT NOT NULL,                -- JSON, [[x, y], ...], polygon in image0
     outline1 TEXT NOT NULL,                -- the same in image1
     same INTEGER,                          -- 1 if both show the same print, 0 if it differs; NULL if it can't be told
-    doubtful INTEGER NOT NULL,             -- 1 if what lies between the matches can't confirm it
+    doubtful INTEGER,                      -- 1 if what lies between the matches leaves doubt; null without pixels
     differences TEXT NOT NULL,             -- JSON, list of places that differ: polygon0, polygon1, share, ...
     PRIMARY KEY (pair, object)
 ) WITHOUT ROWID;

@@ -205,7 +205,7 @@ def read_objects(store: Store, pair: int) -> list[MatchedObject]:
         objects.append(
             MatchedObject(
                 number, n_matches, score, outline0, outline1, transform, kind, error, log_nfa=log_nfa,
-                is_same=None if same is None else bool(same), is_doubtful=bool(doubtful),
+                is_same=_to_truth(same), is_doubtful=_to_truth(doubtful),
                 differences=tuple(Difference.from_json(values) for values in json.loads(differences)),
             )
         )  # fmt: skip
@@ -228,3 +228,8 @@ def _match_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
     columns = record.candidate, record.cluster, *record.xy0.T, *record.xy1.T, record.score
     for row in zip(*(column.tolist() for column in columns), strict=True):
         yield record.id, *row
+
+
+def _to_truth(value: int | None) -> bool | None:
+    """What SQLite stores as a number, or null where it is unknown."""
+    return None if value is None else bool(value)

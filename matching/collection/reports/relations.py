@@ -178,7 +178,8 @@ def shows_most(image0: Array, image1: Array, xy0: Floats, xy1: Floats, transform
         frame = map_frame(forward, size)
         if frame is None:
             continue
-        found = look_between(first, second, points0, points1, frames=(_corners(size), frame)).completeness
+        look = look_between(first, second, points0, points1)
+        _, found = look.look_around((_corners(size), frame))
         if found is not None and found.value >= MIN_COMPLETENESS:
             return True
     return False

@@ -113,7 +113,7 @@ def measure_points(
     if not len(seeds):
         return None
     mirrored = scaled.mirrored[seeds[:, 0]]
-    grown = grow_objects(scaled, seeds, NOISES, mirrored, by_maps=False)
+    grown = grow_objects(scaled, seeds, NOISES, mirrored)
     best, is_significant = int(np.argmin(grown.log_nfa)), grown.log_nfa <= max_log_nfa
     if not is_significant.any():
         return None

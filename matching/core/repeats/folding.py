@@ -35,7 +35,6 @@ class Repeat:
 
     rows: Ints  # (k,) of the n matches, ascending
     score: float
-    log_nfa: float | None
     is_periodic: bool = False  # whether it is a periodic texture shifted onto itself
     # the places that it joins, numbered over all things; -1: it joins none of them
     joins: tuple[int, int] = (-1, -1)
@@ -88,7 +87,7 @@ def find_repeats_in_groups(
         if measure_score is not None and len(item.members) < item.n_of_group:
             score = measure_score(item.members)
         is_reversed[item.members % n] = item.members >= n
-        objects.append(Repeat(np.sort(item.members % n), score, item.log_nfa, item.is_periodic))
+        objects.append(Repeat(np.sort(item.members % n), score, item.is_periodic))
     for group in groups:
         ledger.drop("places", np.unique(group.rows % n))
     return Repeats(sorted(objects, key=lambda one: -one.score), is_reversed)
@@ -96,11 +95,10 @@ def find_repeats_in_groups(
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """Directed matches (k,) that join two places, with the score and significance of their group."""
+    """Directed matches (k,) that join two places, with the score of their group."""
 
     members: Ints
     score: float
-    log_nfa: float | None
     n_of_group: int
     # (k,), the smaller group that contains the reverse of each match, or -1; each value is a thing of its own
     parts: Ints
@@ -134,7 +132,7 @@ def _fold(correspondences: Correspondences, groups: list[Group], config: Objects
             reverse = labels[(members + n) % (2 * n)]
             parts = np.where(np.isin(reverse, twins) & (2 * count[reverse] <= size[k]), reverse, -1)
             members = _put_left_first(correspondences, members)
-            yield _Joined(members, group.score, group.log_nfa, len(members), parts)
+            yield _Joined(members, group.score, len(members), parts)
 
 
 def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:

@@ -85,9 +85,7 @@ def place_objects(
         largest = repeats.objects[parts[0][0]]
         is_whole = len(parts) == 1 and len(rows) == len(largest.rows)
         score = largest.score if is_whole else measure_score(rows + n * is_reversed[rows])
-        measured = [repeats.objects[k].log_nfa for k, _ in parts]
-        log_nfa = min((value for value in measured if value is not None), default=None)
-        objects.append(Repeat(rows, score, log_nfa, joins=pair if is_in_order else pair[::-1]))
+        objects.append(Repeat(rows, score, joins=pair if is_in_order else pair[::-1]))
     objects = sorted(objects, key=lambda one: -one.score)
     labels = number_rows(n, [one.rows for one in objects])
     for one in repeats.objects:

@@ -4,7 +4,7 @@ const drops = [...document.querySelectorAll(".drop")];
 const inputs = drops.map((drop) => drop.querySelector("input"));
 const steps = {
   read: "Reading the pictures", features: "Describing local features", candidates: "Matching features",
-  grouping: "Grouping the matches", places: "Finding the places", views: "Matching simulated views",
+  grouping: "Grouping the matches", agreement: "Comparing what lies between", places: "Finding the places", views: "Matching simulated views",
   details: "Looking for details", reversals: "Trying one picture mirrored and in negative", pixels: "Comparing pixels",
   objects: "Describing the objects", files: "Writing the results",
 };

@@ -4,6 +4,7 @@ import numpy as np
 import scipy
 import skimage.data
 
+from matching.agreement.existence import Verdict
 from matching.agreement.look import look_between
 
 
@@ -12,5 +13,5 @@ def test_motion_blur_does_not_reject_an_object():
     blurred = scipy.ndimage.uniform_filter1d(picture.astype(np.float32), 13, axis=1).astype(np.uint8)
     other = np.ascontiguousarray(skimage.data.coffee()[40:260, 60:360])
     xy = np.random.default_rng(0).uniform(20, 200, (60, 2)) + np.array([40.0, 0.0])
-    assert look_between(picture, blurred, xy, xy).existence.is_object is not False
-    assert look_between(picture, other, xy, xy).existence.is_object is False
+    assert look_between(picture, blurred, xy, xy).existence.verdict is not Verdict.NONE
+    assert look_between(picture, other, xy, xy).existence.verdict is Verdict.NONE

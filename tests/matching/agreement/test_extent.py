@@ -24,7 +24,7 @@ def make_plain(level):
 
 
 def look(image0, image1, xy0, xy1):
-    return look_between(image0, image1, xy0, xy1).extent
+    return look_between(image0, image1, xy0, xy1).look_around(None)[0]
 
 
 def list_places(low, high, n=70):

@@ -7,12 +7,9 @@ from planting import candidates, crops, random_frames, similarity
 
 from matching import MatchConfig, match
 from matching._common import opencv
-from matching.core.details import add_objects, correct_for_tests, group_details
-from matching.core.groups import make_group
-from matching.core.ledger import IN_OBJECT, STEPS, Ledger, name_steps
+from matching.core.details import group_details
 from matching.core.methods import PAIR
-from matching.core.pixel_matches import PixelMatches, PixelObject
-from matching.core.search import find_objects, find_pair_candidates, group_candidates
+from matching.core.search import find_pair_candidates, group_candidates
 from matching.core.source import DescribedPicture, describe_picture, is_small
 from matching.features.extraction import Features
 from matching.pictures.images import make_picture_of_array
@@ -96,7 +93,7 @@ def test_details_beside_what_the_working_size_shows(thing, scene):
     found = match(thing, both, CONFIG)
     assert len(found.objects) == 2
     assert [o.id for o in found.objects] == [0, 1]
-    assert found.objects[0].score >= found.objects[1].score
+    assert found.objects[0].log_nfa <= found.objects[1].log_nfa  # the strongest evidence first
     large, small = sorted(found.objects, key=lambda o: -o.motion.scale)
     assert large.motion.scale == pytest.approx(1, abs=0.02)
     assert small.motion.scale == pytest.approx(SIDE / 220, rel=0.03)
@@ -132,47 +129,25 @@ def few_matches(n, n_chance=140, side=36, seed=0):
     return candidates(xy0, xy1, frames0, frames1)
 
 
-def group_few(found, n_tests=11, config=DEFAULT):
+def group_few(found):
     fields = {"xy": found.xy0, "frames": found.frames0, "kind": found.kind, "bright": found.kind > 0}
     features = Features(descriptors=np.zeros((len(found), 128), np.float32), **fields)
     plain = np.ones(2)
     seen = DescribedPicture(features, plain, b"", np.zeros((2, 2)), plain)
-
-    return group_details(seen, seen, (found, found[:0]), n_tests, config, PAIR)
+    return group_details(seen, seen, (found, found[:0]), DEFAULT, PAIR)
 
 
 def test_a_detail_needs_fewer_matches_than_other_objects():
     found = few_matches(10)
     detail = group_few(found)
-    assert len(detail.objects) == 1
-    assert (detail.labels[:10] == 0).sum() >= 9
-    assert (detail.labels[10:] == 0).sum() <= 1
+    (one,) = detail.proposals
+    assert (one.rows < 10).sum() >= 9
+    assert (one.rows >= 10).sum() <= 1
     assert np.allclose(detail.xy0, found.xy0)  # and not in the other order
     assert np.allclose(detail.xy1, found.xy1)
-    assert group_candidates(found, found[:0]).objects == []
+    assert group_candidates(found, found[:0]).groups == []
     for seed in range(5):
-        assert group_few(few_matches(0, 150, seed=seed)).objects == ()
-
-
-def test_bands_are_tests_and_count_as_such():
-    found = few_matches(10)
-    one, many = group_few(found, 1), group_few(found, 100)
-    assert many.objects[0].log_nfa == pytest.approx(one.objects[0].log_nfa + 2)
-    strict = MatchConfig().with_settings(max_log_nfa=many.objects[0].log_nfa - 0.1)
-    assert len(group_few(found, 1, strict).objects) == 1
-    assert len(group_few(found, 100, strict).objects) == 0
-
-
-def test_groups_that_are_the_best_of_too_many_tests_are_dropped_with_their_number():
-    groups, ledger = (
-        [make_group(np.arange(9), 0.5, -4.5), make_group(np.arange(9, 12), 0.5, -3.0)],
-        Ledger(12),
-    )
-    kept = correct_for_tests(groups, 100, -2.0, ledger)
-    assert [(group.rows.tolist(), group.log_nfa) for group in kept] == [(list(range(9)), -2.5)]
-    labels, xy = np.repeat([0, -1], [9, 3]), np.zeros((12, 2))
-    (dropped,) = ledger.close(labels, xy, xy)[1]
-    assert (dropped.step, dropped.measure, dropped.bound) == ("significance", -1.0, -2.0)
+        assert group_few(few_matches(0, 150, seed=seed)).proposals == ()
 
 
 def test_nothing_in_common_and_no_features(scene):
@@ -199,7 +174,7 @@ def test_a_small_picture_is_enlarged_where_nothing_sure_is_found():
     described = [describe_picture(picture) for picture in pictures]
     assert [is_small(own) for own in described] == [True, True]
     features = [own.features for own in described]
-    assert find_objects(*features, find_pair_candidates(*features)).objects == []
+    assert group_candidates(*find_pair_candidates(*features)).groups == []
     found = match(thing, scene)
     assert len(found.objects) == 1
     own = found.cluster == 0
@@ -216,41 +191,3 @@ def test_a_small_picture_is_enlarged_with_its_mask():
     found = match(thing, scene, mask1=left)
     assert len(found.objects) == 1
     assert found.xy1[:, 0].max() < 170
-
-
-def located(xy0, xy1, labels, scores, step=1.0):
-    labels, scores = np.array(labels), np.array(scores, float)
-    dropped_by = np.where(labels < 0, STEPS.index("graph"), IN_OBJECT).astype(np.int8)
-    objects = tuple(PixelObject(score, -9.0, np.full(2, step)) for score in scores.tolist())
-    distances = np.linspace(0.1, 0.2, len(labels))
-    return PixelMatches(np.array(xy0, float), np.array(xy1, float), distances, labels, dropped_by, objects)
-
-
-def scores_of(matches):
-    return [one.score for one in matches.objects]
-
-
-def test_what_is_known_is_not_added_again():
-    rng = np.random.default_rng(0)
-    xy0, xy1 = rng.uniform(0, 50, (2, 20, 2))
-    known = located(xy0, xy1, [0] * 18 + [-1, -1], [0.5])
-    nearby = located(xy0[:15] + 3, xy1[:15] + 3, [0] * 15, [0.9])
-    elsewhere = located(xy0[:15], xy1[:15] + 500, [0] * 15, [0.9])
-    smaller = located(xy0[:13] + 2, xy1[:13] + 501, [0] * 13, [0.95])
-    assert add_objects(known, [nearby], 10.0, 100) is known
-    more = located(np.repeat(xy0, 2, axis=0) + 3, np.repeat(xy1, 2, axis=0) + 3, [0] * 40, [0.4])
-    replaced = add_objects(known, [more], 10.0, 100)
-    assert scores_of(replaced) == [0.4]
-    assert np.array_equal(replaced.labels, [-1] * 20 + [0] * 40)
-    steps = name_steps(replaced.dropped_by).tolist()
-    assert steps == ["details"] * 18 + ["graph"] * 2 + [""] * 40
-    part = more.labels[:30] * 0  # most of what is known is elsewhere
-    few = located(np.tile(xy0[:10], (3, 1)), np.tile(xy1[:10], (3, 1)), part, [0.4])
-    assert np.bincount(add_objects(known, [few], 1.0, 100).labels + 1).tolist() == [2, 18, 30]
-    found = add_objects(known, [smaller, nearby, elsewhere], 10.0, 100)
-    assert scores_of(found) == [0.9, 0.5]
-    assert np.bincount(found.labels + 1).tolist() == [2, 15, 18]
-    assert np.array_equal(found.xy1[found.labels == 0], xy1[:15] + 500)
-    assert np.array_equal(found.xy1[found.labels == 1], xy1[:18])
-    listed = add_objects(known, [elsewhere], 10.0, 20)
-    assert np.bincount(listed.labels + 1, minlength=3).tolist() == [0, 10, 10]

@@ -9,7 +9,7 @@ from matching.core import group as steps
 from matching.core.clusters import Clustering, link
 from matching.core.group import group
 from matching.core.groups import ObjectsConfig, is_object, label_groups, make_group
-from matching.core.methods import PAIR, Method
+from matching.core.methods import GIVEN_ALONE, PAIR, Method
 from matching.correspondences.correspondences import Correspondences
 
 DEFAULT = MatchConfig()
@@ -125,15 +125,25 @@ def test_near_misses_beside_an_object_are_none():
     assert (labels[shifted] == 0).mean() < 0.1
 
 
-def test_objects_that_are_not_significant_leave(scene):
+def test_objects_that_are_not_significant_leave_where_points_alone_decide(scene):
     """Where none is, the pictures have nothing in common."""
     c, _ = scene
-    groups, _ = grouped(c)
+    groups, _ = grouped(c, method=GIVEN_ALONE)
     highest = max(found.log_nfa for found in groups)
     assert highest <= -2
     for max_log_nfa, n_kept in ((highest, len(groups)), (-1000.0, 0)):
         objects = replace(DEFAULT.objects, max_log_nfa=max_log_nfa)
-        assert len(grouped(c, config=replace(DEFAULT, objects=objects))[0]) == n_kept
+        config = replace(DEFAULT, objects=objects)
+        assert len(grouped(c, config=config, method=GIVEN_ALONE)[0]) == n_kept
+
+
+def test_significance_is_not_measured_where_pixels_decide(scene):
+    c, _ = scene
+    groups, labels = grouped(c)
+    assert len(groups) == 3
+    assert all(found.log_nfa is None for found in groups)
+    strict = DEFAULT.with_settings(max_log_nfa=-1000.0)
+    assert np.array_equal(grouped(c, config=strict)[1], labels)
 
 
 def test_what_no_other_supports_is_not_clustered(scene):
@@ -186,8 +196,6 @@ def test_rival_clustering_takes_the_place_of_graph_degree_linkage(scene):
 
 def test_variants_of_a_method_replace_single_steps(scene):
     c, rows = scene
-    everything = replace(PAIR, measure_significance=lambda matches, groups, bound: [-1.0] * len(groups))
-    assert grouped(c, method=everything)[0] == []  # above the bound
     nothing_above = replace(PAIR, find_above_gap=lambda scores: np.zeros(len(scores), bool))
     assert grouped(c, method=nothing_above)[0] == []
     first_alone = replace(PAIR, suppress=lambda matches, parts, share, radius: np.array([0]))

@@ -9,8 +9,9 @@ from planting import make_groups, similarity
 from matching.core.clusters import drop_below_gap, find_above_largest_gap
 from matching.core.config import MatchConfig
 from matching.core.group import group
-from matching.core.groups import label_groups
+from matching.core.groups import MAX_MAP_ERROR, label_groups
 from matching.core.ledger import IN_OBJECT, Ledger, RejectedGroup, choose_apart, name_steps
+from matching.core.methods import GIVEN_ALONE, PAIR
 from matching.core.reasons import REASONS
 from matching.correspondences.correspondences import Correspondences
 
@@ -48,10 +49,10 @@ def rows_of(rejected):
     return (rejected.points0[:, 0] / 2).astype(int).tolist()
 
 
-def run(c, n_listed, config=CONFIG):
+def run(c, n_listed, config=CONFIG, method=PAIR):
     """The groups, the group of each match, the name of the step of each, and the rejected groups."""
     ledger = Ledger(len(c))
-    groups = group(c, n_listed, config, ledger=ledger)
+    groups = group(c, n_listed, config, method, ledger)
     labels = label_groups(len(c), groups)
     steps, rejected = ledger.close(labels, c.xy0, c.xy1)
     assert np.array_equal(steps == IN_OBJECT, labels >= 0)
@@ -144,10 +145,10 @@ def test_group_on_a_line_is_listed_with_the_error_of_its_map():
     rng = np.random.default_rng(1)
     c = moving(80, (200, 200), np.eye(2), rng)
     c = Correspondences(c.xy0 * [1, 0.02], c.xy1 * [1, 0.02], c.maps)
-    groups, *_, rejected = run(c, len(c))
+    groups, *_, rejected = run(c, len(c), method=GIVEN_ALONE)
     assert groups == []
-    assert (rejected[0].step, rejected[0].bound) == ("line", 2.0)
-    assert rejected[0].measure > 0.5
+    assert (rejected[0].step, rejected[0].bound) == ("line", MAX_MAP_ERROR)
+    assert rejected[0].measure > MAX_MAP_ERROR
 
 
 def test_the_last_step_counts_and_listed_groups_say_the_same():

@@ -8,7 +8,7 @@ from matching import InputError, MatchConfig, find_repeats
 from matching.core.groups import ObjectsConfig, number_rows
 from matching.core.ledger import STEPS, Ledger, name_steps
 from matching.core.one_picture import describe_repeats
-from matching.core.pixel_matches import PixelMatches, PixelObject
+from matching.core.proposals import Listing, Proposal
 from matching.core.repeats.folding import Repeat, Repeats, direct_both_ways, find_repeats_in_groups
 from matching.core.repeats.places import Placed
 from matching.core.source import describe_picture
@@ -165,21 +165,24 @@ def test_two_places_are_joined_by_one_object():
     rng = np.random.default_rng(0)
     xy = rng.uniform(20, 110, (80, 2))
     moved = xy + np.repeat([[200.0, 0.0], [203.0, 8.0]], 40, axis=0)
-    labels = np.repeat([0, 1, -1], [40, 30, 10])
     dropped_by = np.repeat([STEPS.index(""), STEPS.index("graph")], [70, 10]).astype(np.int8)
-    objects = [Repeat(np.arange(40), 0.8, -90.0), Repeat(np.arange(40, 70), 0.5, -40.0)]
-    located = tuple(PixelObject(one.score, one.log_nfa, np.ones(2)) for one in objects)
-    matches = PixelMatches(xy, moved, np.zeros(80), labels, dropped_by, located)
+    objects = [Repeat(np.arange(40), 0.8), Repeat(np.arange(40, 70), 0.5)]
+    proposals = tuple(
+        Proposal(one.rows, xy[one.rows], moved[one.rows], np.zeros(len(one.rows)), one.score, np.ones(2))
+        for one in objects
+    )
+    listing = Listing(xy, moved, np.zeros(80), dropped_by, proposals)
     placed = Placed(Repeats(objects, np.zeros(80, bool)), [])
     picture = make_picture(np.zeros((150, 350), np.uint8))  # without print, agreement can't be told
     described = describe_picture(picture)
-    matches, (one,), (thing,) = describe_repeats(picture, described, matches, placed, MatchConfig())
-    assert (one.id, one.n_matches) == (0, 40)
+    matches, (one,), (thing,), (rejected,) = describe_repeats(
+        picture, described, listing, placed, MatchConfig()
+    )
+    assert (one.id, one.n_matches, one.score, one.is_doubtful) == (0, 40, 0.8, True)
     assert thing.joined == ((0, 1),)
     assert matches.labels.tolist() == [0] * 40 + [-1] * 40
     assert name_steps(matches.dropped_by).tolist() == [""] * 40 + ["places"] * 30 + ["graph"] * 10
-    assert [(left.score, left.log_nfa) for left in matches.objects] == [(0.8, -90.0)]
-    assert matches.rejected == ()  # they are near the first one
+    assert (rejected.step, rejected.n_matches) == ("places", 30)
 
 
 def both_groups(xy0, xy1, scores=(0.8, 0.8)):

@@ -16,7 +16,7 @@ from matching.core.clusters import ClusteringConfig
 from matching.core.group import group
 from matching.core.groups import label_groups
 from matching.core.ledger import Ledger, name_steps
-from matching.core.methods import GIVEN, MANY, PAIR, PAPER, REPEATS, choose_method
+from matching.core.methods import GIVEN, GIVEN_ALONE, MANY, PAIR, PAPER, REPEATS, VIEWS, choose_method
 from matching.core.paper import make_initial_clusters
 from matching.core.search import group_candidates
 from matching.correspondences.candidates import match_with_reserve
@@ -150,11 +150,10 @@ def test_too_few_to_group(n):
     assert group_by_paper(planted()[:n], n, MatchConfig.paper())[0] == []
 
 
-@pytest.mark.parametrize("method", [PAIR, MANY, REPEATS, GIVEN])
+@pytest.mark.parametrize("method", [PAIR, MANY, VIEWS, REPEATS, GIVEN, GIVEN_ALONE])
 def test_the_settings_choose_the_method_of_the_paper(method):
     assert choose_method(MatchConfig.paper(), method) is PAPER
     assert choose_method(MatchConfig(), method) is method
-    assert method.is_tested and not PAPER.is_tested
 
 
 def test_candidates_are_grouped_as_their_places_and_maps_are():
@@ -164,10 +163,10 @@ def test_candidates_are_grouped_as_their_places_and_maps_are():
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     found = group_candidates(candidates, candidates[:0], config, PAPER)
     assert len(found.candidates) == found.n_listed == 200
-    labels = label_groups(200, found.objects)
+    labels = label_groups(200, found.groups)
     assert np.array_equal(labels, group_by_paper(correspondences, 200, config)[1])
     other = group_candidates(candidates, candidates[:0], replace(config, grouping="default"))
-    assert not np.array_equal(labels, label_groups(200, other.objects))
+    assert not np.array_equal(labels, label_groups(200, other.groups))
 
 
 def test_settings_of_the_text():

@@ -1,21 +1,19 @@
 """Objects that one picture shows mirrored or in negative."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import skimage.data
 from planting import crops
 
 from matching import MatchConfig, match
-from matching.core import pair, reversals
-from matching.core.methods import MANY, PAIR
-from matching.core.pair import Found, match_pair
-from matching.core.pixel_matches import PixelMatches, PixelObject
-from matching.core.reasons import REASONS
-from matching.core.reversals import MIRRORED, NEGATIVE, find_nearest, find_promising, search_reversed
+from matching.core import searches
+from matching.core.ledger import IN_OBJECT
+from matching.core.methods import MANY
+from matching.core.pair import match_pair
+from matching.core.proposals import Listing, Proposal
+from matching.core.reversals import find_nearest, find_promising
+from matching.core.search import GroupedCandidates
 from matching.core.source import ImageSource
-from matching.objects.frames import MIN_PICTURE_SHARE
 from matching.pictures.images import make_picture_of_array
 
 COLUMNS = "xy0", "xy1", "cluster", "score", "dropped_by"
@@ -46,7 +44,7 @@ def open_source(picture, config=None):
 
 def find(picture0, picture1, config=None):
     """The names of the promising reversals."""
-    return [one.step for one in find_promising(open_source(picture0, config), open_source(picture1, config))]
+    return [one.name for one in find_promising(open_source(picture0, config), open_source(picture1, config))]
 
 
 def match_as_one_of_many(*pair):
@@ -143,61 +141,45 @@ def test_pair_that_is_not_promising_is_not_searched(stones, other, monkeypatch):
     def fail(*arguments):
         raise AssertionError("a reversal of a pair that is not promising")
 
-    monkeypatch.setattr(reversals, "find_objects", fail)
+    monkeypatch.setattr(searches, "search_reversed", fail)
     assert match(stones, other).objects == ()
     with pytest.raises(AssertionError, match="not promising"):
         match(stones, flip(stones))
 
 
-@pytest.mark.parametrize(
-    ("reverse", "step", "reason"),
-    [
-        (flip, "mirrored", "small-and-mirrored"),
-        (lambda picture: 255 - picture, "negative", "small-in-negative"),
-    ],
-    ids=["mirrored", "negative"],
-)
-def test_small_reversed_print_is_rejected_with_its_share(reverse, step, reason, stones):
-    """Letters and other symmetric print match their mirror image, and are often shown in negative."""
+def test_small_reversed_print_between_whose_matches_everything_agrees_is_found(stones):
     small = stones[:80, :80]
-    pages = np.full((2, 400, 400, 3), 110, np.uint8)
-    pages[0, 100:180, 60:140], pages[1, 150:230, 220:300] = small, reverse(small)
-    found = match(*pages)
-    assert found.objects == ()
-    assert not found.negative
-    group = found.rejected[0]
-    assert (group.step, group.reason) == (step, reason)
-    assert 0.02 < group.measure < 80**2 / 400**2 < group.bound <= MIN_PICTURE_SHARE
-    assert group.is_cause
-    assert np.abs(group.centres[0] - [100, 140]).max() < 10
-    assert np.abs(group.centres[1] - [260, 190]).max() < 10
-    swapped = match(*pages[::-1]).rejected[0]
-    assert (swapped.step, swapped.n_matches) == (step, group.n_matches)
-    assert np.array_equal(swapped.points1, group.points0)
+    for reverse, name in ((flip, "mirrored"), (lambda picture: 255 - picture, "negative")):
+        pages = np.full((2, 400, 400, 3), 110, np.uint8)
+        pages[0, 100:180, 60:140], pages[1, 150:230, 220:300] = small, reverse(small)
+        found = match(*pages)
+        (one,) = found.objects
+        assert (one.motion.mirrored, found.negative) == (name == "mirrored", name == "negative")
+        assert np.abs(one.points0.mean(axis=0) - [100, 140]).max() < 10
+        assert np.abs(one.points1.mean(axis=0) - [260, 190]).max() < 10
 
 
-def test_plain_object_that_agreement_rejects_does_not_hide_reversed_one(stones, other, monkeypatch):
-    """The mirrored object is only to be looked at, so that a plain object would come first."""
+def test_plain_group_that_agreement_rejects_does_not_hide_reversed_object(stones, other, monkeypatch):
+    """The plain group comes first, but nothing between its matches agrees."""
     scene = np.hstack([flip(stones), other])
-    first, second = (ImageSource(make_picture_of_array(picture)) for picture in (stones, scene))
     xy = np.random.default_rng(0).uniform(20, 200, (40, 2))
-    rows = np.zeros(40, np.int64), np.zeros(40, np.int8)
-    plain = PixelMatches(
-        xy, xy + np.array([220.0, 0.0]), np.zeros(40), *rows, (PixelObject(0.9, -50.0, np.ones(2)),)
-    )
+    ends = xy, xy + np.array([220.0, 0.0])
+    locate = GroupedCandidates.locate
 
-    def find_doubtful(*arguments):
-        found = search_reversed(*arguments)
-        return replace(found, objects=tuple(replace(one, log_nfa=-2.5) for one in found.objects))
+    def locate_false(*arguments):
+        found = locate(*arguments)
+        if found.proposals:
+            return found
+        is_first = np.array_equal(arguments[1].features.xy, plain_first)
+        sides = ends if is_first else ends[::-1]
+        false = Proposal(np.arange(40), *sides, np.zeros(40), 0.9, np.ones(2), count_distinct=lambda: 0)
+        return Listing(
+            false.xy0, false.xy1, np.zeros(40), np.full(40, IN_OBJECT, np.int8), (false,), found.rejected
+        )
 
-    monkeypatch.setattr(pair, "search_reversed", find_doubtful)
-    found = pair.add_reversed(Found(plain, (first.described, second.described)), first, second, PAIR)
-    (one,), _ = pair.keep_existing(first, second, found)
+    plain_first = open_source(stones).described.features.xy
+    monkeypatch.setattr(GroupedCandidates, "locate", locate_false)
+    found = match(stones, scene)
+    (one,) = found.objects
     assert one.motion.mirrored
-    assert [group.step for group in found.matches.rejected[:1]] == ["agreement"]
-
-
-def test_reversals_are_steps_with_reasons():
-    assert {MIRRORED.step, NEGATIVE.step} <= set(REASONS)
-    assert REASONS[MIRRORED.step].word == "small-and-mirrored"
-    assert REASONS[NEGATIVE.step].word == "small-in-negative"
+    assert "agreement" in [group.step for group in found.rejected]

@@ -38,7 +38,8 @@ def measure(front, shown, frame=FRAME, box=(0, 0, SIDE, SIDE), part=None, **mask
     xy0 = np.random.default_rng(1).uniform(low, high, (80, 2))
     xy1 = apply_transform(fit_corners(corners, frame), xy0)
     inside = ((xy1 > 0) & (xy1 < np.array(shown.shape[1::-1]) - 1)).all(axis=1)
-    return look_between(front, shown, xy0[inside], xy1[inside], frames=(corners, frame), **masks).completeness
+    look = look_between(front, shown, xy0[inside], xy1[inside], **masks)
+    return look.look_around((corners, frame))[1]
 
 
 def test_print_in_other_light_is_whole(front):
@@ -117,7 +118,8 @@ def test_plain_margins_do_not_count(front):
 )
 def test_unusable_frames_give_no_completeness(front, frame):
     xy = np.random.default_rng(1).uniform(5, SIDE - 6, (80, 2))
-    assert look_between(front, scene(front), xy, xy + 50, frames=(CORNERS, frame)).completeness is None
+    look = look_between(front, scene(front), xy, xy + 50)
+    assert look.look_around((CORNERS, frame))[1] is None
 
 
 def test_light_is_measured_where_both_show_the_same():

@@ -11,7 +11,9 @@ from matching.objects.confidence import (
     LIKELY_LOG_NFA,
     SURE,
     SURE_LOG_NFA,
+    SURE_PIXELS_LOG_NFA,
     confidence,
+    measure_certainty,
 )
 from matching.objects.description import (
     MatchedObject,
@@ -257,6 +259,26 @@ def test_confidence_begins_at_its_bounds():
     assert confidence(SURE_LOG_NFA) == SURE
     assert confidence(SURE_LOG_NFA + 0.01) == confidence(LIKELY_LOG_NFA) == LIKELY
     assert confidence(LIKELY_LOG_NFA + 0.01) == DOUBTFUL
+    assert confidence(None) is None
+
+
+def test_confidence_by_pixels_begins_at_its_bounds():
+    assert confidence(SURE_PIXELS_LOG_NFA, is_doubtful=False) == SURE
+    assert confidence(SURE_PIXELS_LOG_NFA + 0.01, is_doubtful=False) == LIKELY
+    for log_nfa in (0.0, 3.0, None):  # an object with enough distinct matches
+        assert confidence(log_nfa, is_doubtful=False) == LIKELY
+    for log_nfa in (-50.0, 0.0, None):
+        assert confidence(log_nfa, is_doubtful=True) == DOUBTFUL
+
+
+def test_certainty_halves_what_is_missing_from_bound_to_bound():
+    points = [measure_certainty(k * LIKELY_LOG_NFA) for k in range(4)]
+    assert points == [0, 0.5, 0.75, 0.875]
+    pixels = [measure_certainty(k * SURE_PIXELS_LOG_NFA, is_doubtful=False) for k in range(3)]
+    assert pixels == [0.5, 0.75, 0.875]
+    doubtful = [measure_certainty(log_nfa, is_doubtful=True) for log_nfa in (3.0, -1.0, -1000.0)]
+    assert doubtful == sorted(doubtful)
+    assert doubtful[-1] < 0.5
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-3, 500.0])

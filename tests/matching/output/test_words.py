@@ -32,7 +32,7 @@ BOX = np.array([[-0.5, -0.5], [99.5, 99.5]])
 EMPTY = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
 REJECTED = (
     RejectedGroup("significance", -2.25, -4.0, SQUARE + 100, SQUARE + 30),
-    RejectedGroup("textures", None, None, SQUARE, SQUARE + 5),
+    RejectedGroup("agreement", None, None, SQUARE, SQUARE + 5),
 )
 
 
@@ -42,7 +42,7 @@ def test_rejected_groups_are_a_table():
     assert "-2.25" in lines[1]
     assert "-4" in lines[1]
     assert lines[1].endswith(REASONS["significance"].text)
-    assert lines[2].endswith(REASONS["textures"].text)
+    assert lines[2].endswith(REASONS["agreement"].text)
     assert explain_rejected(EMPTY) == ["no group of matches was rejected"]
     assert replace(EMPTY, rejected=REJECTED).explain() == "\n".join(lines)
 

@@ -71,14 +71,16 @@ def test_reliability_of_one_kind(tmp_path):
 
 
 def test_right_objects_are_counted_by_kind_and_class():
-    values = [("a, x", "1", -20.0, True), ("a, y", "1", -8.0, False), ("a, x", "3", -6.0, True)]
-    values += [("a, x", "4", -1.0, False), ("a, x", "5", 3.0, False), ("b", "1", np.nan, False)]
+    values = [("ORB, x", "1", -20.0, True), ("ORB, y", "1", -8.0, False), ("ORB, x", "3", -6.0, True)]
+    values += [("ORB, x", "4", -1.0, False), ("ORB, x", "5", 3.0, False), ("SIFT", "1", np.nan, False)]
+    values += [("covers", "1", -4.0, True), ("covers", "2", -3.9, True), ("covers", "3", np.inf, False)]
     rows = [dict(zip(("kind", "pair", "log_nfa", "right"), row, strict=True)) for row in values]
     table = reliability.format_table(rows).splitlines()
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table]
     counts = ["1 of 2", "1 of 1", "0 of 0", "0 of 1", "0 of 0", "0 of 1", "0 of 0"]
-    assert lines[-2] == ["a", "5", *counts]
-    assert lines[-1] == ["b", "1", *["0 of 0"] * 7]
+    assert lines[-3] == ["ORB", "5", *counts]
+    assert lines[-2] == ["SIFT", "1", *["0 of 0"] * 7]
+    assert lines[-1] == ["covers", "3", "1 of 1", "1 of 1", "0 of 1", *[""] * 4]
 
 
 def test_a_sequence_with_known_homographies(tmp_path):

@@ -287,7 +287,7 @@ def test_picture_is_turned_and_its_matches_with_it(gdl_match, orientation):
     marked[y, x] = 255  # the place of the first match
     exif = Image.Exif()
     exif[0x0112] = orientation
-    Image.fromarray(marked).save("a.png", exif=exif)
+    draw_pictures()[0].save("a.png", exif=exif)
     shown = TURNS[orientation](marked)
     assert gdl_match("group", "colmap.db", "--image0", "a.png", "--image1", "b.png", "--out", "o")[0] == 0
     xy0, xy1, cluster = found("o")
@@ -377,8 +377,11 @@ def test_visible_share_needs_pictures(gdl_match):
     """Matches of a small part of large pictures: they cover less than a hundredth of them."""
     xy0, xy1, _ = points()
     np.savetxt("part.csv", np.hstack([xy0[:60], xy1[:60]]) / 4, delimiter=",")
-    for name in "ab":
-        Image.new("RGB", (1000, 600)).save(f"{name}.png")
+    noise = np.random.default_rng(0).integers(0, 256, (2, 600, 1000, 3)).astype(np.uint8)
+    a, b = (Image.fromarray(one).filter(ImageFilter.GaussianBlur(1)) for one in noise)
+    b.paste(a.crop((0, 0, 54, 38)), (60, 5))  # moved by a quarter of (240, 20)
+    a.save("a.png")
+    b.save("b.png")
     _, output, _ = gdl_match("group", "part.csv", "--out", "o", "--quiet", "--no-figure")
     assert " -  " in output
     told = json.loads(Path("o/matches.json").read_text())["objects"][0]

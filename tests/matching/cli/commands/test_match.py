@@ -520,13 +520,11 @@ def test_version_is_printed(gdl_match):
     assert gdl_match("--version") == (0, f"gdl-match {__version__}\n", "")
 
 
-def test_max_nfa_limits_false_alarms(gdl_match, tmp_path):
-    options = ("--out", "out", "--quiet", "--no-figure")
-    assert gdl_match("first.png", "second.png", *options, "--max-nfa", "1e-8")[0] == 0
-    parameters = json.loads((tmp_path / "out" / "matches.json").read_text())["parameters"]
-    assert parameters["objects"]["max_log_nfa"] == -8
-    status, _, error = gdl_match("first.png", "second.png", "--paper", "--max-nfa", "1")
-    assert (status, "--max-nfa can't be combined with --paper" in error) == (2, True)
+def test_max_nfa_is_for_given_matches(gdl_match):
+    for options in ([], ["--paper"]):
+        status, _, error = gdl_match("first.png", "second.png", *options, "--max-nfa", "1e-8")
+        assert status == 2
+        assert "--max-nfa is for given matches (gdl-match group)" in error
 
 
 def test_programming_errors_keep_their_traceback(pictures, tmp_path, capsys):

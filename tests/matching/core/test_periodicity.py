@@ -1,19 +1,15 @@
-"""What tells a fine periodic texture."""
+"""What tells a fine periodic texture from copies."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from planting import crops, make_groups, record
+from planting import crops, record
 
 from matching import match
-from matching.agreement.grid import Ends
-from matching.agreement.resemblance import resembles_itself
-from matching.core.ledger import Ledger, name_steps
-from matching.core.textures import _Confusable, _find_step, drop_textures, measure_periodicity
+from matching.core.repeats.periodicity import _Confusable, _find_step, measure_periodicity
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
-from synth.textures import Screen, texture
 
 
 def lattice(step, n=12, alike=True, radius=2.0):
@@ -51,13 +47,6 @@ def test_one_shift_must_lead_to_many_confusable_places():
     assert not _find_step(_Confusable(2000, row[:0], anywhere[:0])).any()
 
 
-@pytest.mark.slow
-def test_unrelated_checks_have_nothing_in_common():
-    screen = Screen(10.5, 0.4)
-    pair = [texture("checks", (140, 180), np.random.default_rng(k), screen) for k in range(2)]
-    assert match(*pair).objects == ()
-
-
 def test_a_grid_of_copies_is_no_texture():
     grid = np.tile(crops()["coffee"], (2, 2, 1))
     assert match(grid, np.rot90(grid)).objects
@@ -78,46 +67,3 @@ def test_a_mirrored_lattice_is_periodic():
     mirrored = mirrored_features(features)
     candidates = replace(candidates, frames1=mirrored.frames)
     assert measure_periodicity(features, mirrored, candidates).is_periodic
-
-
-@pytest.mark.parametrize(("step", "n_kept"), [(10, 0), (120, 1)])
-def test_groups_that_are_textures_are_dropped_with_the_share_of_confusable_matches(step, n_kept):
-    features, candidates = lattice(step)
-    groups, ledger = make_groups(np.zeros(len(candidates)), [0.7]), Ledger(len(candidates))
-    assert drop_textures(features, features, candidates, groups, ledger) == groups[:n_kept]
-    steps, rejected = ledger.close(np.full(len(candidates), -1), candidates.xy0, candidates.xy1)
-    assert set(name_steps(steps)) == {"candidates" if n_kept else "textures"}
-    assert [group.measure >= group.bound > 0.5 for group in rejected] == [True] * (1 - n_kept)
-
-
-def test_periodic_group_whose_place_is_confirmed_is_kept():
-    features, candidates = lattice(10)
-    groups, asked = make_groups(np.zeros(len(candidates)), [0.7]), []
-
-    def confirm(matches, shifts):
-        asked.append((len(matches), [sorted(abs(shift)) for shift in shifts]))
-        return True
-
-    assert drop_textures(features, features, candidates, groups, Ledger(len(candidates)), confirm) == groups
-    ((n, shifts),) = asked
-    assert n == len(candidates)
-    assert all(shift[-1] > 0 and np.allclose(np.remainder(shift, 10), 0) for shift in shifts)
-
-
-@pytest.fixture
-def sheet():
-    """A sheet (180, 130, 3) with equal pips on a lattice below other print."""
-    card = np.full((180, 130, 3), 245, np.uint8)
-    card[:110] = crops()["coffee"][:110, :130]
-    for y in (120, 148):
-        for x in range(8, 110, 28):
-            card[y : y + 18, x : x + 18] = crops()["astronaut"][60:78, 60:78]
-    return card
-
-
-def test_sheet_of_pips_has_one_place_and_its_pips_have_many(sheet):
-    ends = Ends(sheet, np.array([[10.0, 10.0], [120, 10], [120, 170], [10, 170]]))
-    assert not resembles_itself(ends, np.array([28.0, 28.0]))
-    pips = replace(ends, xy=np.array([[10.0, 122.0], [90, 122], [90, 160], [10, 160]]))
-    assert resembles_itself(pips, np.array([28.0, 0.0]))
-    assert resembles_itself(ends, np.zeros(2))

@@ -3,21 +3,17 @@
 A match is confusable if another feature of the same object, at most a few descriptor windows away, has a
 descriptor that is nearly as near. Copies on a shelf are farther apart than that. On a surface seen from the
 side, however, many descriptors are nearly as near, too. So a texture counts as periodic only if one shift
-leads to many confusable places, which then form a lattice. The pips of a playing card form one, too, but the
-card agrees with its copy in one place only, which can be confirmed.
+leads to many confusable places, which then form a lattice.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from matching._common.types import Floats, Ints
-from matching.core.groups import Group
-from matching.core.ledger import Ledger
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import is_inside
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
@@ -48,30 +44,6 @@ class Periodicity:
     def is_periodic(self) -> bool:
         """Whether the object could be anywhere: then the images may have only a texture in common."""
         return any(map(np.any, self.shifts))
-
-
-# Called with the matches of a group and the shifts in both images: whether it is an object all the same.
-Confirm = Callable[[Candidates, tuple[Floats, ...]], bool]
-
-
-def drop_textures(
-    features0: Features,
-    features1: Features,
-    candidates: Candidates,
-    groups: list[Group],
-    ledger: Ledger,
-    confirm: Confirm | None = None,
-) -> list[Group]:
-    """Drop the groups that are fine periodic textures, unless their place is confirmed."""
-    kept = []
-    for group in groups:
-        matches = candidates[group.rows]
-        found = measure_periodicity(features0, features1, matches)
-        if found.is_periodic and not (confirm and confirm(matches, found.shifts)):
-            ledger.drop("textures", group.rows, found.share, found.bound)
-        else:
-            kept.append(group)
-    return kept
 
 
 def measure_periodicity(features0: Features, features1: Features, candidates: Candidates) -> Periodicity:
