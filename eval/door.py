@@ -53,7 +53,6 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "draw-repeats": ("drawing.repeats", "draw the figure of docs/repeats.md"),
     "draw-gallery": ("drawing.gallery", "draw the figures of docs/gallery.md"),
     "recipe-pictures": ("drawing.recipe_pictures", "make the pictures of docs/recipes.md"),
-    "record-stages": ("maintain.record_stages", "record the results of each stage anew, for a test"),
     "sizes": ("maintain.sizes", "tokens of the packages, and the most that there may be"),
     "mutate": ("maintain.mutate", "change the code in small ways, and count what no test notices"),
 }

@@ -118,7 +118,7 @@ LAYERS = {  # a folder or module imports from those before it
         "synthetic",
         "photographs",
         "ablation",
-        "given speed stage_results command",
+        "given speed command",
     ),
 }
 SIBLINGS = {*MAY_IMPORT, "scripts", "tests"}

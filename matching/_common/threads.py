@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from matching._common import opencv
 
@@ -56,6 +56,12 @@ def single_blas_thread() -> Iterator[None]:
             _blas_users -= 1
             if _blas_users == 0:
                 _blas_limits.restore_original_limits()
+
+
+def describe_blas() -> str:
+    """Name NumPy's BLAS (of all, it is loaded first), its version and the kernels that it chose."""
+    blas: dict[str, Any] = next((pool for pool in threadpool_info() if pool["user_api"] == "blas"), {})
+    return " ".join(str(blas.get(key)) for key in ("internal_api", "version", "architecture"))
 
 
 @cache

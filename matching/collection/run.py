@@ -17,7 +17,7 @@ from matching.collection.retrieval._shards import choose_pairs, fingerprint
 from matching.collection.work import INTERNAL_PREFIX, Source, describe_file, match_files
 from matching.core.config import MatchConfig, check_config
 from matching.output.folders import compute_digest
-from matching.output.provenance import RESULT_VERSIONS, as_text
+from matching.output.provenance import code_digest
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, wor
     sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
     query_contents, contents = ([sources[k].content for k in side] for side in (queries, gallery))
-    key = fingerprint(n, query_contents, contents, as_text(RESULT_VERSIONS))
+    key = fingerprint(n, query_contents, contents, code_digest())
     if not store.has_shortlist(key):
         chosen = choose_pairs(queries, gallery, sources, n, workers)
         pairs = dict.fromkeys((min(p), max(p)) for p in chosen) if plan.is_mutual else chosen

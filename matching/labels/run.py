@@ -24,12 +24,11 @@ from matching.labels.references import Reference
 from matching.labels.rivals import Claim, claim_places, settle_places
 from matching.output.files import make_folder
 from matching.output.folders import compute_digest, write_whole
-from matching.output.provenance import RESULT_VERSIONS, as_text
+from matching.output.provenance import code_digest
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_video, make_absolute
 from matching.settings import EVERY, MIN_SCORE
 
-PLACES_VERSION = 3  # of what is recorded of a place: goes up with each change of it
 MAX_KEPT_REFERENCES = 128  # described references per process
 
 
@@ -188,7 +187,7 @@ def label_pictures(
     head = {
         "references": wanted,
         "settings": asdict(config),
-        "results": as_text(RESULT_VERSIONS | {"places": PLACES_VERSION}),
+        "code": code_digest(),
     }
     record = open_record(make_folder(out), head)
     todo = [

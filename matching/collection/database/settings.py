@@ -8,7 +8,7 @@ from typing import Any
 from matching._version import __version__
 from matching.core.config import MatchConfig
 from matching.errors import InputError
-from matching.output.provenance import RESULT_VERSIONS, as_text, machine, programs
+from matching.output.provenance import as_text, code_digest, machine, programs
 
 SCHEMA = "5"
 REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
@@ -20,7 +20,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
         "schema": SCHEMA,
         "version": __version__,
         "config": as_text(asdict(config)),
-        "results": as_text(RESULT_VERSIONS),
+        "code": as_text(code_digest()),
         "programs": as_text(_list_programs()),
     }
 

@@ -51,7 +51,7 @@ def open_store(path: str | Path, config: MatchConfig | None = None, restart: boo
             raise InputError(foreign)
         if config is not None:
             store.make_tables(__package__, lambda: make_settings(config), restart)
-        names_checked = ("schema",) if config is None else ("schema", "results", "config")
+        names_checked = ("schema",) if config is None else ("schema", "code", "config")
         wanted = {name: make_settings(config or MatchConfig())[name] for name in names_checked}
         check_settings(store.settings(), wanted, f"{path}: the database")
         yield store

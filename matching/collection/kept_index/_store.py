@@ -29,12 +29,11 @@ from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.output.files import make_folder
 from matching.output.folders import compute_digest, remove_abandoned
-from matching.output.provenance import RESULT_VERSIONS, as_text
+from matching.output.provenance import as_text, code_digest
 from matching.pictures.names import is_file
 
 FORMAT_VERSION = "8"
 DATABASE = "index.db"
-STAGES_OF_FEATURES = "pictures", "features"  # the stages on whose results an index depends
 ABANDONED_SECONDS = 86400  # age at which a file to which nothing refers is deleted
 SEGMENTS_PER_MERGE = 8  # as many small segments are merged into one
 MAX_SMALL_SEGMENT = 2048  # pictures of a small segment; larger ones are not merged
@@ -73,9 +72,9 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
 def _settings(config: MatchConfig, has_cells: bool = False) -> dict[str, str]:
     """List the settings on which an index depends, with the centres of the cells when it is made."""
     made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
-    results = as_text({name: RESULT_VERSIONS[name] for name in STAGES_OF_FEATURES})
+    code = as_text(code_digest())
     cells = {"cells": _inverted.make_cells(config).tobytes().hex()} if has_cells else {}
-    return {"format": FORMAT_VERSION, "results": results, "features": as_text(made_with), **cells}
+    return {"format": FORMAT_VERSION, "code": code, "features": as_text(made_with), **cells}
 
 
 class KeptIndex(Database):

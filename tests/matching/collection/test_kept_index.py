@@ -146,7 +146,7 @@ def test_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("results", '{"features": 0}', "made in another way: results.features is 0, not "),
+        ("code", '"0"', "made in another way: code is 0, not "),
         ("format", "1", "made in another way: format is 1, not 8; give another folder, or delete this"),
     ],
 )

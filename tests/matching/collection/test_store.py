@@ -18,7 +18,6 @@ from matching.collection.records import ImageRecord, PairRecord, make_pair_recor
 from matching.collection.reports.query_results import collect_results, summarise_object
 from matching.objects.differences import Difference
 from matching.objects.frames import Motion
-from matching.output.provenance import RESULT_VERSIONS
 
 
 @pytest.fixture
@@ -164,7 +163,7 @@ def test_other_settings_are_rejected_by_name(db):
         pass
 
 
-def test_other_stages_are_refused_and_other_libraries_reported(db, monkeypatch):
+def test_other_code_is_refused_and_other_libraries_reported(db, monkeypatch):
     config = MatchConfig()
     rows = {**make_settings(config), "version": "0.0.1", "programs": json.dumps({"OpenCV": "3.0.0"})}
     with monkeypatch.context() as patch:
@@ -174,10 +173,9 @@ def test_other_stages_are_refused_and_other_libraries_reported(db, monkeypatch):
     with open_store(db, config) as store:
         assert describe_other_programs(make_settings(config)) == ""
         assert describe_other_programs(store.settings()).startswith("results may differ: of the database, ")
-    stages = {**RESULT_VERSIONS, "candidates": RESULT_VERSIONS["candidates"] + 1}
-    monkeypatch.setattr(settings_module, "RESULT_VERSIONS", stages)
-    numbers = f"results.candidates is {RESULT_VERSIONS['candidates']}, not {stages['candidates']}"
-    reason = rf"made in another way: {numbers}.*another --db"
+    digest = settings_module.code_digest()
+    monkeypatch.setattr(settings_module, "code_digest", lambda: "another")
+    reason = rf"made in another way: code is {digest}, not another.*another --db"
     with pytest.raises(InputError, match=reason), open_store(db, config):
         pass
     with open_store(db) as store:  # reading is allowed
