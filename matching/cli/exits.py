@@ -24,6 +24,7 @@ def exit_status(command: str, work: Callable[[], int], message: str = "interrupt
         sys.stdout.reconfigure(errors="replace")
     try:
         with end_on_interrupt(command):
+            check_working_folder()
             status = work()
             if sys.stdout is not None:  # standard output may be closed
                 sys.stdout.flush()
@@ -40,6 +41,14 @@ def exit_status(command: str, work: Callable[[], int], message: str = "interrupt
     except Exception:
         traceback.print_exc()
         return INTERNAL_ERROR
+
+
+def check_working_folder() -> None:
+    """Check that the working folder was not deleted: no name of a file can be made absolute without it."""
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        raise InputError("the working folder was deleted; run the command in another one") from None
 
 
 @contextmanager

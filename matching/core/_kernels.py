@@ -92,7 +92,7 @@ def local_maps(
             robust[n] = 1.0
         for _ in range(rounds):
             _normal_equations(u, v, weights[i], robust, ridge, normal, right)
-            _whiten(normal, right)
+            _whiten(normal, right, min(ridge, 1.0))
             _solve_back(normal, right)
             for n in range(k):
                 a = v[n, 0] - (u[n, 0] * right[0, 0] + u[n, 1] * right[0, 1] + right[0, 2])
@@ -181,7 +181,7 @@ def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, sh
         matrix[i, i] = free * (1.0 + square) + smoothing
         shares[i] = right[0, i] = _bend(u[i, 0], u[i, 1])
         right[1, i] = 1.0
-    _whiten(matrix, right)
+    _whiten(matrix, right, smoothing)
     both, ones = 0.0, 0.0
     for n in range(k):
         both += right[0, n] * right[1, n]
@@ -198,8 +198,11 @@ def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, sh
 
 
 @inner
-def _whiten(matrix: Array, right: Array) -> None:
-    """Replace the lower triangle of matrix (k, k) = L L^T by L, and right (c, k) by right L^-T."""
+def _whiten(matrix: Array, right: Array, least: Scalar) -> None:
+    """Replace the lower triangle of matrix (k, k) = L L^T by L, and right (c, k) by right L^-T.
+
+    least: no eigenvalue is smaller, so no L_ii^2 is, whatever the rounding errors.
+    """
     for i in range(len(matrix)):
         for j in range(i):
             total = matrix[i, j]
@@ -209,7 +212,7 @@ def _whiten(matrix: Array, right: Array) -> None:
         diagonal = matrix[i, i]
         for n in range(i):
             diagonal -= matrix[i, n] * matrix[i, n]
-        matrix[i, i] = math.sqrt(diagonal)
+        matrix[i, i] = math.sqrt(max(diagonal, least))
         for c in range(len(right)):
             total = right[c, i]
             for n in range(i):
@@ -254,7 +257,7 @@ def fit_random_field(x: Array, y: Array, bends: Scalar, noise: Scalar) -> tuple[
             bend = _bend(right[1, i] - right[1, j], right[2, i] - right[2, j])
             matrix[i, j] = bends * unit * unit * (bend + plane)
         matrix[i, i] += noise
-    _whiten(matrix, right)
+    _whiten(matrix, right, noise)
     volume, rest = 2.0 * math.log(unit), 0.0
     for i in range(k):
         volume += math.log(matrix[i, i])

@@ -49,6 +49,7 @@ MIN_LANDMARKS = 6  # of a part that can be merged: three more than fix an affine
 MAX_COMPARED = 3000  # matches of a part among which the gap to another is measured: limits the work
 # Standard deviations of its prediction beyond which a landmark is an outlier; no record of a choice.
 MAX_LANDMARK_DEVIATION = 3.0
+MIN_WIDTH = 0.01  # pixels, standard deviation across a line: places are not known more exactly than that
 
 
 @dataclass(frozen=True)
@@ -415,7 +416,7 @@ def _spread_out(x: Floats, n: int) -> Ints:
 
 def _fixes_map(x: Floats) -> bool:
     """Whether points determine an affine map: points on one line do not show how an object moves off it."""
-    return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
+    return _measure_axes(x)[1] >= MIN_WIDTH
 
 
 def _gap(part: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> float:
@@ -426,5 +427,10 @@ def _gap(part: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> float:
 
 def _spread(points: Floats) -> float:
     """The standard deviation of points (n, 2), the geometric mean over their two principal axes."""
+    return math.sqrt(math.prod(_measure_axes(points)))
+
+
+def _measure_axes(points: Floats) -> list[float]:
+    """The standard deviations of points (n, 2) along their two principal axes, the larger first."""
     deviations = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-    return math.sqrt(deviations.prod() / len(points))
+    return [float(deviation) for deviation in deviations / math.sqrt(len(points))]

@@ -200,7 +200,7 @@ def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
             predicted = map_.predict(members)
             residual, deviation = np.maximum(residual, predicted[0]), np.maximum(deviation, predicted[1])
         error = residual / deviation
-        is_wrong = ~(error < tolerance)  # NaN is wrong, too
+        is_wrong = error >= tolerance
         if not is_wrong.any():
             break
         members = members[error < max(tolerance, _upper_median(error[is_wrong]))]

@@ -65,11 +65,13 @@ def measure_agreeing_shares(
         total: Array = np.zeros(j.shape)
         for t in (i, j):
             total = total + (_measure_errors(v, c.maps[t], u) + _measure_errors(u, c.inverse_maps[t], v))
-        distance = total / 4 / ((1.0 + unit) / 2)
+        distance = (
+            np.where(total < np.inf, total, np.inf) / 4 / ((1.0 + unit) / 2)
+        )  # nor does what is no number
         gap = np.sqrt(np.maximum(u[0] * u[0] + u[1] * u[1], v[0] * v[0] + v[1] * v[1]))
         deviation = slope * (gap / unit)
         agrees = distance * distance < scale * scale + deviation * deviation
-        out[start:stop] = (agrees & is_neighbour).sum(axis=1) / is_neighbour.sum(axis=1)
+        out[start:stop] = (agrees & is_neighbour).sum(axis=1) / np.maximum(is_neighbour.sum(axis=1), 1)
 
     with np.errstate(all="ignore"):  # maps may be singular
         run_in_ranges(measure, len(rows), 1024)

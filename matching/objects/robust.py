@@ -32,7 +32,7 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
         small = np.linalg.norm(step) <= tolerance * np.linalg.norm(unknown)
         new, new_jacobian = residuals(unknown + step)
         new_loss = np.log1p(new * new).sum()
-        if new_loss <= loss:
+        if np.isfinite(new_loss) and new_loss <= loss:
             small |= loss - new_loss <= tolerance * loss
             unknown, r, jacobian, loss, damping = unknown + step, new, new_jacobian, new_loss, damping / 10
         else:

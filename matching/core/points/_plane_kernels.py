@@ -97,8 +97,11 @@ def moments(
             weights[k] = 1.0 / (1.0 + error / (freedom * variance)) if error < np.inf else 0.0
             if weights[k] > 0:
                 e, f, g = 1.0 + a * a + b * b, a * c + b * d, 1.0 + c * c + d * d
-                scale = depth * depth * (e * g - f * f)
-                inverse[k] = g / scale, -f / scale, e / scale
+                scale = depth * depth * (e + g - 1.0 + (a * d - b * c) ** 2)  # e g - f^2; nothing cancels
+                if scale < np.inf:
+                    inverse[k] = g / scale, -f / scale, e / scale
+                else:
+                    weights[k] = 0.0
         _normalise(xy0, rows[first:last], weights, frames[p, 0])
         _normalise(xy1, rows[first:last], weights, frames[p, 1])
         out[p] = 0.0

@@ -123,7 +123,7 @@ class PlaneScene(Scene):
             _plane_kernels.moments(
                 planes, self.xy0, self.xy1, joined, starts, FREEDOM, noise**2, frames, normal
             )
-            fitted = np.linalg.eigh(np.nan_to_num(normal, posinf=0, neginf=0))[1][:, :, 0].reshape(-1, 3, 3)
+            fitted = np.linalg.eigh(normal)[1][:, :, 0].reshape(-1, 3, 3)
             into0, into1 = (_make_normalising(frames[:, k]) for k in (0, 1))
             fitted = np.linalg.solve(into1, fitted @ into0)
             # the depth of the middle of the matches is 1, so it is positive in front of the horizon

@@ -15,6 +15,8 @@ from matching.core.merging import (
     _spread,
     _spread_out,
     choose_landmarks,
+    compare_parts,
+    measure_part,
     measure_roughness,
     merge_parts,
 )
@@ -232,6 +234,19 @@ def test_landmarks_on_a_line_fix_no_map_and_are_merged_with_nothing(line):
     parts = [np.arange(40), np.arange(40, 60)]
     labels, _ = merge_parts(c, parts, parts, MatchConfig().merging_rules)
     assert labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("width", [1e-13, 1e-9, 0.03, 1.0])
+def test_the_evidence_of_nearly_straight_parts_is_a_number(width):
+    rng = np.random.default_rng(12)
+    c = moving(rng, 60, np.eye(2), size=200.0, noise=0.2)
+    c.xy1[40:] = [300.0, 3600.0] + np.column_stack([6.0 * np.arange(20), width * rng.normal(size=20)])
+    c.xy0[40:] = c.xy1[40:] + rng.normal(0, 0.2, (20, 2))
+    c, rules = geometry(c), MatchConfig(merging=MergingConfig(part_gap=1e9)).merging_rules
+    rows = np.arange(40), np.arange(40, 60)
+    parts = [measure_part(c, part, part, rules.smooth_map) for part in rows]
+    evidence = compare_parts(c, *parts, rules)
+    assert evidence is None if width < 0.01 else np.isfinite(evidence)
 
 
 def test_mirrored_parts_and_others_stay_apart():

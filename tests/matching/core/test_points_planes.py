@@ -5,6 +5,7 @@ from planting import make_groups
 from matching import group_matches
 from matching.core.groups import label_groups
 from matching.core.ledger import Ledger, name_steps
+from matching.core.points import _plane_kernels
 from matching.core.points.planes import (
     EDGE_PRICE,
     NOISES,
@@ -111,6 +112,16 @@ def test_degenerate_points_are_labelled(points):
         found = find_planes(points, xy1)
         assert found.shape == (len(points),)
         assert found.min(initial=-1) >= -1
+
+
+@pytest.mark.parametrize("slope", [1e9, 1e80])
+def test_the_moments_of_a_very_steep_plane_are_numbers(slope):
+    xy0, xy1, _ = corner()
+    plane = np.array([[[slope, slope, 0], [slope, slope, 0], [0, 0, 1]]])
+    frames, normal = np.empty((1, 2, 3)), np.empty((1, 9, 9))
+    rows, starts = np.arange(len(xy0)), np.array([0, len(xy0)])
+    _plane_kernels.moments(plane, xy0, xy1, rows, starts, 4.0, 1e-4, frames, normal)
+    assert np.isfinite(normal).all()
 
 
 def test_repeated_matches_are_in_the_same_plane_and_change_nothing():

@@ -173,6 +173,12 @@ def test_agreement_is_measured_in_pixels_of_the_smaller_image(magnification):
     assert measure_agreeing_shares(c, i, j, 2.9, 0.05) == 1  # sqrt(2.9^2 + 2^2) = 3.5 at a gap of 40
 
 
+def test_a_singular_map_agrees_with_nothing():
+    c = Correspondences(np.eye(2), np.eye(2), np.array([np.zeros((2, 2)), np.eye(2)]))
+    rows, near = np.arange(2), np.array([[1, -1], [-1, -1]])
+    assert measure_agreeing_shares(c, rows, near, 12.0, 0.3).tolist() == [0.0, 0.0]
+
+
 def test_neighbours_are_chosen_among_given_candidates():
     rng = np.random.default_rng(8)
     c, _ = together(moving(rng, 50, similarity(0.3), noise=1.0), strangers(rng, 30))
