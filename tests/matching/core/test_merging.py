@@ -240,7 +240,7 @@ def test_landmarks_on_a_line_fix_no_map_and_are_merged_with_nothing(line):
 def test_the_evidence_of_nearly_straight_parts_is_a_number(width):
     rng = np.random.default_rng(12)
     c = moving(rng, 60, np.eye(2), size=200.0, noise=0.2)
-    c.xy1[40:] = [300.0, 3600.0] + np.column_stack([6.0 * np.arange(20), width * rng.normal(size=20)])
+    c.xy1[40:] = np.column_stack([300 + 6.0 * np.arange(20), 3600 + width * rng.normal(size=20)])
     c.xy0[40:] = c.xy1[40:] + rng.normal(0, 0.2, (20, 2))
     c, rules = geometry(c), MatchConfig(merging=MergingConfig(part_gap=1e9)).merging_rules
     rows = np.arange(40), np.arange(40, 60)
