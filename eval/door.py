@@ -45,6 +45,7 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "tiles": ("collections.tiles", "neighbours among the tiles of a picture, compared with SIFT"),
     "relations": ("collections.relations", "copies of photographs, found and named"),
     "collection": ("collections.throughput", "what a pair of a collection costs"),
+    "roundoff": ("matching.roundoff", "what changes if inputs differ in the last bit"),
     "speed": ("matching.speed", "time of a match, step by step, compared with OpenCV's SIFT"),
     "images": ("images.command", "GDL and its rivals on image sets with known classes"),
     "clustering": ("clustering.command", "time, memory and quality of gdl_core, compared with others"),

@@ -118,7 +118,7 @@ LAYERS = {  # a folder or module imports from those before it
         "synthetic",
         "photographs",
         "ablation",
-        "given speed command",
+        "given speed roundoff command",
     ),
 }
 SIBLINGS = {*MAY_IMPORT, "scripts", "tests"}

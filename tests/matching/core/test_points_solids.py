@@ -101,6 +101,17 @@ def test_bent_group_stays_as_it_is():
     assert np.array_equal(found.rows, np.arange(150))
 
 
+@pytest.mark.parametrize(("perspective", "noise"), [(0.0, 0.0), (3e-4, 0.0), (3e-4, 0.3)])
+def test_flat_group_takes_in_nothing_on_arbitrary_lines(perspective, noise):
+    rng = np.random.default_rng(2)
+    xy0 = np.vstack([rng.uniform(-100, 100, (60, 2)), rng.uniform(-400, 400, (100, 2))])
+    xy1 = xy0 @ [[0.9, 0.3], [-0.3, 0.9]] / (1 + perspective * xy0[:, :1]) + rng.normal(0, noise, xy0.shape)
+    xy1[60:] = rng.uniform(-400, 400, (100, 2))
+    labels = np.repeat([0, -1], [60, 100])
+    found, _ = complete(xy0, xy1, labels)
+    assert label_groups(len(labels), found).tolist() == labels.tolist()
+
+
 def test_member_that_moves_differently_leaves():
     xy0, xy1, truth = two_boxes()
     labels = truth.copy()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
+from matching import group_matches
 from matching.cli import main as cli
 from matching.output.exchange import SCHEMA
 from matching.pictures.decoding import TURNS
@@ -143,6 +144,19 @@ def test_with_pictures_there_is_the_usual_figure_and_report(gdl_match):
     without = gdl_match("group", "m.csv", "--out", "p", "--quiet")
     assert without[0] == 0
     assert Path("o/matches.npz").read_bytes() == Path("p/matches.npz").read_bytes()
+
+
+def test_objects_do_not_hang_on_the_last_bit():
+    xy0, xy1, _ = points()
+    images = [np.asarray(image) for image in draw_pictures()]
+    expected = group_matches(xy0, xy1, image0=images[0], image1=images[1])
+    assert [found.is_same for found in expected.objects] == [True, True]
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        moved = [np.nextafter(xy, rng.choice([-np.inf, np.inf], xy.shape)) for xy in (xy0, xy1)]
+        result = group_matches(*moved, image0=images[0], image1=images[1])
+        assert result.cluster.tolist() == expected.cluster.tolist(), seed
+        assert [found.is_same for found in result.objects] == [True, True], seed
 
 
 def test_matches_outside_the_picture_give_a_warning(gdl_match):
