@@ -1,11 +1,12 @@
 """What changes if inputs differ in the last bit, as they do on another processor.
 
-Matches the demo and the first two pictures in each folder of the data, and groups the given matches where the
-folder holds gt.npz. Then it does so again, with inputs moved by one unit in the last place: coordinates and
-frames of features, sample positions of grids, given points. Equal numbers move alike; each time, the
-directions are random. An object stays if it shares more than half of the matches of both with one of before.
-Writes roundoff.csv: a row for each case, with sums over all ways. Exit status 1 if an object appeared,
-vanished or changed `is_same`, or more than MAX_CHANGED of 1,000 matches changed.
+Matches the demo and the first two pictures in each folder of the data, groups the given matches where the
+folder holds gt.npz, and the matches of made surfaces without noise, where only rounding tells one fit from
+another. Then it does so again, with inputs moved by one unit in the last place: coordinates and frames of
+features, sample positions of grids, given points. Equal numbers move alike; each time, the directions are
+random. An object stays if it shares more than half of the matches of both with one of before. Writes
+roundoff.csv: a row for each case, with sums over all ways. Exit status 1 if an object appeared, vanished or
+changed `is_same`, or more than MAX_CHANGED of 1,000 matches changed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from matching.core.pair import match_pair
 from matching.core.source import DescribedPicture, ImageSource
 from matching.pictures.images import make_picture
 from synth.photographs import SUFFIXES
+from synth.surfaces import moving_surfaces
 
 MAX_CHANGED = 1  # of 1,000 matches
 COLUMNS = "case", "ways", "objects", "appeared", "vanished", "same", "matches", "changed"
@@ -41,11 +43,14 @@ Search = Callable[[int | None], MatchResult]  # of a seed, None for inputs that 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "data", "quiet", out="roundoff")
     parser.add_argument("--ways", type=at_least(1), default=10, help="ways to move (default: %(default)s)")
+    parser.add_argument(
+        "--surfaces", type=at_least(0), default=10, help="scenes without noise (default: %(default)s)"
+    )
     parser.add_argument("--only", metavar="TEXT", default="", help="cases whose names hold this text")
 
 
 def run(args: argparse.Namespace) -> int:
-    cases = [case for case in list_cases(args.data) if args.only in case[0]]
+    cases = [case for case in list_cases(args.data, args.surfaces) if args.only in case[0]]
     rows = []
     for name, make in tqdm(cases, desc="cases", disable=args.quiet):
         search = make()
@@ -59,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if is_same and 1000 * total["changed"] <= MAX_CHANGED * total["matches"] else 1
 
 
-def list_cases(data: Path) -> Iterator[tuple[str, Callable[[], Search]]]:
+def list_cases(data: Path, n_surfaces: int) -> Iterator[tuple[str, Callable[[], Search]]]:
     """The names of all cases, and what reads each of them."""
     yield "demo", lambda: match_moved(*make_demo_pair())
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
@@ -68,6 +73,8 @@ def list_cases(data: Path) -> Iterator[tuple[str, Callable[[], Search]]]:
             yield folder.name, lambda images=images: match_moved(*images)
         if (truth := folder / "gt.npz").exists():
             yield f"{folder.name}, given", lambda path=truth: group_moved(*read_arrays(path, ("x1", "x2")))
+    for seed in range(n_surfaces):
+        yield f"surfaces {seed}", lambda seed=seed: group_moved(*make_surfaces(seed))
 
 
 def compare(before: MatchResult, after: list[MatchResult]) -> dict[str, int]:
@@ -92,7 +99,7 @@ def compare(before: MatchResult, after: list[MatchResult]) -> dict[str, int]:
 
 
 def list_matches(found) -> list[tuple[float, ...]]:
-    """The cells of 1e-4 px with the matches of an object; pixels and their binary fractions are on no edge."""
+    """The cells of 1e-4 px with the matches of an object; no binary fraction of a pixel is on an edge."""
     cells = np.floor(np.hstack([found.points0, found.points1]) * 1e4 + 0.123)
     return list(map(tuple, cells.tolist()))
 
@@ -103,6 +110,13 @@ def move(values: NDArray, seed: int) -> NDArray:
     up = np.random.default_rng((seed, crc32(different.tobytes()))).random(len(different)) < 0.5
     ends = np.where(up, np.inf, -np.inf).astype(values.dtype)
     return np.nextafter(different, ends)[which].reshape(values.shape)
+
+
+def make_surfaces(seed: int) -> tuple[NDArray, NDArray]:
+    """Matches of surfaces without noise, in turn flat, solid and bent."""
+    relief, bend = ((0.0, 0.0), (0.1, 0.0), (0.1, 0.01))[seed % 3]
+    made = moving_surfaces(seed, noise=0.0, relief=relief, bend=bend)
+    return made.xy0, made.xy1
 
 
 def group_moved(xy0: NDArray, xy1: NDArray) -> Search:

@@ -101,13 +101,15 @@ def test_bent_group_stays_as_it_is():
     assert np.array_equal(found.rows, np.arange(150))
 
 
-@pytest.mark.parametrize(("perspective", "noise"), [(0.0, 0.0), (3e-4, 0.0), (3e-4, 0.3)])
-def test_flat_group_takes_in_nothing_on_arbitrary_lines(perspective, noise):
-    rng = np.random.default_rng(2)
-    xy0 = np.vstack([rng.uniform(-100, 100, (60, 2)), rng.uniform(-400, 400, (100, 2))])
+@pytest.mark.parametrize(
+    ("perspective", "noise", "seed"), [(0.0, 0.0, 7), (3e-4, 0.0, 6), (3e-4, 0.3, 8), (1e-3, 0.3, 1)]
+)
+def test_flat_group_takes_in_nothing_on_arbitrary_lines(perspective, noise, seed):
+    rng = np.random.default_rng(seed)
+    xy0 = np.vstack([rng.uniform(-100, 100, (60, 2)), rng.uniform(-400, 400, (300, 2))])
     xy1 = xy0 @ [[0.9, 0.3], [-0.3, 0.9]] / (1 + perspective * xy0[:, :1]) + rng.normal(0, noise, xy0.shape)
-    xy1[60:] = rng.uniform(-400, 400, (100, 2))
-    labels = np.repeat([0, -1], [60, 100])
+    xy1[60:] = rng.uniform(-400, 400, (300, 2))
+    labels = np.repeat([0, -1], [60, 300])
     found, _ = complete(xy0, xy1, labels)
     assert label_groups(len(labels), found).tolist() == labels.tolist()
 
