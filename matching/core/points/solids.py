@@ -15,10 +15,10 @@ it, where a far side may lie at many reliefs. The edges join matches that are ne
 move similarly. So a match that two things explain stays with its neighbours, and things are never merged.
 
 A group that no thing explains well enough, such as a bent one, stays as it is, and so does a flat one, whose
-epipolar lines are arbitrary: another fundamental matrix explains it nearly as well. Among the matches that are then in no group, the
-nearest ones around a match propose affine fundamental matrices: hyperplanes of places in both pictures. A
-thing is added if it saves more than its price. It gets no matches of other things at first, because two
-matrices explain the matches of any plane better than one does.
+epipolar lines are arbitrary: another fundamental matrix explains it nearly as well. Among the matches that
+are then in no group, the nearest ones around a match propose affine fundamental matrices: hyperplanes of
+places in both pictures. A thing is added if it saves more than its price. It gets no matches of other things
+at first, because two matrices explain the matches of any plane better than one does.
 
 Notation: lengths are in thousandths of the extent of the pictures; label len(solids) is that of outliers.
 """
@@ -52,8 +52,8 @@ FIRST_RELIEF, MAX_RELIEF = 30.0, 300.0
 # Share of a group that a thing must explain. At 0.85, none of 27 bent prints loses matches, and none of 30
 # pairs of solid prints is left as it was. At 0.7, bent prints lose 1 % of theirs.
 MIN_SHARE = 0.85
-# Ratio of the errors of another matrix to those of the best one, below which a group is flat. At 1.7, 2.1 % are
-# wrong as without it, at 2.5 as well, and at 4 it is 2.4 %.
+# Ratio of the errors of another matrix to those of the best one, below which a group is flat. At 1.7, 2.1 %
+# are wrong as without it, at 2.5 as well, and at 4 it is 2.4 %.
 MAX_FLAT_RATIO = 1.7
 N_NUMBERS = 13  # of a thing: seven of the fundamental matrix, six of the affine map
 SOLID_PRICE = 0.7  # factor of the price of a thing; with 0.8, 0.944
