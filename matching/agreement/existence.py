@@ -28,8 +28,6 @@ MIN_LEAD = 0.06
 # elements, covers, boxes and logos, three of two pairs have more, and 0.4 at most; half of the true logos
 # have less than 0.45.
 CHANCE_SHARE = 0.35
-# Share of the windows of a group that may be an object, at least: more than any of those has.
-MIN_OPEN_SHARE = 0.4
 # Log10: of an object that fills both pictures. Of 59 false objects on made pages, the highest has 0.3.
 MIN_SIGNIFICANCE = 0.5
 # The less of the pictures an object fills, the more places its matches had to choose from, and the more
@@ -86,16 +84,16 @@ class Existence:
 
     @property
     def verdict(self) -> Verdict:
-        """An object if S reaches its bound; doubtful if enough is recognised, or little speaks against it."""
+        """An object if S reaches its bound; doubtful if S is positive, or little speaks against it."""
         if self.significance >= self.bound:
             return Verdict.OBJECT
-        is_open = self.recognised >= MIN_OPEN_SHARE or self.coarse >= self.bound or self.is_steep
+        is_open = self.significance >= 0 or self.coarse >= self.bound or self.is_steep
         return Verdict.DOUBTFUL if is_open else Verdict.NONE
 
     @property
     def measured(self) -> tuple[float, float]:
         """What decides, and the least that leaves open whether it is an object."""
-        return self.recognised, MIN_OPEN_SHARE
+        return self.recognised, CHANCE_SHARE
 
     @property
     def log_nfa(self) -> float:

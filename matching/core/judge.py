@@ -6,8 +6,8 @@ bound of S for the number of places:
 
     S >= bound, or the pixels are equal                       an object
     0 <= S < bound, and enough distinct matches               an object
-    S < bound, but 0.4 of the windows are recognised          look at it
-    S < bound, but a coarser map agrees, or it is steep       look at it
+    0 <= S < bound                                            look at it
+    S < 0, but a coarser map agrees, or it is steep           look at it
     S < 0 or too few windows, but enough distinct matches     look at it: another light
     too few windows, and no descriptors (given matches)       look at it
     else                                                      none

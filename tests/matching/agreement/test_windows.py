@@ -131,7 +131,7 @@ def test_significance_bounds_the_tail_of_a_binomial_distribution():
         (0.6, 3.0, Verdict.OBJECT),
         (0.5, 0.5, Verdict.OBJECT),
         (0.45, 0.3, Verdict.DOUBTFUL),
-        (0.38, 0.1, Verdict.NONE),
+        (0.3, -0.1, Verdict.NONE),
         (0.1, -2.0, Verdict.NONE),
     ],
 )
