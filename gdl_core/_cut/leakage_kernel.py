@@ -17,7 +17,8 @@ def sum_degree_products(edges: tuple[Arrays, Arrays], children: Array, first: Ar
     """
     n, n_initial = len(order), len(first) - len(children)
     place, outside = np.empty(n, np.int64), np.zeros((2, n))  # outside: to and from the rest
-    place[order] = np.arange(n)
+    for k in range(n):  # an assignment of arrays takes longer to compile than all the rest
+        place[order[k]] = k
     products = np.zeros((len(first), 2))
     for c in range(n_initial):
         for i in order[first[c, 0] : first[c, 1]]:
@@ -33,8 +34,9 @@ def sum_degree_products(edges: tuple[Arrays, Arrays], children: Array, first: Ar
             products[c, 0] += outside[0, i] * outside[1, i]
             products[c, 1] += product
     for t in range(len(children)):
-        a, b = children[t]
-        products[n_initial + t] = products[a] + products[b]
+        a, b = children[t, 0], children[t, 1]
+        for side in range(2):
+            products[n_initial + t, side] = products[a, side] + products[b, side]
         if first[a, 1] - first[a, 0] < first[b, 1] - first[b, 0]:
             a, b = b, a
         change = 0.0

@@ -19,7 +19,8 @@ def link_forest(source: Array, target: Array, step: Array, order: Array, forest:
     """
     parent, link_step = forest
     size = np.ones(len(parent), np.int64)
-    parent[:] = np.arange(len(parent))
+    for v in range(len(parent)):  # an assignment of arrays takes longer to compile than all the rest
+        parent[v] = v
     link_step[:] = np.inf
     for e in order:
         a, b = source[e], target[e]

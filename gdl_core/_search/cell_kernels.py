@@ -56,13 +56,17 @@ def scan_cells(
     squares = np.empty(max_size, np.float32)
     distance = np.empty((max_size, near.shape[1]), np.float32)
     farthest = np.empty(max_size, np.float32)  # squared distance of the last centroid probed
+    probed, nearest = np.empty(n_probes, np.int32), np.empty(n_probes, np.float32)
     for c in range(first, last):
         i0, i1 = start[c], start[c + 1]
         for i in range(i0, i1):
             neighbours[i], squared[i] = -1, np.inf
+            nearest[:] = np.inf
             for p in range(near.shape[1]):
                 distance[i - i0, p] = _squared_distance(x[i], centroids[near[c, p]])
-            farthest[i - i0] = np.partition(distance[i - i0], n_probes - 1)[n_probes - 1]
+                if distance[i - i0, p] < nearest[-1]:
+                    insert(p, distance[i - i0, p], probed, nearest)
+            farthest[i - i0] = nearest[-1]
         for p in range(near.shape[1]):
             j0, n_points = start[near[c, p]], start[near[c, p] + 1] - start[near[c, p]]
             for j in range(n_points):
