@@ -133,8 +133,8 @@ def _draw_card(rank: str, suit: str) -> Picture:
     _draw_pip(page, suit, 0.083, 0.145, 11)
     for x, y in both:
         _draw_pip(page, suit, x, y, 24)
-    page = np.where(np.arange(len(page))[:, None, None] < len(page) // 2, page, page[::-1, ::-1])
-    page = np.ascontiguousarray(page)
+    middle = len(page) // 2
+    page[middle:] = page[:middle][::-1, ::-1]
     for x, y in single:
         _draw_pip(page, suit, x, y, 48 if rank == "ace" else 24)
     return np.asarray(cv2.resize(page, (WIDTH, HEIGHT), interpolation=cv2.INTER_AREA))
