@@ -1,6 +1,7 @@
 """The cache of compiled kernels: what it loads, and when it compiles again."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,52 +38,56 @@ except ValueError as error: print(error)
 """
 
 
-@pytest.fixture
-def run_kernel(tmp_path):
+def run_kernel(folder, factor=2.0, shift=0.0, **more):
     """Run PROGRAM in a separate process, with these parts of the kernel; returns the lines it prints."""
-
-    def run(factor=2.0, shift=0.0, **more):
-        (tmp_path / "parts.py").write_text(PARTS.format(factor=factor, shift=shift))
-        (tmp_path / "kernel.py").write_text(KERNEL)
-        paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), **paths, **more}
-        command = [sys.executable, "-B", "-W", "error", "-c", PROGRAM]
-        process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        assert (process.returncode, process.stderr) == (0, "")
-        result, message = process.stdout.splitlines()
-        assert message == "nothing to add"
-        return result
-
-    return run
+    (folder / "parts.py").write_text(PARTS.format(factor=factor, shift=shift))
+    (folder / "kernel.py").write_text(KERNEL)
+    paths = {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), **paths, **more}
+    command = [sys.executable, "-B", "-W", "error", "-c", PROGRAM]
+    process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (process.returncode, process.stderr) == (0, "")
+    result, message = process.stdout.splitlines()
+    assert message == "nothing to add"
+    return result
 
 
-def test_kernel_is_loaded_without_the_compiler(run_kernel):
-    assert run_kernel() == "12.0 0 True"
-    assert run_kernel() == "12.0 1 False"
+@pytest.fixture(scope="module")
+def user(tmp_path_factory):
+    """The home of a user who has run the kernel, and the variables that name it."""
+    home = tmp_path_factory.mktemp("home")
+    places = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": str(home), "HOME": str(home)}
+    assert run_kernel(home, **places) == "12.0 0 True"
+    return home, places
 
 
-def test_kernel_is_compiled_again_when_another_file_changes(run_kernel):
-    assert run_kernel() == "12.0 0 True"
-    assert run_kernel(factor=3.0) == "18.0 0 True"
-    assert run_kernel(shift=1.0) == "16.0 0 True"
-    assert run_kernel() == "12.0 1 False"  # the first version is still there
+@pytest.fixture
+def folder(user, tmp_path):
+    """A folder whose cache holds the kernel."""
+    (entry,) = user[0].rglob("*.nbc")
+    shutil.copytree(entry.parent, tmp_path / "cache")
+    return tmp_path
+
+
+def test_kernel_is_loaded_from_the_users_folder_without_the_compiler(user):
+    home, places = user
+    assert run_kernel(home, **places) == "12.0 1 False"
+
+
+def test_kernel_is_compiled_again_when_another_file_changes(folder):
+    assert run_kernel(folder, factor=3.0) == "18.0 0 True"
+    assert run_kernel(folder, shift=1.0) == "16.0 0 True"
+    assert run_kernel(folder) == "12.0 1 False"  # the first version is still there
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:100], lambda data: data[:-1] + bytes([data[-1] ^ 1])])
-def test_damaged_entry_is_compiled_again(run_kernel, tmp_path, damage):
-    run_kernel()
-    (entry,) = (tmp_path / "cache").iterdir()
+def test_damaged_entry_is_compiled_again(folder, damage):
+    (entry,) = (folder / "cache").iterdir()
     entry.write_bytes(damage(entry.read_bytes()))
-    assert run_kernel() == "12.0 0 True"
-    assert run_kernel() == "12.0 1 False"
+    assert run_kernel(folder) == "12.0 0 True"
+    assert run_kernel(folder) == "12.0 1 False"
 
 
-def test_kernel_runs_without_a_writable_folder(run_kernel, tmp_path):
+def test_kernel_runs_without_a_writable_folder(tmp_path):
     (tmp_path / "file").touch()
-    assert run_kernel(NUMBA_CACHE_DIR=str(tmp_path / "file" / "cache")) == "12.0 0 True"
-
-
-def test_user_cache_folder_is_used_by_default(run_kernel, tmp_path):
-    places = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
-    run_kernel(**places)
-    assert run_kernel(**places) == "12.0 1 False"
+    assert run_kernel(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "file" / "cache")) == "12.0 0 True"
