@@ -42,11 +42,11 @@ def orb(example, monkeypatch):
 @pytest.mark.parametrize("regions", [("orb",), REGIONS])
 def test_registered_detector_finds_objects(orb, regions):
     pair = object_pair()
-    result = match(*pair, regions=regions)
+    result = match(*pair, regions=regions, max_matches=500)
     assert len(result.objects) == 2
     kept = result.cluster >= 0
     assert np.median(np.linalg.norm(true_shift(result.xy0[kept]) - result.xy1[kept], axis=1)) < 1
-    swapped = match(*pair[::-1], regions=regions)
+    swapped = match(*pair[::-1], regions=regions, max_matches=500)
     assert np.array_equal(swapped.xy0, result.xy1)
     assert np.array_equal(swapped.cluster, result.cluster)
 
@@ -65,21 +65,23 @@ def test_features_of_registered_detectors_come_last(orb):
 
 
 def test_unnamed_detector_changes_nothing(orb):
-    result = match(*object_pair())
+    pair = object_pair(100)
+    result = match(*pair)
     detectors._REGISTRY.clear()
-    assert np.array_equal(match(*object_pair()).xy0, result.xy0)
+    assert np.array_equal(match(*pair).xy0, result.xy0)
 
 
 def test_repeats_views_and_details_use_registered_detectors(orb):
     large, small = crops(240)["coffee"], crops(120)["coffee"]
     sheet = np.hstack([large, skimage.data.chelsea()[:240, :240], large])
-    assert find_repeats(sheet, regions=("orb",)).objects
+    orb_alone = {"regions": ("orb",), "max_matches": 500}
+    assert find_repeats(sheet, **orb_alone).objects
     scene = skimage.data.astronaut().copy()
     scene[300:420, 200:320] = small
-    closer = match(large, scene, regions=("orb",), working_pixels=90_000)
+    closer = match(large, scene, **orb_alone, working_pixels=90_000)
     assert closer.matched_at[1] == pytest.approx(scene.shape[0] * scene.shape[1] / 1e6)
     others = skimage.data.rocket()[:160, :160]
-    assert not match(others, small, regions=("orb",), view_synthesis=True).objects
+    assert not match(others, small, **orb_alone, view_synthesis=True).objects
 
 
 def test_upright_features_get_directions(orb):
@@ -91,7 +93,7 @@ def test_upright_features_get_directions(orb):
     register_detector(Detector("upright", detect, window=2.0, n_orientations=2))
     left, right = object_pair()
     turned = np.ascontiguousarray(np.rot90(right))
-    assert len(match(left, turned, regions=("upright",)).objects) == 2
+    assert len(match(left, turned, regions=("upright",), max_matches=500).objects) == 2
 
 
 def test_collections_use_registered_detectors_in_other_processes(orb, tmp_path):
@@ -99,7 +101,7 @@ def test_collections_use_registered_detectors_in_other_processes(orb, tmp_path):
         Image.fromarray(image).save(tmp_path / f"{k}.png")
     (tmp_path / "cache").mkdir()
     cache = FeatureCache(tmp_path / "cache", 10**9)
-    config = MatchConfig().with_settings(regions=("orb",))
+    config = MatchConfig().with_settings(regions=("orb",), max_matches=500)
     plan, db = plan_folder(tmp_path), tmp_path / "a.db"
     match_collection(plan, db, config, cache=cache, jobs=2)
     connection = sqlite3.connect(db)
@@ -129,9 +131,10 @@ def test_command_loads_detectors_from_files(orb, example, tmp_path, capsys, monk
     monkeypatch.chdir(tmp_path)
     detectors._REGISTRY.clear()
     Path("orb.py").write_text(example, encoding="utf-8")
-    for k, image in enumerate(object_pair()):
+    for k, image in enumerate(object_pair(160)):
         Image.fromarray(image).save(f"{k}.png")
-    given = ["0.png", "1.png", "--no-figure"]
+    quick = ["--max-matches", "500"]
+    given = ["0.png", "1.png", "--no-figure", *quick]
     assert cli.main([*given, "--detector", "orb.py", "--regions", "orb"]) == 0
     assert '"orb"' in Path("0-1-match/matches.json").read_text()
     Path("other.py").write_text(example.replace('Detector("orb"', 'Detector("other"'), encoding="utf-8")
@@ -145,7 +148,8 @@ def test_command_loads_detectors_from_files(orb, example, tmp_path, capsys, monk
         assert cli.main([*given, *options]) == 0
         document = json.loads(Path("0-1-match/matches.json").read_text())
         assert document["parameters"]["features"]["regions"] == regions
-    assert cli.main(["collection", "--all", ".", "--db", "c.db", "--detector", "orb.py", "--jobs", "1"]) == 0
+    collection = ["collection", "--all", ".", "--db", "c.db", "--jobs", "1", *quick]
+    assert cli.main([*collection, "--detector", "orb.py"]) == 0
     with closing(sqlite3.connect("c.db")) as db:
         assert '"orb"' in str(db.execute("SELECT * FROM settings").fetchall())
     for options, message in (
