@@ -66,8 +66,9 @@ def test_coco_opens_in_pycocotools(label, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["coco", "yolo", "voc"])
-def test_labels_open_in_supervision(label, tmp_path, form):
+def test_labels_open_in_supervision(label, begin, form):
     dataset = pytest.importorskip("supervision").DetectionDataset
+    begin("labels")
     assert label("astronaut.png", "cup.png", "--out", "labels", "--format", form)[0] == 0
     read = {
         "coco": lambda: dataset.from_coco("photos", "labels/annotations.json"),
@@ -103,8 +104,9 @@ def test_polygons_open_in_labelme(label, tmp_path):
     [("coco", "annotations.json"), ("labelme", "both.json"), ("yolo", "labels/both.txt")],
 )
 @pytest.mark.slow
-def test_written_labels_can_be_references(label, tmp_path, form, name, moved):
+def test_written_labels_can_be_references(label, begin, tmp_path, form, name, moved):
     """They name the folder of their pictures; if it is gone, these are in the folder to label."""
+    begin("first")
     assert label("astronaut.png", "cup.png", "--out", "first", "--format", form)[0] == 0
     folder = Path("photos").rename("moved") if moved else Path("photos")
     names_a_folder = moved and form == "labelme"
@@ -280,12 +282,13 @@ def test_unusable_input_is_rejected(label, tmp_path):
     assert "2 pictures, 1 without labels" in output
 
 
-def test_several_formats_are_written_as_each_alone(label, tmp_path):
+def test_several_formats_are_written_as_each_alone(label, begin, tmp_path):
     things = "astronaut.png", "cup.png"
     assert label(*things, "--out", "both", "--format", "csv,yolo", "--format", "coco")[0] == 0
     files = [name for name in list_files(tmp_path / "both") if name != "labels.jsonl"]
     assert {"labels.csv", "data.yaml", "annotations.json"} < set(files)
     for form in ("csv", "yolo", "coco"):
+        begin(form)
         assert label(*things, "--out", form, "--format", form)[0] == 0
         for name in (name for name in list_files(tmp_path / form) if name != "labels.jsonl"):
             assert (tmp_path / form / name).read_bytes() == (tmp_path / "both" / name).read_bytes()

@@ -17,8 +17,9 @@ from matching.labels.review import Review
 
 
 @contextmanager
-def reviewed(label, monkeypatch):
+def reviewed(label, begin, monkeypatch):
     """The server of a run that found an astronaut and a cup."""
+    begin("labels")
     kept = {}
     monkeypatch.setattr(command, "_review", lambda labels, form: kept.update(labels=labels) or 0)
     assert label("astronaut.png", "cup.png", "--out", "labels", "--review")[0] == 0
@@ -45,8 +46,8 @@ def names():
     return [classes[entry["category_id"]] for entry in told["annotations"]]
 
 
-def test_dropped_place_is_no_longer_a_label(label, monkeypatch, tmp_path):
-    with reviewed(label, monkeypatch) as server:
+def test_dropped_place_is_no_longer_a_label(label, begin, monkeypatch, tmp_path):
+    with reviewed(label, begin, monkeypatch) as server:
         proposals = ask(f"{server.address}proposals")
         assert [told["score"] for told in proposals] == sorted(told["score"] for told in proposals)
         assert {told["class"] for told in proposals} == {"astronaut", "cup"}
@@ -65,9 +66,9 @@ def test_dropped_place_is_no_longer_a_label(label, monkeypatch, tmp_path):
     assert names() == [proposals[1]["class"]]
 
 
-def test_review_begins_with_doubtful_proposals(label, monkeypatch):
+def test_review_begins_with_doubtful_proposals(label, begin, monkeypatch):
     """And says why each is doubtful."""
-    with reviewed(label, monkeypatch) as server:
+    with reviewed(label, begin, monkeypatch) as server:
         places = [place for picture in server.pictures for place in picture.places]
         sure = max(places, key=lambda place: place.score)
         doubtful = replace(sure, same=False, doubt="differs in 1 place")
@@ -86,25 +87,22 @@ def test_review_begins_with_doubtful_proposals(label, monkeypatch):
             assert page.inner_text(".doubt") == ""
 
 
-@pytest.mark.parametrize(
-    ("path", "told", "status"),
-    [
-        ("picture/99", None, 400),
-        ("picture/x", None, 404),
-        ("verdict", {"picture": 0, "place": 99, "verdict": True}, 400),
-        ("verdict", {"picture": 0, "place": 0, "verdict": 7}, 400),
-        ("verdict", [], 400),
-        ("other", {}, 404),
-        ("../proposals", None, 404),
-    ],
-)
 @pytest.mark.slow
-def test_bad_requests_are_refused(label, monkeypatch, path, told, status):
-    with reviewed(label, monkeypatch) as server:
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            ask(server.address + path, told)
-        refused.value.close()
-        assert refused.value.code == status
+def test_bad_requests_are_refused(label, begin, monkeypatch):
+    with reviewed(label, begin, monkeypatch) as server:
+        for path, told, status in (
+            ("picture/99", None, 400),
+            ("picture/x", None, 404),
+            ("verdict", {"picture": 0, "place": 99, "verdict": True}, 400),
+            ("verdict", {"picture": 0, "place": 0, "verdict": 7}, 400),
+            ("verdict", [], 400),
+            ("other", {}, 404),
+            ("../proposals", None, 404),
+        ):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                ask(server.address + path, told)
+            refused.value.close()
+            assert refused.value.code == status, path
         with pytest.raises(urllib.error.HTTPError) as refused:  # without the secret
             ask(f"http://127.0.0.1:{server.server_port}/proposals")
         refused.value.close()
@@ -112,9 +110,9 @@ def test_bad_requests_are_refused(label, monkeypatch, path, told, status):
 
 
 @pytest.mark.slow
-def test_keyboard_accepts_and_drops_proposals(label, monkeypatch):
+def test_keyboard_accepts_and_drops_proposals(label, begin, monkeypatch):
     with (
-        reviewed(label, monkeypatch) as server,
+        reviewed(label, begin, monkeypatch) as server,
         browser_page(
             viewport={"width": 390, "height": 800},
             bypass_csp=True,  # Playwright waits by eval
@@ -142,7 +140,8 @@ def test_keyboard_accepts_and_drops_proposals(label, monkeypatch):
     assert len(names()) == 1
 
 
-def test_interrupted_review_writes_labels(label, monkeypatch):
+def test_interrupted_review_writes_labels(label, begin, monkeypatch):
+    begin("labels")
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
 
