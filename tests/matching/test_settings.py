@@ -92,7 +92,8 @@ def run_stage(stage, config):
     if stage == "clustering" and config.clustering.bandwidth != MatchConfig().clustering.bandwidth:
         paper = MatchConfig.paper()  # nothing else reads it
         config = replace(paper, clustering=replace(paper.clustering, bandwidth=config.clustering.bandwidth))
-    matches, ledger, details = scene(), Ledger(len(scene())), []
+    matches = scene()[::2] if stage == "smooth_map" else scene()  # each is predicted from up to all others
+    ledger, details = Ledger(len(matches)), []
     if stage == "objects":  # only the given matches without pictures are tested for significance
         alone = group(matches, 330, config, GIVEN_ALONE)
         details.append(label_groups(len(matches), alone))
