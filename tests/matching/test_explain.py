@@ -36,7 +36,7 @@ def find(result, step):
 
 def test_composites():
     pair = composite_pair(read_shipped(), 2, 5.0, 3, side=150, copies=2)
-    assert check(match(pair.image0, pair.image1)).objects
+    assert check(match(pair.image0, pair.image1, max_matches=1500)).objects
 
 
 def test_unrelated_pictures_and_the_evidence():
@@ -66,7 +66,7 @@ def test_one_picture():
 
 def test_a_texture_of_one_picture():
     cell = cv2.resize(skimage.data.astronaut()[60:100, 200:240], (16, 16))
-    check(find_repeats(np.tile(cell, (9, 9, 1))))
+    check(find_repeats(np.tile(cell, (9, 9, 1)), max_matches=1500))
 
 
 @pytest.mark.parametrize("planes", [False, True])
