@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import tomllib
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -124,14 +125,21 @@ LAYERS = {  # a folder or module imports from those before it
 SIBLINGS = {*MAY_IMPORT, "scripts", "tests"}
 
 
+@cache
 def modules(package):
     return sorted((ROOT / package).rglob("*.py"))
 
 
+@cache
+def parse(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imported(path):
     """The top-level names of all absolute imports of a module, those inside functions included."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -139,13 +147,14 @@ def imported(path):
     return names
 
 
+@cache
 def imported_modules(path):
     """Full names of what a module imports, for annotations alone too; of `from a import b` it is a.b.
 
     Imports inside functions count, except those of DRAWS_WHEN_CALLED.
     """
     names = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parse(path)
     nodes = tree.body if path == ROOT / DRAWS_WHEN_CALLED else ast.walk(tree)
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -281,7 +290,7 @@ def test_the_wheel_holds_the_product_alone():
 
 @pytest.mark.parametrize("script", sorted((ROOT / "scripts").rglob("*.py")), ids=lambda path: path.name)
 def test_what_scripts_import_is_there(script):
-    for node in ast.walk(ast.parse(script.read_text("utf-8"))):
+    for node in ast.walk(parse(script)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in MAY_IMPORT:
             module = importlib.import_module(node.module)
             for name in node.names:
