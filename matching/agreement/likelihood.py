@@ -63,30 +63,44 @@ class Likelihood:
     smallest: float
 
 
-def weigh_windows(grid: Grid, windows: Windows) -> Likelihood:
-    """Learn how windows of the same and of another print correlate, and weigh each window."""
+def learn(grid: Grid, windows: Windows) -> Model | None:
+    """Learn how windows of the same and of another print correlate; None from too few windows."""
     use = windows.comparable & grid.hull
     z_other, contrast_other = _correlate_elsewhere(grid, windows)
     if use.sum() < MIN_PIXELS or len(z_other) < MIN_DISPLACED:
-        return Likelihood(np.zeros(use.shape), 1.0)
+        return None
     z, contrast = to_z(windows.strict, *Z_LIMITS), np.log(windows.variance + 1)
     edges = np.quantile(contrast[use], np.linspace(0, 1, N_CLASSES + 1))
-    model = _Model(
-        edges, _measure_spread(z[use], contrast[use], edges), _measure_spread(z_other, contrast_other, edges)
+    same, other = (
+        _measure_spread(z[use], contrast[use], edges),
+        _measure_spread(z_other, contrast_other, edges),
     )
-    ratio = np.where(windows.comparable, model.ratio(z, contrast), np.where(windows.lone, LONE_RATIO, 0))
-    gain = float(np.maximum(model.ratio(z_other, contrast_other), 0).mean())
+    gain = float(np.maximum(Model(edges, same, other).ratio(z_other, contrast_other), 0).mean())
     smallest = MIN_EVIDENCE * WINDOW_AREA / max(gain, 1e-6) / float(use.sum())
-    return Likelihood(ratio, min(smallest, 1.0))
+    return Model(edges, same, other, min(smallest, 1.0))
+
+
+def weigh_windows(windows: Windows, model: Model | None) -> Likelihood:
+    """Weigh each window, also on another map of the same object than the model was learned on."""
+    if model is None:
+        return Likelihood(np.zeros(windows.seen.shape), 1.0)
+    z, contrast = to_z(windows.strict, *Z_LIMITS), np.log(windows.variance + 1)
+    ratio = np.where(windows.comparable, model.ratio(z, contrast), np.where(windows.lone, LONE_RATIO, 0))
+    return Likelihood(ratio, model.smallest)
 
 
 @dataclass(frozen=True, eq=False)
-class _Model:
-    """edges (n + 1,) of the classes of contrast; same, other (n, 3): median, spread below and above it."""
+class Model:
+    """How windows of the same and of another print correlate.
+
+    edges (n + 1,) of the classes of contrast; same, other (n, 3): median, spread below and above it;
+    smallest: as of a `Likelihood`.
+    """
 
     edges: Floats
     same: Floats
     other: Floats
+    smallest: float = 1.0
 
     def ratio(self, z: Floats, contrast: Floats) -> Floats:
         """L(z, c); deviations that speak for neither print don't count."""

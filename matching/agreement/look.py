@@ -15,7 +15,7 @@ from matching.agreement.differences import find_differences
 from matching.agreement.existence import Existence, measure_existence
 from matching.agreement.extent import Extent, find_extent
 from matching.agreement.grid import Ends, Grid, choose_base, count_places, fit_map, lay_grid, measure_filled
-from matching.agreement.likelihood import weigh_windows
+from matching.agreement.likelihood import Model, learn, weigh_windows
 from matching.agreement.resemblance import Resemblance, measure_resemblance
 from matching.agreement.windows import Windows, correlate_windows
 from matching.objects.completeness import Completeness
@@ -85,7 +85,7 @@ class Look:
         frame = None if frames is None else frames[int(self.is_swapped)]
         grid = lay_grid(base, other, self._map, frame, self._near)
         windows = correlate_windows(grid, has_leads=False)
-        extent = find_extent(grid, windows, weigh_windows(grid, windows), measure_filled(base, other))
+        extent = find_extent(grid, windows, weigh_windows(windows, self._model), measure_filled(base, other))
         if self.is_swapped:
             extent = Extent(extent.outline1, extent.outline0)
         if frames is None:
@@ -113,9 +113,14 @@ class Look:
         return correlate_windows(self._near)
 
     @once
+    def _model(self) -> Model | None:
+        """How windows of the same and of another print correlate."""
+        return learn(self._near, self._windows)
+
+    @once
     def _differing(self) -> tuple[tuple[Difference, ...], float]:
         """The places that differ in the base, and the smallest share of the print that would be found."""
-        likelihood = weigh_windows(self._near, self._windows)
+        likelihood = weigh_windows(self._windows, self._model)
         differences, unclear = find_differences(self._near, self._windows, likelihood)
         return differences, likelihood.smallest + unclear
 

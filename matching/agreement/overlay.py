@@ -16,7 +16,7 @@ from matching._common.types import Array, Floats
 from matching.agreement.differences import CORE, find_places
 from matching.agreement.grid import Ends, Grid, cut_level, find_seen, list_places, to_grey
 from matching.agreement.light import compare_in_light
-from matching.agreement.likelihood import Z_LIMITS, weigh_windows
+from matching.agreement.likelihood import Z_LIMITS, learn, weigh_windows
 from matching.agreement.registration import equalise_sharpness
 from matching.agreement.windows import correlate_windows, to_z
 from matching.objects.transforms import apply_transform
@@ -67,7 +67,7 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
         image0, image1, motion, scale = image1, image0, np.asarray(np.linalg.inv(motion)), 1 / scale
     grid = _lay_grid(image0, image1, motion, scale)
     windows = correlate_windows(grid, has_leads=False)
-    likelihood = weigh_windows(grid, windows)
+    likelihood = weigh_windows(windows, learn(grid, windows))
     use = windows.comparable | windows.lone
     z = to_z(windows.strict, *Z_LIMITS)
     bound = MAX_Z_RATIO * float(np.median(z[use])) if use.any() else 0.0

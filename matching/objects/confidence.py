@@ -10,8 +10,8 @@ WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
 # log10 of the largest number of false alarms of an object by its points alone. 357 of 368 "sure" objects were
 # right. 37 of 405 were "likely" or "look at it", two of them wrong: too few to choose these bounds on data.
 LIKELY_LOG_NFA, SURE_LOG_NFA = -4.0, -8.0
-# log10 of the largest number of false alarms of a sure object by its pixels; that of a likely one is 0. Of 112
-# pairs with alike elements in different pictures, the five false objects had -2.2 and more.
+# log10 of the largest number of false alarms of a sure object by its pixels; that of a likely one is 0. Of
+# 112 pairs with alike elements in different pictures, the five false objects had -2.2 and more.
 SURE_PIXELS_LOG_NFA = -4.0
 DOUBTFUL_FACTOR = 0.49  # of the certainty of a doubtful object: then it is below that of a likely one
 
