@@ -358,7 +358,7 @@ def choose_file(page, k, path):
 
 def test_page_in_a_browser(client, tmp_path):
     front = skimage.data.astronaut()[100:400, :320]
-    side = tilt_picture(front, 6.0, 0.2, np.random.default_rng(0))[0]
+    side = tilt_picture(front, 8.0, 0.2, np.random.default_rng(0))[0]
     for name, content in (("front", png(front)), ("side", png(side)), ("text", b"no picture")):
         (tmp_path / f"{name}.png").write_bytes(content)
     with browser_page(viewport={"width": 1280, "height": 800}) as page:
