@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from matching._common.arrays import select_rows
 from matching._common.types import Bools, Floats, Int8s, Ints
 from matching.core.groups import FEW_MATCHES, Group, label_groups, number_rows
 from matching.core.ledger import IN_OBJECT, STEPS, Ledger, RejectedGroup
@@ -140,13 +141,7 @@ def label_matches(
         return matches
     is_pool = np.arange(len(matches.labels)) >= (n if listing.n_listed is None else listing.n_listed)
     rows = choose_rows(matches.labels, matches.distance, is_pool, max_rows)
-    return LabelledMatches(
-        matches.xy0[rows],
-        matches.xy1[rows],
-        matches.distance[rows],
-        matches.labels[rows],
-        matches.dropped_by[rows],
-    )
+    return select_rows(matches, rows)
 
 
 def choose_rows(labels: Ints, distance: Floats, is_pool: Bools, max_rows: int) -> Ints:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._common import opencv
 from matching._common.types import Array, Floats
 from matching.objects import transforms
 
@@ -80,11 +79,6 @@ def describe_motion(
 def _share(outline: Array, box: Array) -> float:
     """Compute the share of a box (2, 2) that an outline (k, 2) covers."""
     return min(polygon_area(outline) / max(float(np.prod(np.ptp(box, axis=0))), 1e-9), 1.0)
-
-
-def hull_area(xy: Array) -> float:
-    """Compute the area of the convex hull of points: xy (n, 2)."""
-    return polygon_area(opencv.convex_hull(xy)) if len(xy) >= 3 else 0.0
 
 
 def polygon_area(polygon: Array) -> float:
