@@ -75,7 +75,8 @@ class deferred(Generic[Value]):
                 return self.default[0]
             raise AttributeError(self.name)
         value = instance.__dict__[self.name]
-        return value.read() if isinstance(value, Later) else value
+        read: Value = value.read() if isinstance(value, Later) else value
+        return read
 
     def __set__(self, instance: object, value: Value | Later[Value]) -> None:
         """Put a value, or how it is computed."""

@@ -33,6 +33,12 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
     return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
 
 
+def wide_blur(image: Array, sigma: float) -> Array:
+    """Smooth an image (h, w) by a window that is nearly Gaussian, as fast for any width."""
+    radius = round(math.sqrt(1 + 6 * sigma * sigma) - 1)  # the weights form a pyramid of this variance
+    return cv2.stackBlur(image, (2 * radius + 1, 2 * radius + 1))
+
+
 def neighbourhood_limits(image: Array) -> tuple[Array, Array]:
     """Find the highest and lowest of the 3 x 3 pixels around each pixel: image (h, w) -> (h, w), (h, w)."""
     square = np.ones((3, 3), np.uint8)
@@ -249,7 +255,7 @@ def laplacian(image: Array) -> Array:
 
 def optical_flow(grey0: Array, grey1: Array) -> Array:
     """Optical flow by dense inverse search: (h, w) uint8, both sides >= 64 -> (h, w, 2) float32, pixels."""
-    search: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+    search: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST)
     return np.asarray(search.calc(grey0, grey1, None))
 
 
@@ -267,6 +273,16 @@ def label_components(mask: Bools) -> tuple[int, Ints]:
     """Number the connected components of a mask (h, w), 0 for none -> one more than their number, (h, w)."""
     n, labels = cv2.connectedComponents(mask.astype(np.uint8))
     return int(n), np.asarray(labels, np.int64)
+
+
+def extend_nearest(values: Bools, known: Bools) -> Bools:
+    """The value at the nearest pixel (h, w) where values (h, w) are known (h, w); some must be."""
+    _, labels = cv2.distanceTransformWithLabels(
+        np.uint8(~known), cv2.DIST_L2, cv2.DIST_MASK_5, labelType=cv2.DIST_LABEL_PIXEL
+    )
+    value_of_label = np.zeros(int(labels.max()) + 1, bool)
+    value_of_label[labels[known]] = values[known]
+    return value_of_label[labels]
 
 
 def trace_outlines(mask: Bools) -> list[Floats]:

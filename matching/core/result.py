@@ -65,11 +65,11 @@ class MatchResult:
     xy1: Floats
     cluster: Ints
     score: Floats
-    objects: deferred[tuple[MatchedObject, ...]] = deferred()
+    objects: deferred[tuple[MatchedObject, ...]] = deferred()  # noqa: RUF009
     timings: dict[str, float] = field(default_factory=dict)
     config: MatchConfig | None = None
     inputs: MatchInputs | None = None
-    things: deferred[tuple[Thing, ...]] = deferred(())
+    things: deferred[tuple[Thing, ...]] = deferred(())  # noqa: RUF009
     n_features: tuple[int, int] | None = None
     matched_at: tuple[float, float] | None = None
     is_single_picture: bool = False
