@@ -275,6 +275,25 @@ def test_only_the_map_that_is_asked_for_is_laid(planted, monkeypatch):
     assert laid == [3, 3, 5]
 
 
+def test_where_objects_end_is_measured_when_they_are_read(monkeypatch):
+    laid = []
+
+    def count(self, frames):
+        laid.append(frames)
+        return look_around(self, frames)
+
+    look_around = looks.Look.look_around
+    monkeypatch.setattr(looks.Look, "look_around", count)
+    print_ = crops()["rocket"]
+    result = match(print_, print_[5:])
+    before = result.timings["objects"]
+    assert (result.cluster >= 0).any()
+    assert not laid
+    assert len(result.objects) == len(laid) == 1
+    assert len(result.things) == len(laid) == 1
+    assert result.timings["objects"] > before
+
+
 def weigh(xy, significance, *, bound=2.0, **more):
     """A proposal that was found so significant."""
     return Judged(propose(xy, xy, **more), SimpleNamespace(existence=Existence(0.9, 20, significance, bound)))
