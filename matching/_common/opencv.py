@@ -248,6 +248,12 @@ def box_mean(image: Array, side: int) -> Array:
     return cv2.boxFilter(image, -1, (side, side), borderType=cv2.BORDER_REFLECT_101)
 
 
+def largest_difference(first: Array, second: Array) -> Array:
+    """The largest absolute difference of the channels: (h, w, 3) uint8 twice -> (h, w) uint8."""
+    red, green, blue = cv2.split(cv2.absdiff(first, second))
+    return cv2.max(cv2.max(red, green), blue)
+
+
 def laplacian(image: Array) -> Array:
     """Compute the sum of the second derivatives: image (h, w) float32 -> (h, w)."""
     return cv2.Laplacian(image, cv2.CV_32F)
@@ -277,12 +283,12 @@ def label_components(mask: Bools) -> tuple[int, Ints]:
 
 def extend_nearest(values: Bools, known: Bools) -> Bools:
     """The value at the nearest pixel (h, w) where values (h, w) are known (h, w); some must be."""
-    _, labels = cv2.distanceTransformWithLabels(
-        np.uint8(~known), cv2.DIST_L2, cv2.DIST_MASK_5, labelType=cv2.DIST_LABEL_PIXEL
-    )
+    unknown = (~known).astype(np.uint8)
+    found = cv2.distanceTransformWithLabels(unknown, cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
+    labels = np.asarray(found[1])
     value_of_label = np.zeros(int(labels.max()) + 1, bool)
     value_of_label[labels[known]] = values[known]
-    return value_of_label[labels]
+    return np.asarray(value_of_label[labels])
 
 
 def trace_outlines(mask: Bools) -> list[Floats]:
@@ -296,15 +302,63 @@ def trace_outline(mask: Bools) -> Floats:
     return max(trace_outlines(mask), key=polygon_area, default=np.empty((0, 2)))
 
 
-def correlate_template(image: Array, template: Array) -> Floats:
-    """Correlate a template (h, w) with all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
+def correlate_template(image: Array, template: Array, weights: Array | None = None) -> Floats:
+    """Correlate a template (h, w) with all places of an image (h + m, w + n) -> (m + 1, n + 1); 0 for none.
+
+    weights (h, w): where the template counts; by default, everywhere.
+    """
     image, template = np.ascontiguousarray(image), np.ascontiguousarray(template)
-    return np.asarray(cv2.matchTemplate(image, template, cv2.TM_CCOEFF_NORMED), np.float64)
+    mask = None if weights is None else weights.astype(np.float32)
+    if mask is not None:
+        image, template = image.astype(np.float32), template.astype(np.float32)
+    found = np.asarray(cv2.matchTemplate(image, template, cv2.TM_CCOEFF_NORMED, mask=mask), np.float64)
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def cross_correlate(image: Array, template: Array) -> Array:
     """Sum the products of a template (h, w) and all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
     return cv2.matchTemplate(np.ascontiguousarray(image), np.ascontiguousarray(template), cv2.TM_CCORR)
+
+
+def make_window(height: int, width: int) -> Array:
+    """Hanning's window (h, w) float32, which falls to 0 at the edges."""
+    return cv2.createHanningWindow((width, height), cv2.CV_32F)
+
+
+def phase_correlate(first: Array, second: Array) -> tuple[Floats, float]:
+    """The shift (2,) from one image to another, (h, w) float32, and the response of the peak, 1 at best."""
+    first, second = (np.ascontiguousarray(image - image.mean()) for image in (first, second))
+    shift, response = cv2.phaseCorrelate(first, second, make_window(*first.shape))
+    return np.array(shift), float(response)
+
+
+def to_log_polar(image: Array, n_angles: int, n_radii: int) -> Array:
+    """Sample a square image by the angle and the logarithm of the radius around its centre -> (a, r)."""
+    side = len(image)
+    centre = side / 2, side / 2
+    return cv2.warpPolar(image, (n_radii, n_angles), centre, side / 2, cv2.WARP_POLAR_LOG + cv2.INTER_LINEAR)
+
+
+def warp_affine(image: Array, motion: Floats) -> Array:
+    """Move an image (h, w) by an affine map (3, 3), on the same canvas; 0 beyond it."""
+    return cv2.warpAffine(image, motion[:2], image.shape[1::-1])
+
+
+def refine_affine(first: Array, second: Array, motion: Floats) -> Floats | None:
+    """Refine an affine map (3, 3) between images (h, w) float32; None if they correlate too little."""
+    inverse = np.linalg.inv(motion)[:2].astype(np.float32)  # ECC maps the second image to the first one
+    stop = cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 60, 1e-5
+    everywhere = np.full(first.shape, 255, np.uint8)
+    try:
+        _, found = cv2.findTransformECC(second, first, inverse, cv2.MOTION_AFFINE, stop, everywhere, 5)
+    except cv2.error:
+        return None
+    return np.linalg.inv(np.vstack([found, [0, 0, 1]]).astype(np.float64))
+
+
+def fast_length(n: int) -> int:
+    """The next length, at least n, for which the Fourier transform is fast."""
+    return int(cv2.getOptimalDFTSize(n))
 
 
 def polygon_area(polygon: Array) -> float:

@@ -39,7 +39,7 @@ def register(grey0: Float32s, grey1: Float32s, step: int = 1) -> Float32s:
 def _normalise(grey: Float32s, window: float) -> Float32s:
     """Grey values of equal contrast everywhere, (h, w) -> (h, w) uint8."""
     above = grey - opencv.wide_blur(grey, window)
-    spread = np.sqrt(opencv.wide_blur(above * above, window) + FLAT_VARIANCE)
+    spread = np.sqrt(np.maximum(opencv.wide_blur(above * above, window), 0) + FLAT_VARIANCE)
     return np.clip(above / spread * CONTRAST + 128, 0, 255).astype(np.uint8)
 
 

@@ -39,6 +39,7 @@ from matching.core.description import describe_proposals
 from matching.core.ledger import RejectedGroup
 from matching.core.proposals import LabelledMatches, Proposal
 from matching.objects.description import MatchedObject, replace_outlines
+from matching.objects.differences import Difference
 from matching.objects.frames import list_corners
 from matching.pictures.images import Picture
 
@@ -65,7 +66,7 @@ class Judged:
     @once
     def verdict(self) -> Verdict:
         """Whether it is an object."""
-        if self.proposal.is_exact:
+        if self.is_measured:
             return Verdict.OBJECT
         existence = self.look.existence
         if self.proposal.count_distinct is None and math.isnan(existence.log_nfa):
@@ -84,15 +85,26 @@ class Judged:
     @property
     def log_nfa(self) -> float:
         """Log10 of its number of false alarms by its pixels; nan if there are too few."""
-        if self.proposal.is_exact and self.proposal.log_nfa is not None:
-            return self.proposal.log_nfa
-        return self.look.existence.log_nfa
+        measured = self.proposal.log_nfa if self.is_measured else None
+        return self.look.existence.log_nfa if measured is None else measured
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its search measured its pixels as a whole, so that no chance needs to be excluded."""
+        return self.proposal.likeness is not None
 
     @property
     def is_same(self) -> bool | None:
         """Whether it is the same in both pictures; only an object can be."""
+        if self.proposal.likeness == 1:
+            return True
         is_same = self.look.is_same
         return None if is_same and self.verdict is not Verdict.OBJECT else is_same
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """Where it differs, the place with most evidence first."""
+        return () if self.proposal.likeness == 1 else self.look.differences
 
     @property
     def is_close(self) -> bool:
@@ -145,7 +157,13 @@ def rank(found: Sequence[Sequence[Judged]], reach: float) -> tuple[list[Judged],
     at which an object was found.
     """
     ranked = [(one, number) for number, each in enumerate(found) for one in each]
-    ranked.sort(key=lambda pair: (pair[0].verdict is not Verdict.OBJECT, _order(pair[0].log_nfa)))
+    ranked.sort(
+        key=lambda pair: (
+            pair[0].verdict is not Verdict.OBJECT,
+            not pair[0].is_measured,
+            _order(pair[0].log_nfa),
+        )
+    )
     kept, superseded = list[tuple[Judged, int]](), list[Judged]()
     for one, number in ranked:
         is_shared = any(
@@ -181,7 +199,7 @@ def add_looks(objects: Sequence[MatchedObject], judged: Sequence[Judged], box: F
     corners = list_corners(box)
 
     def add(k: int) -> MatchedObject:
-        found, one, is_exact = objects[k], judged[k], judged[k].proposal.is_exact
+        found, one = objects[k], judged[k]
         if not one.look.same_picture:
             frames = None if found.frame1 is None else (corners, found.frame1)
             extent, completeness = one.look.look_around(frames)
@@ -191,8 +209,8 @@ def add_looks(objects: Sequence[MatchedObject], judged: Sequence[Judged], box: F
         return replace(
             found,
             log_nfa=None if math.isnan(one.log_nfa) else one.log_nfa,
-            is_same=is_exact or one.is_same,
-            differences=() if is_exact else one.look.differences,
+            is_same=one.is_same,
+            differences=one.differences,
             is_doubtful=one.verdict is Verdict.DOUBTFUL,
         )
 

@@ -153,7 +153,7 @@ def test_what_disagrees_from_a_steep_direction_is_none(planted):
 
 def test_equal_pixels_are_an_object_whatever_lies_between(planted):
     pictures, listing = planted
-    exact = replace(listing.proposals[1], rows=np.arange(60), is_exact=True, log_nfa=-12.0)
+    exact = replace(listing.proposals[1], rows=np.arange(60), likeness=1.0, log_nfa=-12.0)
     judged = judge_one(exact, pictures)
     assert judged.verdict is Verdict.OBJECT
     assert judged.log_nfa == -12.0
@@ -313,7 +313,7 @@ def test_strongest_evidence_comes_first(places):
     kept, superseded = rank([[doubtful, unmeasured], [weak, strong]], 10.0)
     assert kept == [strong, weak, doubtful, unmeasured]
     assert superseded == []
-    exact = Judged(replace(weak.proposal, is_exact=True, log_nfa=-16.0), weak.look)
+    exact = Judged(replace(weak.proposal, likeness=1.0, log_nfa=-2.0), weak.look)
     assert rank([[strong], [exact]], 10.0)[0] == [exact, strong]
 
 
