@@ -13,7 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from matching._common.types import Array, Bools, Floats, Ints
+from matching._common.types import Array, Bools, Float32s, Floats, Ints
 
 VERSION = cv2.__version__
 CPU_FEATURES = cv2.getCPUFeaturesLine()  # the instruction sets for which OpenCV has code
@@ -302,17 +302,23 @@ def trace_outline(mask: Bools) -> Floats:
     return max(trace_outlines(mask), key=polygon_area, default=np.empty((0, 2)))
 
 
-def correlate_template(image: Array, template: Array, weights: Array | None = None) -> Floats:
-    """Correlate a template (h, w) with all places of an image (h + m, w + n) -> (m + 1, n + 1); 0 for none.
+def correlate_template(image: Array, template: Array) -> Floats:
+    """Correlate a template (h, w) with all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
+    image, template = np.ascontiguousarray(image), np.ascontiguousarray(template)
+    return np.asarray(cv2.matchTemplate(image, template, cv2.TM_CCOEFF_NORMED), np.float64)
 
-    weights (h, w): where the template counts; by default, everywhere.
+
+def measure_template(image: Array, template: Array, counts: Bools | None = None) -> Float32s:
+    """The mean squared difference of a template (h, w, 3) and each place of an image (h + m, w + n, 3).
+
+    counts (h, w): where the template counts; by default, everywhere.
     """
     image, template = np.ascontiguousarray(image), np.ascontiguousarray(template)
-    mask = None if weights is None else weights.astype(np.float32)
-    if mask is not None:
-        image, template = image.astype(np.float32), template.astype(np.float32)
-    found = np.asarray(cv2.matchTemplate(image, template, cv2.TM_CCOEFF_NORMED, mask=mask), np.float64)
-    return np.where(np.isfinite(found), found, 0.0)
+    mask = None if counts is None else counts.astype(np.uint8)
+    n = template.size if counts is None else 3 * max(int(counts.sum()), 1)
+    return np.asarray(cv2.matchTemplate(image, template, cv2.TM_SQDIFF, mask=mask), np.float32) / np.float32(
+        n
+    )
 
 
 def cross_correlate(image: Array, template: Array) -> Array:

@@ -1,6 +1,6 @@
 """A small picture that another one shows pixel for pixel: a piece of a screenshot, an icon, a button.
 
-It can have few features, so it is correlated with all places of the other picture, at the scales of screens:
+It can have few features, so it is compared with all places of the other picture, at the scales of screens:
 first with both reduced, then around the best places. A place counts if the pixels are equal, but for
 resampling, and if the picture fits nowhere near it as well: a piece of a straight edge could be anywhere
 along it. What a mask or an alpha channel hides counts nowhere.
@@ -17,12 +17,14 @@ from matching._common import opencv
 from matching._common.types import Array, Bools, Ints
 from matching.core.groups import FEW_MATCHES
 from matching.core.pixels.equality import (
+    BLOCK,
     LOG_CHANCE,
     MAX_DIFFERENCE,
     SIDES,
     find_print,
     is_drawn,
     list_equal,
+    list_inside,
     measure_difference,
 )
 from matching.core.proposals import Listing
@@ -33,12 +35,15 @@ MIN_SIDE = 12  # pixels of the small picture
 # Pixels of the pictures in which all places are tried: the larger one is reduced to so many, unless the
 # shorter side of the small one would be less than MIN_COARSE_SIDE.
 COARSE_PIXELS, MIN_COARSE_SIDE = 500_000, 10
-# Correlation of reduced pictures at a place that is looked at in full: their pixels lie up to half a pixel
-# apart.
-MIN_COARSE_CORRELATION = 0.6
-# Correlation at a place that is compared in detail: text on drawn screens that are reduced by half has 0.76.
-# If it correlates MAX_SHARE_NEARBY times as well more than MAX_SHIFT pixels away, the place is not certain.
-MIN_CORRELATION, MAX_SHARE_NEARBY, MAX_SHIFT = 0.75, 0.98, 3
+# Mean squared difference of reduced pictures at a place that is looked at in full, at most: of the variance
+# of the small one, because their pixels lie up to half a pixel apart, or grey levels squared.
+MAX_COARSE_SHARE, MAX_COARSE_DIFFERENCE = 0.8, 100.0
+# If the picture fits as well more than MAX_SHIFT pixels away, the place is not certain: the mean squared
+# difference must be larger there by a share of the variance, or by grey levels squared.
+MAX_SHIFT, MIN_SHARE_NEARBY, MIN_DIFFERENCE_NEARBY = 3, 0.04, 25.0
+# Log10 of the chance that a square without print is equal, in an icon with an alpha channel, whose outline is
+# evidence, too.
+LOG_CHANCE_PLAIN = -0.3
 MAX_COPIES = 100  # limits the work
 
 
@@ -53,9 +58,14 @@ def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
             image = opencv.resize(image, 1 / scale)
         elif scale < 1:
             template = opencv.resize(template, scale)
-        core = None if small.mask is None else _cut_core(small.mask, template.shape, side)
+        mask = small.mask if small.shape is None else small.shape
+        core = None if mask is None else _cut_core(mask, template.shape, side)
         shown = None if large.mask is None else _resize_mask(large.mask, image.shape)
         points = find_print(template, core)
+        n_squares, log_chance = len(points), LOG_CHANCE * len(points)
+        if core is not None:
+            points = list_inside(core)
+            log_chance += LOG_CHANCE_PLAIN * (core.sum() / BLOCK**2 - n_squares)
         if len(points) < FEW_MATCHES:
             continue
         places = list(find_places(template, image, core, shown, side))
@@ -65,7 +75,7 @@ def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
                 for picture, rgb in ((small, template), (large, image))
             ]
             ends = [(to_picture(points, steps[0]), to_picture(points + place, steps[1])) for place in places]
-            log_nfa = math.log10(len(SCALES) * large.width * large.height) + LOG_CHANCE * len(points)
+            log_nfa = math.log10(len(SCALES) * large.width * large.height) + log_chance
             found = list_equal(ends, [log_nfa] * len(ends), [1.0] * len(ends))
             return found if small is first else found.swapped
     return None
@@ -94,52 +104,56 @@ def find_places(
     height, width = template.shape[:2]
     if height > image.shape[0] or width > image.shape[1]:
         return
-    grey, template_grey = opencv.luma(image), opencv.luma(template)
-    reach = np.array([width, height]) // 2
+    count = np.ones((height, width), bool) if core is None else core
+    margin = max(MIN_SHARE_NEARBY * _measure_variance(template[count]), MIN_DIFFERENCE_NEARBY)
+    reach, last = np.array([width, height]) // 2, np.array([image.shape[1] - width, image.shape[0] - height])
     taken = list[Ints]()
-    for guess, error in _find_coarsely(grey, template_grey, core):
+    for guess, error in _find_coarsely(image, template, core):
         if any((np.abs(guess - place) <= reach).all() for place in taken):
             continue
-        low = np.maximum(guess - np.maximum(reach, error), 0)
-        high = np.minimum(guess + np.maximum(reach, error), np.array(image.shape[1::-1]) - (width, height))
+        low, high = (np.clip(guess + sign * np.maximum(reach, error), 0, last) for sign in (-1, 1))
         around = np.s_[low[1] : high[1] + height, low[0] : high[0] + width]
-        found = opencv.correlate_template(grey[around], template_grey, core)
-        rows, columns = np.indices(found.shape)
+        off = opencv.measure_template(image[around], template, core)
+        rows, columns = np.indices(off.shape)
         is_near = np.maximum(abs(columns + low[0] - guess[0]), abs(rows + low[1] - guess[1])) <= error
-        y, x = np.unravel_index(np.where(is_near, found, -1).argmax(), found.shape)
-        place = np.array([x + low[0], y + low[1]])
-        is_nearby = np.maximum(abs(columns - x), abs(rows - y)) > MAX_SHIFT
-        is_certain = found[is_nearby].max(initial=0.0) < MAX_SHARE_NEARBY * found[y, x]
-        if found[y, x] < MIN_CORRELATION or not is_certain:
-            continue
+        y, x = np.unravel_index(np.where(is_near, off, np.inf).argmin(), off.shape)
+        nearby = off[np.maximum(abs(columns - x), abs(rows - y)) > MAX_SHIFT]
+        place = np.array([x, y]) + low
         here = np.s_[place[1] : place[1] + height, place[0] : place[0] + width]
-        count = np.ones((height, width), bool) if core is None else core
-        if shown is not None and not shown[here][count].all():
+        is_shown = shown is None or shown[here][count].all()
+        if not is_shown or nearby.min(initial=np.inf) < off[y, x] + margin:
             continue
         if measure_difference(image[here], template, side)[count].max() <= MAX_DIFFERENCE:
             taken.append(place)
             yield int(place[0]), int(place[1])
 
 
-def _find_coarsely(grey: Array, template: Array, core: Bools | None) -> Iterator[tuple[Ints, int]]:
-    """Find where reduced pictures correlate, the best first: places (2,), and by how much they may err."""
-    height, width = template.shape
-    factor = max(math.sqrt(COARSE_PIXELS / grey.size), MIN_COARSE_SIDE / min(height, width))
+def _measure_variance(colours: Array) -> float:
+    """The variance of colours (n, 3), the mean of the channels, grey levels squared."""
+    return float(colours.var(axis=0).mean())
+
+
+def _find_coarsely(image: Array, template: Array, core: Bools | None) -> Iterator[tuple[Ints, int]]:
+    """Find where reduced pictures look alike, the best first: places (2,), and by how much they may err."""
+    shape, (height, width) = image.shape[:2], template.shape[:2]
+    factor = max(math.sqrt(COARSE_PIXELS / np.prod(shape)), MIN_COARSE_SIDE / min(height, width))
     error = MAX_SHIFT
     if factor < 1:
         error += math.ceil(1 / factor)
         small = [max(round(n * factor), 1) for n in (width, height)]
-        image_size = [max(round(n * factor), k) for n, k in zip(grey.shape[::-1], small, strict=True)]
-        step = np.array(grey.shape[::-1]) / image_size
-        core = None if core is None else opencv.resize_area(core.astype(np.float32), *small) > 0.5
-        grey, template = opencv.resize_area(grey, *image_size), opencv.resize_area(template, *small)
-    else:
-        step = np.ones(2)
-    found = opencv.correlate_template(grey, template, core)
-    reach = np.array(template.shape) // 2
+        size = [max(round(n * factor), k) for n, k in zip(shape[::-1], small, strict=True)]
+        core = None if core is None else opencv.resize_area(core.astype(np.float32), *small) > 0.99
+        image, template = opencv.resize_area(image, *size), opencv.resize_area(template, *small)
+    if core is not None and not core.any():
+        return
+    step = np.array(shape[::-1]) / image.shape[1::-1]
+    off = opencv.measure_template(image, template, core)
+    inside = template.reshape(-1, 3) if core is None else template[core]
+    bound = max(MAX_COARSE_SHARE * _measure_variance(inside), MAX_COARSE_DIFFERENCE)
+    reach = np.array(template.shape[:2]) // 2
     for _ in range(MAX_COPIES):
-        y, x = np.unravel_index(found.argmax(), found.shape)
-        if found[y, x] < MIN_COARSE_CORRELATION:
+        y, x = np.unravel_index(off.argmin(), off.shape)
+        if off[y, x] > bound:
             return
         yield np.rint(np.array([x, y]) * step).astype(int), error
-        found[max(y - reach[0], 0) : y + reach[0] + 1, max(x - reach[1], 0) : x + reach[1] + 1] = -1
+        off[max(y - reach[0], 0) : y + reach[0] + 1, max(x - reach[1], 0) : x + reach[1] + 1] = np.inf

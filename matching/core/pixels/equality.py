@@ -27,6 +27,8 @@ LOG_CHANCE = -1.0
 
 def is_drawn(picture: Picture) -> bool:
     """Test whether a picture was drawn by a program, and is no photograph: many neighbours are equal."""
+    if picture.transparent is not None or picture.shape is not None:
+        return True
     rows = picture.rgb[::ROW_STEP]
     equal = (rows[:, 1:] == rows[:, :-1]).all(axis=2)
     if picture.mask is not None:
@@ -36,15 +38,26 @@ def is_drawn(picture: Picture) -> bool:
 
 def find_print(rgb: Array, core: Bools | None = None) -> Floats:
     """Find the squares of a picture (h, w, 3) that show print, and lie in core (h, w) -> (n, 2), centres."""
-    height, width = (n // BLOCK for n in rgb.shape[:2])
-
-    def split(values: Array) -> Array:
-        return values[: BLOCK * height, : BLOCK * width].reshape(height, BLOCK, width, BLOCK)
-
-    is_print = np.ptp(split(opencv.luma(rgb)), axis=(1, 3)) >= MIN_RANGE
+    has_print = np.asarray(np.ptp(_split(opencv.luma(rgb)), axis=(1, 3)) >= MIN_RANGE)
     if core is not None:
-        is_print &= split(core).all(axis=(1, 3))
-    return np.asarray(np.argwhere(is_print)[:, ::-1] * float(BLOCK) + (BLOCK - 1) / 2, np.float64)
+        has_print &= _split(core).all(axis=(1, 3))
+    return _list_centres(has_print)
+
+
+def list_inside(core: Bools) -> Floats:
+    """List every second pixel of every second row of core (h, w) -> (n, 2)."""
+    return np.asarray(2.0 * np.argwhere(core[::2, ::2])[:, ::-1])
+
+
+def _split(values: Array) -> Array:
+    """Pixels (h, w) by squares (h / BLOCK, BLOCK, w / BLOCK, BLOCK), without what is left at the edges."""
+    height, width = (n // BLOCK for n in values.shape)
+    return values[: BLOCK * height, : BLOCK * width].reshape(height, BLOCK, width, BLOCK)
+
+
+def _list_centres(squares: Bools) -> Floats:
+    """The centres (n, 2) of squares (h / BLOCK, w / BLOCK), pixels."""
+    return np.asarray(np.argwhere(squares)[:, ::-1] * float(BLOCK) + (BLOCK - 1) / 2, np.float64)
 
 
 def measure_difference(first: Array, second: Array, side: int) -> Array:
