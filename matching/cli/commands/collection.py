@@ -48,36 +48,14 @@ SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("collection")
-    inputs = parser.add_argument_group("which pairs")
-    options.add_path(inputs, "pairs", "FILE", "a list with two paths on each line")
-    options.add_path(inputs, "all", "DIR", "all pairs of the pictures in a folder")
-    options.add_path(inputs, "query", "DIR", "match each picture of this folder with each one of --gallery")
-    options.add_path(inputs, "gallery", "DIR", "the folder of pictures to match with those of --query")
-    options.add_flag(inputs, "recursive", "include subfolders")
     text = "match each picture only with the N others that share the most descriptors with it"
-    options.add_setting(inputs, "shortlist", options.count_setting(None, text))
-    outputs = parser.add_argument_group("results")
-    options.add_path(outputs, "db", "FILE", "the database; it is created if missing", required=True)
-    options.add_path(outputs, "csv", "DIR", "write the tables as CSV files")
-    options.add_path(outputs, "parquet", "DIR", "write the tables as Parquet files")
-    options.add_path(outputs, "html", "FILE", "write a report, one file for any browser")
-    text = (
-        "print groups of connected pictures, and what each is: copy, crop, thumbnail, turned, same thing;"
-        " with --csv also write groups.csv, with --html show the groups"
-    )
-    options.add_flag(outputs, "groups", text)
+    options.add_setting(parser.groups["which pairs"], "shortlist", options.count_setting(None, text))
+    outputs = parser.groups["results"]
     add_duplicate_options(outputs)
-    options.add_path(outputs, "colmap", "DIR", "write all matches as COLMAP's database.db")
-    options.add_path(outputs, "hloc", "DIR", "write all matches as hloc's files")
-    options.add_flag(
-        outputs, "static", "leave out objects that moved: those that the camera's motion does not explain"
-    )
     text = "number of pairs in the report, the best first"
     options.add_setting(outputs, "html_pairs", options.count_setting(100, text))
-    running = add_run_options(parser, "one per processor")
-    options.add_flag(running, "retry", "retry what failed in an earlier run")
-    options.add_flag(running, "restart", "start a new database; the results in the old one are lost")
-    options.add_version(running)
+    add_run_options(parser, "one per processor")
+    options.add_version(parser)
     return parser
 
 
@@ -88,9 +66,9 @@ def add_duplicate_options(group: options.Group) -> None:
     options.add_choice(group, "keep", KEPT)
 
 
-def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bool = True) -> options.Group:
+def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bool = True) -> None:
     """Add the options that `run_options` and, if it may run on a cluster, `prepare_run` read."""
-    group = parser.add_argument_group("how it runs")
+    group = parser.groups.get("how it runs") or parser.add_argument_group("how it runs")
     text = "processes at a time"
     options.add_setting(group, "jobs", options.count_setting(None, text, default_text=jobs))
     options.add_path(group, "cache", "DIR", "folder in which features are kept (default: the user's cache)")
@@ -99,9 +77,8 @@ def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bo
         text = "run on the Dask cluster at tcp://host:port instead"
         group.add_argument("--scheduler", metavar="ADDRESS", help=text)
         options.add_setting(group, "wait", WAIT_OPTION)
-    options.add_quiet(group)
+    options.add_flag(group, "quiet", "show no progress on standard error")
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
-    return group
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -45,28 +45,7 @@ Pictures = list[Picture] | None  # of a pair; None if they are not given
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("group")
-    parser.add_argument("file", type=options.parse_path, metavar="FILE", help="file of matches")
-    group = parser.add_argument_group("input and output")
-    options.add_path(group, "features", "FILE", "hloc's file with the keypoints of the matches")
-    for k in range(2):
-        options.add_path(
-            group, f"image{k}", "FILE", f"picture {k}; if the file has many pairs, only this pair is grouped"
-        )
-    options.add_path(group, "images", "DIR", "folder of the pictures, for a file with many pairs")
-    options.add_flag(group, "planes", "split each object into the planes that it consists of")
-    text = "COLMAP: write two-view geometries of all objects, not only of the static scene"
-    options.add_flag(group, "all_objects", text)
-    text = "COLMAP: also write masks of what moved, into this new or empty folder"
-    options.add_path(group, "masks", "DIR", text)
-    options.add_path(group, "out", "DIR", "folder for results (default: <stem>-groups)")
-    options.add_flag(group, "html", "also write matches.html, a report; needs the pictures")
-    options.add_flag(group, "warp", "draw each object warped onto the other picture; needs the pictures")
-    options.add_flag(group, "no_figure", "don't draw matches.png")
-    text = "for one pair: also print and draw which groups were rejected, by which step, and why"
-    options.add_flag(group, "explain", text)
-    options.add_flag(group, "json", "print only matches.json, on standard output")
-    options.add_quiet(group)
-    settings_group = parser.add_argument_group("settings")
+    settings_group = parser.groups["settings"]
     options.add_options(settings_group, CLUSTERING_OPTIONS)
     options.add_setting(settings_group, "max_nfa", MAX_NFA)
     options.add_version(parser)

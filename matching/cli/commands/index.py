@@ -44,36 +44,15 @@ from matching.pictures.names import exists, is_folder, make_absolute
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("index")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups | watch")
-    add = commands.add_parser("add", help="add pictures", description="Add pictures to an index.")
-    add.add_argument(
-        "pictures", type=options.parse_path, nargs="+", metavar="DIR", help="pictures, or folders of them"
-    )
-    options.add_flag(add, "recursive", "include subfolders")
-    text = "Find the pictures of an index that share an object with a picture."
-    query = commands.add_parser("query", help="find pictures that share objects", description=text)
-    text = "pictures, or folders of them"
-    query.add_argument("pictures", type=options.parse_path, nargs="+", metavar="IMAGE", help=text)
-    options.add_flag(query, "json", "print one JSON document on standard output")
-    text = "match nothing; only write the shortlists as hloc's list of pairs, two names on each line"
-    options.add_path(query, "hloc_pairs", "FILE", text)
-    options.add_path(query, "images", "DIR", "the folder to which hloc's names are relative")
-    text = "Group the pictures of an index that are copies of each other, or show the same things."
-    groups = commands.add_parser("groups", help="group pictures that show the same thing", description=text)
-    for each, n in ((query, 10), (groups, 5)):
-        text = "match each picture with the N that share the most descriptors with it"
-        options.add_setting(each, "shortlist", options.count_setting(n, text))
-        options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
-        options.add_path(each, "html", "FILE", "write a page of the results, one file for any browser")
-    add_duplicate_options(groups)
-    text = "Add the pictures of a folder to an index, then all that arrive there, until you press Ctrl-C."
-    watch = commands.add_parser("watch", help="add pictures that arrive in a folder", description=text)
-    watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="folder of pictures")
-    options.add_path(watch, "query", "THING", "picture of a thing: report which pictures show it")
-    options.add_flag(watch, "recursive", "include subfolders")
-    options.add_flag(watch, "json", "print a line of JSON for each picture that is matched")
-    for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
-        options.add_path(each, "index", "FOLDER", "folder of the index", required=True)
+    commands = parser.add_subparsers(dest="command", required=True, metavar=" | ".join(COMMANDS))
+    for command, (_, text, jobs) in COMMANDS.items():
+        each = commands.add_parser(command, help=text, command=f"index-{command}")
+        group = each.groups["input and output"]
+        if command in N_MATCHED:
+            text = "match each picture with the N that share the most descriptors with it"
+            options.add_setting(group, "shortlist", options.count_setting(N_MATCHED[command], text))
+        if command == "groups":
+            add_duplicate_options(group)
         add_run_options(each, jobs)
     return parser
 
@@ -83,8 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     prepare_run(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
-        action = {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command]
-        return action(arguments)
+        return COMMANDS[arguments.command][0](arguments)
 
 
 def _add(arguments: argparse.Namespace) -> int:
@@ -218,3 +196,12 @@ def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list
         recursive = getattr(arguments, "recursive", False)
         paths += list_pictures(path, recursive, may_be_empty=may_be_empty)
     return list(dict.fromkeys(paths))
+
+
+N_MATCHED = {"query": 10, "groups": 5}  # pictures with which each one is matched, by default
+COMMANDS = {  # the function of each, its help, and how many processes it has by default
+    "add": (_add, "add pictures", "one per processor"),
+    "query": (_query, "find pictures that share objects", "1"),
+    "groups": (_groups, "group pictures that show the same thing", "one per processor"),
+    "watch": (_watch, "add pictures that arrive in a folder", "1"),
+}
