@@ -82,12 +82,12 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, found: Matched
     outline = (found.outline0, found.outline1)[side]
     laid = lay_over(source, target, to_source, outline)
     outline = laid.place(outline)
-    inside = opencv.fill_polygons(laid.part.shape[:2], [outline])
+    inside = opencv.fill_polygons(laid.rgb.shape[:2], [outline])
     board = _checkerboard(outline, inside.shape)
     unit = max(len(inside) / drawing.REFERENCE_SIDE, 0.5)
     panels = []
     for shown in (np.zeros_like(inside), inside & laid.is_seen, inside & laid.is_seen & board):
-        panel = np.where(shown[:, :, None], laid.warped, laid.part)
+        panel = np.where(shown[:, :, None], laid.warped, laid.rgb)
         panel[~inside] = drawing.fade(panel, BACKGROUND_FADE)[~inside]
         drawing.outline_object(panel, outline, found.id, unit)
         for one in found.differences:
@@ -96,19 +96,12 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, found: Matched
     return _join_panels(panels)
 
 
-@dataclass(frozen=True, eq=False)
-class Overlay:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Overlay(drawing.Panel):
     """A part of one picture around an object, and the other picture warped onto it, pixel by pixel."""
 
-    part: Bytes  # (h, w, 3)
     warped: Bytes  # (h, w, 3)
     is_seen: Bools  # (h, w): where the other picture shows something
-    corner: Array  # (2,), the pixel of the picture in the corner of the part
-    factors: Floats  # (2,), by which the part is enlarged
-
-    def place(self, xy: Floats) -> Floats:
-        """Convert pixels of the picture (n, 2) to those of the part."""
-        return drawing.zoom(xy - self.corner, self.factors)
 
 
 def lay_over(
@@ -124,7 +117,7 @@ def lay_over(
     warped, is_seen = warp_object(
         source, lambda xy: to_source((xy + 0.5) / factors - 0.5 + corner), edge, part.shape[:2]
     )
-    return Overlay(part, warped, is_seen, corner, factors)
+    return Overlay(part, factors, corner, warped=warped, is_seen=is_seen)
 
 
 def warp_object(

@@ -1,6 +1,5 @@
 """hloc's files, written with h5py as hloc writes them."""
 
-
 import numpy as np
 import pytest
 
