@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -172,9 +173,7 @@ def add_names(group: Group, name: str, names: Collection[str], text: str) -> Non
     )
 
 
-def refuse(
-    arguments: argparse.Namespace, names: Sequence[str], text: str, methods: Collection[str] = ()
-) -> None:
+def refuse(arguments: Namespace, names: Sequence[str], text: str, methods: Collection[str] = ()) -> None:
     """Raise InputError if any of these options is given, or one of these methods."""
     for name in (name for name in names if getattr(arguments, name)):
         raise InputError(f"--{name.replace('_', '-')} {text}")
@@ -182,7 +181,7 @@ def refuse(
         raise InputError(f"--method {arguments.method} {text}")
 
 
-def make_config(arguments: argparse.Namespace) -> MatchConfig:
+def make_config(arguments: Namespace) -> MatchConfig:
     """Make the settings from the parsed arguments of `add_settings`."""
     from matching.core.config import MatchConfig
 
@@ -198,7 +197,7 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
     return change_config(config.with_settings(regions=arguments.regions or with_registered), arguments)
 
 
-def change_config(config: MatchConfig, arguments: argparse.Namespace) -> MatchConfig:
+def change_config(config: MatchConfig, arguments: Namespace) -> MatchConfig:
     """Change the settings for which there are options, unless an option has no value."""
     values = {name: getattr(arguments, name, None) for name in settings.OPTIONS}
     given = {name: value for name, value in values.items() if value is not None}

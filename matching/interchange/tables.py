@@ -6,13 +6,13 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from matching._common import opencv
+from matching._common.optional import import_optional
 from matching._common.types import Array
 from matching.errors import InputError, OneLineErrors
 from matching.interchange import arrays
@@ -57,12 +57,8 @@ def read_storage(path: Path) -> PairMatches:
 
 def read_torch(path: Path) -> PairMatches:
     """Read the matches of a file of torch.save by PyTorch, which runs no code that the file holds."""
-    try:
-        torch = import_module("torch")
-    except ImportError:
-        raise InputError(
-            f"{path}: {path.suffix} files need PyTorch: pip install torch, or save the arrays as .npz"
-        ) from None
+    need = f"{path}: {path.suffix} files need PyTorch"
+    torch = import_optional("torch", need, "torch, or save the arrays as .npz")
     load = partial(torch.load, map_location="cpu", weights_only=True)
     return _read_file(path, load, "a file of torch.save that holds only tensors")
 

@@ -1,9 +1,9 @@
 """`gdl-match collection`: many pictures are matched, with the results in one database."""
 
-import argparse
 import sys
 import tempfile
 import warnings
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -81,7 +81,7 @@ def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bo
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the command."""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     n_sources = sum(source is not None for source in sources)
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _show(arguments.db) if groups is None else show_groups(groups)
 
 
-def _check_outputs(arguments: argparse.Namespace) -> None:
+def _check_outputs(arguments: Namespace) -> None:
     """Check that the results can be written: now, rather than after hours."""
     for kind, folder in _folders(arguments, TABLES):
         check_tables_replaceable(check_folder(folder), kind)
@@ -123,19 +123,19 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             raise InputError(f"{arguments.html}: is the database; choose another --html")
 
 
-def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
+def _folders(arguments: Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
     """List the formats for which there is an option, with their folders."""
     return [(kind, folder) for kind in kinds if (folder := getattr(arguments, kind)) is not None]
 
 
-def prepare_run(arguments: argparse.Namespace) -> None:
+def prepare_run(arguments: Namespace) -> None:
     """Check that the options are for this machine or for a cluster, and set the wait for locked databases."""
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine and --scheduler for a cluster: give only one of them")
     WAIT_SECONDS.set(arguments.wait)
 
 
-def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
+def run_options(arguments: Namespace) -> dict[str, Any]:
     """Make the parameters of functions that work on many pictures."""
     return {
         "config": options.make_config(arguments),
@@ -146,7 +146,7 @@ def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _match(arguments: argparse.Namespace) -> Summary:
+def _match(arguments: Namespace) -> Summary:
     with warnings.catch_warnings():
         # ignore warnings about odd pictures: what matters is recorded
         warnings.simplefilter("ignore")
@@ -167,7 +167,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
     return summary
 
 
-def _make_plan(arguments: argparse.Namespace) -> Plan:
+def _make_plan(arguments: Namespace) -> Plan:
     if arguments.pairs is not None:
         return plan_list(arguments.pairs)
     if arguments.all is not None:
@@ -175,7 +175,7 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
     return plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
 
 
-def open_cache(arguments: argparse.Namespace) -> FeatureCache:
+def open_cache(arguments: Namespace) -> FeatureCache:
     """Open the cache of the options ``--cache`` and ``--cache-size``."""
     try:
         folder = make_folder(arguments.cache or user_cache_path("gdl-match", appauthor=False) / "features")
@@ -186,7 +186,7 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
     return FeatureCache(folder.resolve(), arguments.cache_size * 10**6)
 
 
-def _write(arguments: argparse.Namespace, groups: Sequence[Group] | None) -> None:
+def _write(arguments: Namespace, groups: Sequence[Group] | None) -> None:
     tell, db = make_teller(arguments), arguments.db
     for kind, folder in _folders(arguments, TABLES):
         export(db, folder, kind)
@@ -232,7 +232,7 @@ def describe_summary(summary: Summary) -> str:
     )
 
 
-def read_listed_groups(arguments: argparse.Namespace, db: Path | None = None) -> list[Group]:
+def read_listed_groups(arguments: Namespace, db: Path | None = None) -> list[Group]:
     """Read the groups of a database, by default that of the arguments, and write the list of duplicates."""
     with open_store(db or arguments.db) as store:
         links = list(find_links(store))

@@ -1,9 +1,9 @@
 """The command line of a kept index: `gdl-match index add | query | groups | watch`."""
 
-import argparse
 import json
 import sys
 import warnings
+from argparse import Namespace
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -26,7 +26,6 @@ from matching.collection.reports.html_report import write_groups_report
 from matching.collection.reports.query_results import (
     QueryResult,
     collect_results,
-    summarise_object,
     summarise_query,
     verify_candidates,
     verify_for_groups,
@@ -36,6 +35,7 @@ from matching.collection.watching import watch_folder
 from matching.errors import InputError
 from matching.interchange.hloc import retrieval_list
 from matching.objects.description import MatchedObject
+from matching.output.files import summarise_object
 from matching.output.folders import write_whole
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
@@ -57,7 +57,7 @@ def make_parser() -> options.LineParser:
     return parser
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the command."""
     prepare_run(arguments)
     with warnings.catch_warnings():
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         return COMMANDS[arguments.command][0](arguments)
 
 
-def _add(arguments: argparse.Namespace) -> int:
+def _add(arguments: Namespace) -> int:
     # pictures of a folder that is empty now may still have to be dropped from the index
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
@@ -92,7 +92,7 @@ def _describe_added(added: Added) -> str:
     )
 
 
-def _watch(arguments: argparse.Namespace) -> int:
+def _watch(arguments: Namespace) -> int:
     tell = make_teller(arguments)
     running = {**run_options(arguments), "jobs": arguments.jobs or 1}
     where = arguments.index, arguments.folder
@@ -121,7 +121,7 @@ def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
     )
 
 
-def _query(arguments: argparse.Namespace) -> int:
+def _query(arguments: Namespace) -> int:
     running = {**run_options(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
@@ -148,14 +148,14 @@ def _query(arguments: argparse.Namespace) -> int:
     return FOUND if any(result.pictures for result in results) else NONE_FOUND
 
 
-def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> int:
+def _write_pairs(arguments: Namespace, pairs: Sequence[tuple[str, str]]) -> int:
     write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
     found = make_printable(str(arguments.hloc_pairs))
     make_teller(arguments)(f"{count(len(pairs), 'pair')} written to {found}")
     return FOUND if pairs else NONE_FOUND
 
 
-def _groups(arguments: argparse.Namespace) -> int:
+def _groups(arguments: Namespace) -> int:
     running = run_options(arguments)
     if arguments.html is not None:
         check_page(arguments.html, "--html")
@@ -188,7 +188,7 @@ def _show(results: Sequence[QueryResult]) -> None:
         print("\n".join(align_columns(rows, left=(5,))))
 
 
-def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list[str]:
+def _pictures(arguments: Namespace, may_be_empty: bool = False) -> list[str]:
     paths: list[str] = []
     for path in arguments.pictures:
         if not exists(path):

@@ -1,9 +1,9 @@
 """`gdl-match label`: label once, find everywhere."""
 
-import argparse
 import sys
 import warnings
 import webbrowser
+from argparse import Namespace
 from contextlib import suppress
 
 from matching.cli import arguments as options
@@ -36,7 +36,7 @@ def make_parser() -> options.LineParser:
     return parser
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the command."""
     folder = getattr(arguments, "in")
     if arguments.every is not None and not is_video(folder):
@@ -74,7 +74,7 @@ def _review(labels: Labels, forms: tuple[str, ...]) -> int:
     return FOUND if n else NONE_FOUND
 
 
-def _show(labels: Labels, arguments: argparse.Namespace) -> int:
+def _show(labels: Labels, arguments: Namespace) -> int:
     failed = [p for name in labels.names if (p := labels.record.pictures[name]).error is not None]
     for picture in failed:
         reason = str(picture.error).strip().splitlines()[-1]

@@ -1,19 +1,15 @@
 """The pages of a collection: its pairs with objects, the best first, or its groups of pictures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from matching._common.types import Floats
 from matching.collection.database.store import Store, open_store, read_objects
 from matching.collection.reports.groups import Member
-from matching.objects.copies import find_things_of_pair
-from matching.objects.description import MatchedObject, add_things
-from matching.objects.frames import Motion, describe_motion, fit_frame
-from matching.output.folders import write_whole
+from matching.objects.frames import Motion
+from matching.output.folders import write_page
 from matching.output.html.page import candidates_data, embed_file, objects_data, render
 from matching.pictures.names import make_relative
 
@@ -39,7 +35,7 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
             for number in numbers
         }
         names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
-        pairs = [_pair_data(store, row, images) for row in rows]
+        pairs = [_pair_data(store, row) for row in rows]
         page = render(
             "collection.html",
             {"pictures": _pictures(images, names), "pairs": pairs},
@@ -48,7 +44,7 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
             failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
             **_counts(store),
         )
-    write_whole(Path(path), page.encode("utf-8", "backslashreplace"))
+    write_page(Path(path), page)
 
 
 def _counts(store: Store) -> dict[str, int]:
@@ -94,7 +90,7 @@ def _count_pixels(sizes: Sequence[tuple[int, int]], side: int) -> float:
     return sum(w * h * min(side / max(w, h), 1) ** 2 for w, h in sizes)
 
 
-def _pair_data(store: Store, row: Row, images: Mapping[int, Row]) -> dict[str, Any]:
+def _pair_data(store: Store, row: Row) -> dict[str, Any]:
     """Make the data of a pair, which the script of the page draws."""
     number, image0, image1, *_ = row
     columns = np.array(
@@ -105,25 +101,15 @@ def _pair_data(store: Store, row: Row, images: Mapping[int, Row]) -> dict[str, A
     )
     xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
     cluster = columns[:, 1].astype(int)
-    boxes = [np.array([[0.0, 0.0], images[k][2:4]]) - 0.5 for k in (image0, image1)]
-    objects = [
-        _describe(o, xy0[cluster == o.id], xy1[cluster == o.id], boxes) for o in read_objects(store, number)
-    ]
-    things = find_things_of_pair(objects)
+    objects = read_objects(store, number)
     candidates, rows = candidates_data(xy0, xy1, cluster, score, 0)
     return {
         "pair": number,
         "images": [image0, image1],
-        "objects": objects_data(add_things(objects, things), cluster[rows], xy0[rows]),
+        "objects": objects_data(objects, cluster[rows], xy0[rows]),
         "candidates": candidates,
         "n_rejected": 0,
     }
-
-
-def _describe(stored: MatchedObject, xy0: Floats, xy1: Floats, boxes: Sequence[Floats]) -> MatchedObject:
-    """Add the motion and the frame to an object, from its matches (n, 2) and the pictures' boxes (2, 2)."""
-    motion = describe_motion(stored.transform, stored.outline0, stored.outline1, *boxes)
-    return replace(stored, motion=motion, frame1=fit_frame(xy0, xy1, boxes[0], stored.transform))
 
 
 def write_groups_report(
@@ -152,7 +138,7 @@ def write_groups_report(
         n_grouped=len(paths),
         n_images=n_images,
     )
-    write_whole(path, page.encode("utf-8", "backslashreplace"))
+    write_page(path, page)
 
 
 def describe_link(member: Member) -> str:

@@ -5,7 +5,6 @@ gallery is compared one by one; a large one is first written to files in the cac
 from all shards are merged before they vote, so results don't depend on the number of shards.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -123,11 +122,6 @@ def choose_pairs(
     with _make_shards(pictures, workers) as shards:
         best = rank_pictures(queries, shards, sources, n, workers)
     return [(number, k) for number in queries for k, _ in best[number]]
-
-
-def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs: str) -> str:
-    """Digest what a shortlist of length n depends on: contents of pictures, and versions."""
-    return hashlib.sha256(repr((n, queries, gallery, programs)).encode()).hexdigest()
 
 
 @contextmanager

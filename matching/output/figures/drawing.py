@@ -56,7 +56,7 @@ class Panel:
 
     def place(self, xy: Floats) -> Floats:
         """Convert pixels of the picture (n, 2) to those of the drawing."""
-        return zoom(xy - self.corner, self.factors) + np.array([self.left, 0])
+        return np.add(zoom(xy - self.corner, self.factors), (self.left, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +91,8 @@ def draw_result(
     placed = [(number, ends[1].place(frame)) for number, frame in frames if frame is not None]
     marks = list(_mark_things(result, ends[0]) if is_single else _mark_objects(result, ends))
     rejected = list(_mark_rejected(result, ends, is_single)) if explain else []
-    size = max(len(panel.rgb) for panel in panels), panels[-1].left + panels[-1].rgb.shape[1]
-    canvas = np.full((*size, 3), 255, np.uint8)
-    places = [canvas[: len(p.rgb), p.left : p.left + p.rgb.shape[1]] for p in panels]
-    for side, (panel, place) in enumerate(zip(panels, places, strict=True)):
-        shown = [mark.outline for mark in marks if mark.side == side]
-        shown += [frame for _, frame in placed] if side else []
-        faded = fade_outside(panel.rgb, [xy - (panel.left, 0) for xy in shown]) if shown and is_read else None
-        place[:] = panel.rgb if faded is None else faded
+    bright = [(mark.side, mark.outline) for mark in marks] + [(1, frame) for _, frame in placed]
+    canvas = _lay_side_by_side(panels, bright if is_read else [])
     if not is_single:
         _draw_lines(canvas, result, ends, max(round(unit), 1))
     for found in result.objects:
@@ -107,7 +101,8 @@ def draw_result(
             for point in panel.place(xy[result.cluster == found.id]):
                 opencv.draw_disc(canvas, point, 2.2 * unit, ink)
     for number, frame in placed:  # it may extend beyond the picture, and is cut off there
-        draw_frame(places[1], frame - (panels[1].left, 0), colour(number), unit)
+        left, height = ends[1].left, len(ends[1].rgb)
+        draw_frame(canvas[:height, left:], frame - (left, 0), colour(number), unit)
     for mark in rejected:
         draw_frame(canvas, mark.outline, GREY, unit)
     for mark in marks:
@@ -117,9 +112,8 @@ def draw_result(
         for panel, polygon in zip(ends, (one.polygon0, one.polygon1), strict=True):
             draw_difference(canvas, panel.place(polygon), unit)
     for side, panel in enumerate(panels):
-        listed = [(mark.number, mark.name, mark.outline) for mark in (*marks, *rejected) if mark.side == side]
-        high = panel.left + panel.rgb.shape[1], len(panel.rgb)
-        draw_labels(canvas, listed, (panel.left, 0), high, 28 * unit)
+        of_side = [mark for mark in (*marks, *rejected) if mark.side == side]
+        _draw_labels(canvas, panel, of_side, 28 * unit)
     things = [] if is_single else describe_things(result.objects, name_picture(picture0.path), result.things)
     legend = [LEGEND] if differing else [] if is_read else [OUTLIERS]
     nothing = NOTHING_TWICE if is_single else NOTHING
@@ -137,6 +131,17 @@ def _make_panels(pictures: Sequence[Picture | NamedImage], result: MatchResult) 
         panels = [_draw_outliers(image, xy, result.cluster < 0) for image, xy in sides]
     left = panels[0].rgb.shape[1] + _margin(sum(panel.rgb.shape[1] for panel in panels))
     return [panels[0], *(replace(panel, left=left) for panel in panels[1:])]
+
+
+def _lay_side_by_side(panels: Sequence[Panel], bright: Sequence[tuple[int, Floats]]) -> Bytes:
+    """Make the canvas of panels, each faded outside its outlines, if there are any: sides and outlines."""
+    size = max(len(panel.rgb) for panel in panels), panels[-1].left + panels[-1].rgb.shape[1]
+    canvas = np.full((*size, 3), 255, np.uint8)
+    for side, panel in enumerate(panels):
+        shown = [xy - (panel.left, 0) for k, xy in bright if k == side]
+        faded = fade_outside(panel.rgb, shown) if shown else panel.rgb
+        canvas[: len(faded), panel.left : panel.left + faded.shape[1]] = faded
+    return canvas
 
 
 def _mark_objects(result: MatchResult, ends: Sequence[Panel]) -> Iterator[Mark]:
@@ -221,20 +226,15 @@ def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> Non
                 opencv.draw_line(canvas, a, b, ink, width)
 
 
-def draw_labels(
-    canvas: Bytes,
-    outlines: Sequence[tuple[int, str, Floats]],
-    low: tuple[float, float],
-    high: tuple[float, float],
-    size: float,
-) -> None:
-    """Write names at outlines on canvas (h, w, 3) uint8, the largest first, so that small ones move aside."""
-    order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[2], axis=0))))
-    sizes = [label_size(text, size) for _, text, _ in order]
-    centres = place_labels([outline for *_, outline in order], sizes, low, high)
-    for (number, text, _), centre in zip(order, centres, strict=True):
+def _draw_labels(canvas: Bytes, panel: Panel, marks: Sequence[Mark], size: float) -> None:
+    """Write the names of marks on a panel, the largest first, so that small ones move aside."""
+    order = sorted(marks, key=lambda mark: -float(np.prod(np.ptp(mark.outline, axis=0))))
+    sizes = [label_size(mark.name, size) for mark in order]
+    high = panel.left + panel.rgb.shape[1], len(panel.rgb)
+    centres = place_labels([mark.outline for mark in order], sizes, (panel.left, 0), high)
+    for mark, centre in zip(order, centres, strict=True):
         if centre is not None:
-            draw_label(canvas, text, centre, colour(number), size)
+            draw_label(canvas, mark.name, centre, colour(mark.number), size)
 
 
 def canvas_factor(*shapes: tuple[int, ...]) -> float:
