@@ -135,8 +135,7 @@ def _describe(store: Store, workers: Workers) -> int:
         path = path_of[number]
         return ImageRecord(number, compute_digest(path), error=f"{path}: {error}")
 
-    tasks = ((number, path, workers.settings) for number, path in rows)
-    for record in workers.records(describe_file, tasks, record_lost, len(rows), "pictures"):
+    for record in workers.records(describe_file, rows, record_lost, len(rows), "pictures"):
         store.record_image(record)
     return len(rows)
 
@@ -147,7 +146,7 @@ def _match(store: Store, workers: Workers) -> int:
     # Pairs of pictures that another run describes meanwhile are left to that run.
     rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
 
-    tasks = ((number, sources[i], sources[j], workers.settings) for number, i, j in rows)
+    tasks = ((number, sources[i], sources[j]) for number, i, j in rows)
     n = 0
     for record in workers.records(match_files, tasks, PairRecord, store.n_pending_pairs(), "pairs"):
         store.record_pair(record)

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from matching._common.threads import limit_threads
 from matching.collection.backends import Progress, start_workers
 from matching.collection.cache import FeatureCache
 from matching.collection.work import Settings, Source, explain_failure, open_source
@@ -193,7 +192,7 @@ def label_pictures(
     }
     record = open_record(make_folder(out), head)
     todo = [
-        (number, str(path), name, tuple(references), Settings(config, cache))
+        (number, str(path), name, tuple(references))
         for number, (path, name) in enumerate(zip(paths, names, strict=True))
         if name not in record.pictures or record.pictures[name].content != compute_digest(path)
     ]
@@ -213,18 +212,16 @@ def label_pictures(
 def _label_file(
     number: int, path: str, name: str, references: tuple[Reference, ...], settings: Settings
 ) -> LabelledPicture:
-    settings.register()
     content = compute_digest(path)
     try:
-        with limit_threads(1):
-            scene = open_source(Source(path, content), settings)
-            width, height = map(int, scene.described.size)
-            claims = list[Claim]()
-            for reference in references:
-                thing = _open_reference(reference, settings.config)
-                objects = match_pair(thing, scene, MANY).objects
-                claims += claim_places(reference, objects, thing.described.box, (width, height))
-            places = settle_places(claims, references, scene.picture)
+        scene = open_source(Source(path, content), settings)
+        width, height = map(int, scene.described.size)
+        claims = list[Claim]()
+        for reference in references:
+            thing = _open_reference(reference, settings.config)
+            objects = match_pair(thing, scene, MANY).objects
+            claims += claim_places(reference, objects, thing.described.box, (width, height))
+        places = settle_places(claims, references, scene.picture)
     except Exception as error:
         return LabelledPicture(number, name, content, error=explain_failure(error))
     return LabelledPicture(number, name, content, width, height, tuple(places))

@@ -1,5 +1,6 @@
 """The pages of a collection: its pairs with objects, the best first, or its groups of pictures."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from matching.collection.reports.groups import Member
 from matching.objects.frames import Motion
 from matching.output.folders import write_page
 from matching.output.html.page import candidates_data, embed_file, objects_data, render
-from matching.pictures.names import make_relative
+from matching.pictures.names import make_relative, name_relatively
 
 Row = tuple[Any, ...]  # a row of the database
 
@@ -75,19 +76,14 @@ def _card(
 
 def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, dict[str, Any]]:
     """Embed the pictures of a page, reduced so far that the page does not become too large."""
-    side = MAX_PICTURE_SIDE
     sizes = [image[-2:] for image in images.values()]
-    while side > MIN_PICTURE_SIDE and _count_pixels(sizes, side) > MAX_EMBEDDED_PIXELS:
-        side = max(int(side * 0.9), MIN_PICTURE_SIDE)
+    pixels = sum(w * h * min(MAX_PICTURE_SIDE / max(w, h), 1) ** 2 for w, h in sizes)
+    factor = min(math.sqrt(MAX_EMBEDDED_PIXELS / max(pixels, 1)), 1)
+    side = max(int(MAX_PICTURE_SIDE * factor), MIN_PICTURE_SIDE)
     return {
         number: {**embed_file(path, names[number], side), "width": width, "height": height}
         for number, (path, _, width, height) in images.items()
     }
-
-
-def _count_pixels(sizes: Sequence[tuple[int, int]], side: int) -> float:
-    """Count the pixels of all pictures when their longer sides are reduced to `side` pixels."""
-    return sum(w * h * min(side / max(w, h), 1) ** 2 for w, h in sizes)
 
 
 def _pair_data(store: Store, row: Row) -> dict[str, Any]:
@@ -127,7 +123,7 @@ def write_groups_report(
             listed.append(members)
             room -= len(members)
     paths = [m.picture for members in groups for m in members]
-    names = dict(zip(paths, make_relative(paths), strict=True)) if paths else {}
+    names = name_relatively(paths)
     page = render(
         "groups.html",
         {},
@@ -159,7 +155,7 @@ def format_groups(groups: Sequence[Sequence[Member]]) -> str:
     paths = [m.picture for members in groups for m in members]
     if not paths:
         return "no group"
-    names = dict(zip(paths, make_relative(paths), strict=True))
+    names = name_relatively(paths)
     lines = []
     for number, members in enumerate(groups):
         lines.append(f"group {number}: {len(members)} pictures")

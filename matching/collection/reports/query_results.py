@@ -19,7 +19,7 @@ from matching.output.folders import write_page
 from matching.output.html.hits import Hit, hits_page, make_hits
 from matching.output.words import count
 from matching.pictures.images import read_picture
-from matching.pictures.names import make_relative
+from matching.pictures.names import make_relative, name_relatively
 
 MAX_STRANGERS = 2  # candidates outside the group of a picture, after which no more are tried
 
@@ -129,7 +129,7 @@ def collect_results(db: Path, queries: Sequence[str], candidates: Sequence[Candi
 def write_query_page(results: Sequence[QueryResult], path: Path) -> None:
     """Write the page of hits, each cut out of a picture of the index, completely or not at all."""
     paths = sorted({picture.path for one in results for picture in one.pictures})
-    names = dict(zip(paths, make_relative(paths), strict=True)) if paths else {}
+    names = name_relatively(paths)
     queries = make_relative([one.query for one in results])
     hits: list[Hit] = []
     gone: dict[str, str] = {}
