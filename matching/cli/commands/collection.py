@@ -241,8 +241,8 @@ def read_listed_groups(arguments: Namespace, db: Path | None = None) -> list[Gro
             write_whole(
                 arguments.list, "".join(f"{path}\n" for path in removable).encode("utf-8", "surrogateescape")
             )
-            line = f"{count(len(removable), 'picture')} that could go written to"
-            make_teller(arguments)(f"{line} {make_printable(str(arguments.list))}")
+            n = count(len(removable), "picture")
+            make_teller(arguments)(f"{n} that could go written to {arguments.list}")
         return find_groups(store, links)
 
 

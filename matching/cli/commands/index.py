@@ -138,9 +138,9 @@ def _query(arguments: Namespace) -> int:
         results = collect_results(db, queries, candidates)
     if arguments.html is not None:
         write_query_page(results, arguments.html)
-        make_teller(arguments)(f"page written to {make_printable(str(arguments.html))}")
+        make_teller(arguments)(f"page written to {arguments.html}")
     if arguments.db is not None:
-        make_teller(arguments)(f"matches written to {make_printable(str(arguments.db))}")
+        make_teller(arguments)(f"matches written to {arguments.db}")
     if arguments.json:
         print(json.dumps({"queries": [summarise_query(result) for result in results]}, indent=1))
     else:
@@ -150,8 +150,7 @@ def _query(arguments: Namespace) -> int:
 
 def _write_pairs(arguments: Namespace, pairs: Sequence[tuple[str, str]]) -> int:
     write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
-    found = make_printable(str(arguments.hloc_pairs))
-    make_teller(arguments)(f"{count(len(pairs), 'pair')} written to {found}")
+    make_teller(arguments)(f"{count(len(pairs), 'pair')} written to {arguments.hloc_pairs}")
     return FOUND if pairs else NONE_FOUND
 
 
@@ -166,7 +165,7 @@ def _groups(arguments: Namespace) -> int:
         listed = read_listed_groups(arguments, db)
         if arguments.html is not None:
             write_groups_report(listed, db, arguments.html, arguments.index.name)
-            make_teller(arguments)(f"page written to {make_printable(str(arguments.html))}")
+            make_teller(arguments)(f"page written to {arguments.html}")
         return show_groups(listed)
 
 
