@@ -165,7 +165,7 @@ class Space:
         fill = partial(candidate_distances, self.points, rows, candidates.astype(np.int64), length)
         run_in_parts(fill, len(rows), self.n_jobs)
         length[length <= self.zero_length] = 0.0
-        return self.from_lengths(length)
+        return self.from_powers(length**2 if self.is_squared else length)
 
     @property
     def is_squared(self) -> bool:
@@ -176,10 +176,6 @@ class Space:
     def zero_length(self) -> float:
         """The length up to which differences count as 0; parallel rows differ in their last digits."""
         return float(_EPS * (4 + np.sqrt(self.points.shape[1]))) if self.metric in ANGULAR else 0.0
-
-    def from_lengths(self, length: Floats) -> Floats:
-        """Convert lengths of differences to distances."""
-        return self.from_powers(length**2 if self.is_squared else length)
 
     def from_powers(self, powers: Floats) -> Floats:
         """Convert lengths of differences, or their squares if `is_squared`, to distances."""
