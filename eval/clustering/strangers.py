@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.clustering.held_out import EVOC_FEATURES
-from eval.clustering.suite import Fit, Labels, installed_methods
+from eval.clustering.held_out import find_by_evoc
+from eval.clustering.suite import COUNTERS, Fit, Labels, installed_methods
 from gdl_core import GraphDegreeLinkage
 
 DIMENSIONS = (16, 32, 64, 128)
@@ -58,19 +58,6 @@ def score(y: Labels, labels: Labels) -> tuple[float, float]:
     return float(np.mean(best)), float((labels[y < 0] < 0).mean())
 
 
-def _hdbscan(x: NDArray, k: int) -> Labels:
-    from sklearn.cluster import HDBSCAN
-
-    return HDBSCAN(copy=True).fit_predict(x)
-
-
-def _evoc(x: NDArray, k: int) -> Labels:
-    from evoc import EVoC
-
-    padded = np.pad(x.astype(np.float32), ((0, 0), (0, max(0, EVOC_FEATURES - x.shape[1]))))
-    return EVoC(random_state=0).fit_predict(padded)
-
-
 def _cut_by_distance(x: NDArray, k: int) -> Labels:
     """Drop the samples that are far from the third nearest of their cluster: the logarithm is above the
     median by `FAR` times the distance of the lower sixth from the median.
@@ -90,8 +77,8 @@ METHODS: dict[str, Fit] = {
     "GraphDegreeLinkage": lambda x, k: GraphDegreeLinkage(small_clusters="noise").fit_predict(x),
     "the number given": lambda x, k: GraphDegreeLinkage(k, small_clusters="noise").fit_predict(x),
     "cut by distance": _cut_by_distance,
-    "HDBSCAN": _hdbscan,
-    "EVoC": _evoc,
+    "HDBSCAN": lambda x, k: COUNTERS["HDBSCAN()"](x),
+    "EVoC": find_by_evoc,
 }
 
 
