@@ -51,7 +51,7 @@ def complete_by_distance(
         samples = _find_best_connected(tree, weight)
         knn = distances_among(samples, min(n_neighbors, len(samples) - 1))
         rows = np.repeat(np.arange(len(samples)), knn.n_neighbors)
-        tree = _join_in_order(tree, samples[rows], samples[knn.indices.ravel()], knn.distances.ravel())
+        tree = join_in_order(tree, samples[rows], samples[knn.indices.ravel()], knn.distances.ravel())
     return tree
 
 
@@ -86,11 +86,25 @@ def _join_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
     """Join clusters by single linkage along the edges, the largest weight first."""
     source = np.repeat(np.arange(graph.n_samples), np.diff(graph.indptr))
     is_edge = graph.weights > 0
-    return _join_in_order(tree, source[is_edge], graph.indices[is_edge], -graph.weights[is_edge])
+    return join_in_order(tree, source[is_edge], graph.indices[is_edge], -graph.weights[is_edge])
 
 
-def _join_in_order(tree: MergeTree, source: Array, target: Array, distance: Floats) -> MergeTree:
-    """Join clusters by single linkage along links (k,), the shortest first."""
+def join_in_order(tree: MergeTree, source: Array, target: Array, distance: Floats) -> MergeTree:
+    """Join clusters by single linkage along links, the shortest first.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    source, target : (k,) array of int
+        The samples at the ends of the links.
+    distance : (k,) float64
+        Their lengths (ties: the smaller indices).
+
+    Returns
+    -------
+    MergeTree
+        ``tree`` and the new merges, with affinity 0.
+    """
     root = np.arange(tree.n_initial + len(tree.children) + len(tree.roots()))
     for t, pair in enumerate(tree.children):
         root[pair] = tree.n_initial + t

@@ -22,6 +22,7 @@ from .paths import PATH_BANDWIDTH, find_paths, path_graph
 from .prediction import conductances, graph_memberships, nearest_of_new, persistences, weigh_neighbours
 from .selection import explain_selection, place_by_tree, select_clusters
 from .smoothing import smooth_labels
+from .strangers import find_strangers
 from .tree import MergeTree
 
 PATHS, PAPER = "paths", "paper"  # values of the parameter ``weights``
@@ -73,7 +74,8 @@ class GraphDegreeLinkage(
         The search for neighbours, see `knn_graph`.
     small_clusters : {"absorb", "noise"}, default="absorb"
         What happens to the samples that are in no cluster that counts: "absorb" puts them into clusters that
-        do, and "noise" labels them -1.
+        do, and "noise" labels them -1. By the rule of isolated branches (min_cluster_size=None), "noise" also
+        leaves out the edges of strangers (`find_strangers`), before anything is merged.
     drop_outliers : bool, default=False
         Whether clusters with connectivity scores below the largest gap are labelled -1
         (`split_at_largest_gap`).
@@ -100,8 +102,8 @@ class GraphDegreeLinkage(
     tree_ : MergeTree
         The hierarchy, down to one cluster if distances allow that.
     graph_ : AffinityGraph
-        The graph; its sigma2 is in squared units of X, or of X divided by a power of two if squares of X
-        would exceed the range of float64.
+        The graph, without edges of strangers if there are any; its sigma2 is in squared units of X, or of X
+        divided by a power of two if squares of X would exceed the range of float64.
     n_features_in_ : int
 
     Examples
@@ -174,13 +176,17 @@ class GraphDegreeLinkage(
         if self._unit != 1:
             X = X / X.dtype.type(self._unit)
         knn = self._neighbours(X)
+        n_neighbors = knn.n_neighbors
+        self._strangers = np.zeros(knn.n_samples, bool)
+        if self.small_clusters == "noise" and self._min_size is None:
+            self._strangers = find_strangers(knn)
+            knn = knn.without(self._strangers)
         self._paths = find_paths(knn) if self._weights == PATHS else None
         if self._paths is None:
             self.graph_ = affinity_graph(knn, self._bandwidth)
         else:
             self.graph_ = path_graph(knn, self._bandwidth, paths=self._paths)
         initial = enough_initial_clusters(knn, self.n_initial_neighbors, self.n_clusters or 1, stacklevel=2)
-        n_neighbors = knn.n_neighbors
         del knn  # because merging needs no distances, but much memory
         merged = self._merge(initial)
         is_given_graph = isinstance(X, tuple) or (scipy.sparse.issparse(X) and self.metric == "precomputed")
@@ -403,8 +409,7 @@ class GraphDegreeLinkage(
         else:
             selection = select_clusters(self.tree_, n_clusters, min_size)
             labels = selection.labels
-        if absorbs:
-            labels = place_by_tree(self.tree_, labels)
+        labels = place_by_tree(self.tree_, labels) if absorbs else np.where(self._strangers, -1, labels)
         if may_warn and (remark := explain_selection(self.tree_, selection, n_clusters, min_size)):
             warnings.warn(f"n_clusters={n_clusters}: {remark}", stacklevel=3)
         if self.drop_outliers:

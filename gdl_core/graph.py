@@ -16,7 +16,7 @@ from ._common.checks import check_bandwidth, check_integer, check_integers
 from ._common.components import number_components
 from ._common.exponential import exp_of_negative
 from ._common.transpose import transpose
-from ._common.types import Array, Floats, Int32s, Ints
+from ._common.types import Array, Bools, Floats, Int32s, Ints
 
 MAX_WEIGHT = 1e100  # up to it, sums of products of two weights stay finite
 MAX_DISTANCE = 1e150  # up to it, sums of squared distances stay finite
@@ -120,6 +120,23 @@ class KnnGraph:
         if not 0 <= check_integer("k", k) <= self.n_neighbors:
             raise ValueError(f"k must be in [0, {self.n_neighbors}], got {k}")
         return KnnGraph(self.indices[:, :k], self.distances[:, :k])
+
+    def without(self, is_dropped: Bools) -> "KnnGraph":
+        """Make the graph without the edges from and to some samples.
+
+        Parameters
+        ----------
+        is_dropped : (n,) bool
+            These samples.
+
+        Returns
+        -------
+        KnnGraph
+        """
+        is_kept = (self.indices >= 0) & ~(is_dropped[self.indices] | is_dropped[:, None])
+        order = np.argsort(~is_kept, axis=1, kind="stable")
+        indices, distances = np.where(is_kept, self.indices, -1), np.where(is_kept, self.distances, np.inf)
+        return KnnGraph(np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1))
 
 
 @dataclass(frozen=True, eq=False)

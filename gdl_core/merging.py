@@ -126,7 +126,7 @@ def _merge(
     children, affinities = np.empty((n_initial, 2), np.int64), np.empty(n_initial)
     n_target = n_clusters if n_parts == 1 else 1
     state = _state(labels, n_initial, min(k_nearest, n_initial - 1))
-    arguments = n_target, float(min_affinity), _edges(components), state
+    arguments = n_target, float(min_affinity), _edges(components, graph), state
     shares = _shares(components, n_jobs)
     with _WatchedThreads(len(shares), n_initial - n_clusters, verbose) as threads:
         jobs = [
@@ -147,9 +147,8 @@ def _shares(components: Components, n_jobs: int | None) -> list[Ints]:
     return [np.ascontiguousarray(p) for p in np.split(parts, cuts) if len(p)]
 
 
-def _edges(components: Components) -> tuple[Array, ...]:
+def _edges(components: Components, graph: AffinityGraph) -> tuple[Array, ...]:
     """Make the argument ``graph`` of the kernel."""
-    graph = components.graph
     start, source, edge = transpose(graph.indptr, graph.indices)
     arrays = (
         *(components.vertices, components.clusters, graph.indptr, graph.indices, graph.weights),

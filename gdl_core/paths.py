@@ -85,12 +85,14 @@ def spacing_rank(n_samples: int) -> int:
     return max(2, round(float(np.log(max(n_samples, 1)))))
 
 
-def find_paths(knn: KnnGraph) -> Paths:
+def find_paths(knn: KnnGraph, rank: int | None = None) -> Paths:
     """Find the best paths between all samples, in about O(n K log n).
 
     Parameters
     ----------
     knn : KnnGraph
+    rank : int, optional
+        The neighbour that gives the spacing, in place of the ln(n)-th.
 
     Returns
     -------
@@ -100,7 +102,7 @@ def find_paths(knn: KnnGraph) -> Paths:
 
     indptr, target, distance = knn.edges()
     count = np.diff(indptr)
-    last = indptr[:-1] + np.minimum(spacing_rank(knn.n_samples), count) - 1
+    last = indptr[:-1] + np.minimum(rank or spacing_rank(knn.n_samples), count) - 1
     spacing = np.zeros(knn.n_samples)
     spacing[count > 0] = distance[last[count > 0]]
     spacing[spacing == 0] = spacing[spacing > 0].min() if spacing.any() else 1.0

@@ -4,6 +4,7 @@ W is the (n, n) weighted adjacency matrix, W[i, j] = w_ij the weight of the edge
 of vertices, the clusters C_a and C_b. These functions check the compiled ones.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -216,27 +217,25 @@ def _compute_affinities(
     scale: int,
 ) -> dict[tuple[int, int], float]:
     """Compute {(smaller, larger): affinity} of cluster a and each cluster with a positive affinity to it."""
-    to_a: dict[int, int] = {}  # |C_a| deg^+_i(C_a) of each i outside C_a
-    from_a: dict[int, int] = {}  # |C_a| deg^-_i(C_a) of each i outside C_a
-    sums_ca: dict[int, int] = {}  # |C_a|^2 A_{C_c -> C_a} of each cluster c (Eq. 3)
-    sums_ac: dict[int, int] = {}  # |C_c|^2 A_{C_a -> C_c} of each cluster c (Eq. 3)
+    to_a, from_a = Counter[int](), Counter[int]()  # |C_a| deg^+_i(C_a) and |C_a| deg^-_i(C_a) of each i
+    sums_ca, sums_ac = (
+        Counter[int](),
+        Counter[int](),
+    )  # |C_a|^2 A_{C_c -> C_a}, |C_c|^2 A_{C_a -> C_c} (Eq. 3)
     for j in members[a]:
-        to_c: dict[int, int] = {}  # |C_c| deg^+_j(C_c) of each cluster c
-        from_c: dict[int, int] = {}  # |C_c| deg^-_j(C_c) of each cluster c
-        for i, w in in_edges[j].items():
-            to_a[i] = to_a.get(i, 0) + w
-            from_c[node[i]] = from_c.get(node[i], 0) + w
-        for i, w in out_edges[j].items():
-            from_a[i] = from_a.get(i, 0) + w
-            to_c[node[i]] = to_c.get(node[i], 0) + w
-        for c in to_c.keys() & from_c.keys():
-            sums_ac[c] = sums_ac.get(c, 0) + to_c[c] * from_c[c]
-    for i in to_a.keys() & from_a.keys():
-        sums_ca[node[i]] = sums_ca.get(node[i], 0) + to_a[i] * from_a[i]
+        to_a.update(in_edges[j])
+        from_a.update(out_edges[j])
+        to_c, from_c = Counter[int](), Counter[int]()  # |C_c| deg^+_j(C_c) and |C_c| deg^-_j(C_c) of each c
+        for degree, edges in ((to_c, out_edges[j]), (from_c, in_edges[j])):
+            for i, w in edges.items():
+                degree[node[i]] += w
+        sums_ac.update({c: to_c[c] * from_c[c] for c in to_c})
+    for i in to_a:
+        sums_ca[node[i]] += to_a[i] * from_a[i]
     result: dict[tuple[int, int], float] = {}
     for c in (sums_ca.keys() | sums_ac.keys()) - {a}:
         size_a, size_c = len(members[a]) ** 2, len(members[c]) ** 2
-        exact = Fraction(sums_ca.get(c, 0) * size_c + sums_ac.get(c, 0) * size_a, size_a * size_c * scale**2)
+        exact = Fraction(sums_ca[c] * size_c + sums_ac[c] * size_a, size_a * size_c * scale**2)
         if float(exact) > 0:
             result[min(a, c), max(a, c)] = float(exact)
     return result

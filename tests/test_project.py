@@ -32,6 +32,7 @@ LAYERS = {  # a folder or module imports from those before it
         "_search _merge _cut _graph tree outliers",
         "neighbors paths reference selection smoothing prediction",
         "completion isolation merging plots",
+        "strangers",
         "estimator",
     ),
     "matching": (

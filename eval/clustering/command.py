@@ -8,6 +8,7 @@ rivals      seconds against n, and how fast they grow: ours, the paper's, and ot
 quality     NMI over K and min_cluster_size
 suite       ARI on a public suite of labelled sets, compared with other methods; numbers of clusters found
 changed     ARI on changed copies of these sets, jittered, thinned, turned and stretched
+strangers   F of people and share of strangers at -1, on made sets of 16 to 128 features and on digits
 held-out    ARI on sets that the clusterer was not chosen on: of the suite, drawn shapes, other origin, copies
 
 CPU seconds are summed over all threads; other programs on the machine inflate them less than wall time does.
@@ -19,7 +20,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.clustering import changed, growth, held_out, rivals, settings, suite
+from eval.clustering import changed, growth, held_out, rivals, settings, strangers, suite
 from eval.common.measuring import run_apart
 from eval.common.options import add_options, at_least
 from eval.common.tables import format_markdown, read_csv, write_csv
@@ -45,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--graph", type=Path, help="folder for the graph of ten million samples (part given)")
     parser.add_argument(
-        "--methods", nargs="+", metavar="METHOD", help="rows of part suite, columns of part held-out (all)"
+        "--methods",
+        nargs="+",
+        metavar="METHOD",
+        help="rows of part suite, columns of parts held-out and strangers (all)",
     )
     parser.add_argument(
         "--redraw", action="store_true", help="part rivals: draw from rivals.csv in --out, measure nothing"
@@ -141,6 +145,12 @@ def measure_held_out(options: argparse.Namespace) -> None:
     print_table("Mean ARI on sets not chosen on", *held_out.held_out_rows(groups, methods))
 
 
+def measure_strangers(options: argparse.Namespace) -> None:
+    """Print the table of part strangers."""
+    methods = choose_methods(strangers.METHODS, options.methods)
+    print_table("People and strangers: F, share at -1", *strangers.stranger_rows(methods))
+
+
 def choose_methods(methods: dict[str, suite.Fit], names: list[str] | None) -> dict[str, suite.Fit]:
     """The named methods, or all; raise ValueError for an unknown name."""
     for name in names or ():
@@ -157,4 +167,5 @@ PARTS = {
     "suite": measure_suite,
     "changed": measure_changed,
     "held-out": measure_held_out,
+    "strangers": measure_strangers,
 }

@@ -63,19 +63,20 @@ def _fast_hdbscan(x: NDArray, k: int) -> Labels:
     return _place_noise(x, HDBSCAN().fit_predict(x))
 
 
-def _evoc(x: NDArray, k: int) -> Labels:
+def find_by_evoc(x: NDArray, k: int) -> Labels:
+    """EVoC's labels, noise included."""
     from evoc import EVoC
 
     n_missing = max(0, EVOC_FEATURES - x.shape[1])
     padded = np.pad(x.astype(np.float32), ((0, 0), (0, n_missing)))
-    return _place_noise(x, EVoC(random_state=0).fit_predict(padded))
+    return EVoC(random_state=0).fit_predict(padded)
 
 
 COMPARED: dict[str, Fit] = {
     **{n: METHODS[n] for n in ("GraphDegreeLinkage", "Lumbermark", "Genie", "Ward", "spectral")},
     "HDBSCAN": _hdbscan,
     "fast_hdbscan": _fast_hdbscan,
-    "EVoC": _evoc,
+    "EVoC": lambda x, k: _place_noise(x, find_by_evoc(x, k)),
 }
 
 

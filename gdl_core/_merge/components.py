@@ -28,9 +28,7 @@ class Components:
     clusters : (n_initial,) int64
         Ascending within a component.
     edge_start : (p + 1,) int64
-        Component q has ``edge_start[q + 1] - edge_start[q]`` edges.
-    graph : AffinityGraph
-        The whole graph without edges of weight 0.
+        Component q has ``edge_start[q + 1] - edge_start[q]`` edges, those of weight 0 included.
     """
 
     vertex_start: Ints
@@ -38,30 +36,21 @@ class Components:
     vertices: Ints
     clusters: Ints
     edge_start: Ints
-    graph: AffinityGraph
 
 
 def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
-    """Split ``graph`` into components; members of a cluster of ``labels`` count as joined."""
-    graph = _drop_zero_weights(graph)
-    cluster_of_vertex = labels.astype(np.int32)
-    source, target = np.repeat(cluster_of_vertex, np.diff(graph.indptr)), cluster_of_vertex[graph.indices]
-    part_of_cluster = number_components(n_initial, source, target)
+    """Split ``graph`` into components; members of a cluster of ``labels`` count as joined, and the ends of an
+    edge of weight 0 do not.
+    """
+    cluster, is_edge = labels.astype(np.int32), graph.weights > 0
+    source = np.repeat(cluster, np.diff(graph.indptr))[is_edge]
+    part_of_cluster = number_components(n_initial, source, cluster[graph.indices[is_edge]])
     n_parts = int(part_of_cluster.max()) + 1
     vertex_start, vertices = _group(part_of_cluster[labels], n_parts)
     cluster_start, clusters = _group(part_of_cluster, n_parts)
     edge_end = np.cumsum(np.diff(graph.indptr)[vertices])
     edge_start = np.concatenate([[0], edge_end])[vertex_start]
-    return Components(vertex_start, cluster_start, vertices, clusters, edge_start, graph)
-
-
-def _drop_zero_weights(graph: AffinityGraph) -> AffinityGraph:
-    """Remove the edges of weight 0, which add nothing to any affinity."""
-    is_kept = graph.weights > 0
-    if is_kept.all():
-        return graph
-    indptr = np.concatenate([[0], np.cumsum(is_kept)])[graph.indptr]
-    return AffinityGraph(indptr, graph.indices[is_kept], graph.weights[is_kept], graph.sigma2)
+    return Components(vertex_start, cluster_start, vertices, clusters, edge_start)
 
 
 def _group(part: Ints, n_parts: int) -> tuple[Ints, Ints]:

@@ -136,7 +136,7 @@ class SparseSearch:
 
         space, x = self.space, self.by_row
         arrays = [(m.indptr, m.indices, m.data) for m in (x, self.by_feature)]
-        squares = np.asarray(x.multiply(x).sum(axis=1), np.float64).ravel()
+        squares = np.asarray(x.multiply(x).sum(axis=1)).ravel()
         rounding = _EPS * (8 + int(np.diff(x.indptr).max()))
         indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
 
@@ -165,7 +165,7 @@ class Space:
         fill = partial(candidate_distances, self.points, rows, candidates.astype(np.int64), length)
         run_in_parts(fill, len(rows), self.n_jobs)
         length[length <= self.zero_length] = 0.0
-        return self.from_lengths(length)
+        return self.from_powers(length**2 if self.is_squared else length)
 
     @property
     def is_squared(self) -> bool:
@@ -176,10 +176,6 @@ class Space:
     def zero_length(self) -> float:
         """The length up to which differences count as 0; parallel rows differ in their last digits."""
         return float(_EPS * (4 + np.sqrt(self.points.shape[1]))) if self.metric in ANGULAR else 0.0
-
-    def from_lengths(self, length: Floats) -> Floats:
-        """Convert lengths of differences to distances."""
-        return self.from_powers(length**2 if self.is_squared else length)
 
     def from_powers(self, powers: Floats) -> Floats:
         """Convert lengths of differences, or their squares if `is_squared`, to distances."""
@@ -203,7 +199,8 @@ def make_search(x: Any, metric: Any, n_jobs: int | None) -> MetricSearch | CellS
         return MetricSearch(NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(x), x)
     points = space.points
     if scipy.sparse.issparse(points) or np.count_nonzero(points) * _SPARSE_RATIO < points.size:
-        by_row = scipy.sparse.csr_matrix(points, copy=True)
+        # the bound on products holds for sums in float64 of exact products
+        by_row = scipy.sparse.csr_matrix(points, dtype=np.float64, copy=True)
         by_row.sum_duplicates()
         return SparseSearch(space, by_row, by_row.tocsc())
     return _make_cell_search(space)
@@ -246,7 +243,8 @@ def _directions(x: Array, metric: str) -> Floats:
 
 def _sparse_directions(x: "scipy.sparse.csr_matrix") -> "scipy.sparse.csr_matrix":
     """Do the same as `_directions` for sparse rows (n, d) and the cosine distance -> (n, d + 1)."""
-    length = np.sqrt(np.asarray(x.multiply(x).sum(axis=1), np.float64).ravel())
+    x = x.astype(np.float64)
+    length = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).ravel())
     scaled = scipy.sparse.diags(1 / np.where(length == 0, 1.0, length)) @ x
     return scipy.sparse.hstack([scaled, scipy.sparse.csr_matrix(length == 0).T.astype(np.float64)], "csr")
 

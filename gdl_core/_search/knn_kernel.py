@@ -88,10 +88,10 @@ def _sparse_length(row_a: Array, row_b: Array, indices: Array, data: Array, d: i
         g = indices[b] if b < row_b[1] else d
         difference = 0.0
         if f <= g:
-            difference = np.float64(data[a])
+            difference = data[a]
             a += 1
         if g <= f:
-            difference -= np.float64(data[b])
+            difference -= data[b]
             b += 1
         square, feature = difference * difference, min(f, g)
         lane = feature & 3 if feature < d_unrolled else 0

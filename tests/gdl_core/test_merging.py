@@ -264,13 +264,15 @@ def test_labels_may_be_whole_numbers_of_any_type():
         assert_equal_trees(gdl_u(graph, np.arange(3).astype(kind)), gdl_u(graph, [0, 1, 2]))
 
 
-def test_components_of_a_graph_share_its_edges():
-    blocks = np.kron(np.eye(3), np.ones((4, 4)))
-    graph, labels = AffinityGraph.from_csr(blocks), np.arange(12)
-    parts = split(graph, labels, 12)
-    assert np.diff(parts.edge_start).tolist() == [12, 12, 12]
-    assert np.shares_memory(parts.graph.weights, graph.weights)
-    assert np.shares_memory(parts.graph.indices, graph.indices)
+def test_edges_of_weight_zero_join_no_components():
+    blocks, labels = np.kron(np.eye(3), np.ones((4, 4))), np.arange(12)
+    without = AffinityGraph.from_csr(blocks)
+    assert np.diff(split(without, labels, 12).edge_start).tolist() == [12, 12, 12]
+    source, target = np.nonzero(1 - np.eye(12))
+    graph = AffinityGraph(11 * np.arange(13), target, blocks[source, target])
+    assert np.diff(split(graph, labels, 12).vertex_start).tolist() == [4, 4, 4]
+    assert_equal_trees(gdl_u(graph, labels), gdl_u(without, labels))
+    assert_equal_trees(gdl_u(graph, labels), gdl(graph, labels))
 
 
 def test_hash_table_holds_pairs_that_appear_while_merging():

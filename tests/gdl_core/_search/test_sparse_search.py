@@ -28,6 +28,18 @@ def test_equal_rows_and_rows_of_zeros_are_at_distance_zero():
     assert knn_graph(x, 4, metric="euclidean").distances[3, 0] == 0
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_samples_in_single_precision_have_the_neighbours_of_double_precision(metric):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = random_array((300, 400), density=0.03, rng=rng, format="csr", dtype=np.float32)
+        x.data[:] = 100 + 0.01 * rng.random(x.nnz)  # distances that differ in their last digits
+        x = csr_matrix(x)
+        single, double = (knn_graph(a, 10, metric=metric) for a in (x, x.astype(np.float64)))
+        np.testing.assert_array_equal(single.indices, double.indices)
+        np.testing.assert_array_equal(single.distances, double.distances)
+
+
 def test_ties_of_sparse_samples_are_settled_by_the_index():
     x = np.eye(30)[np.random.default_rng(0).integers(0, 30, 90)]
     found, dense = knn_graph(csr_matrix(x), 8), knn_graph(x, 8)
