@@ -248,6 +248,11 @@ def box_mean(image: Array, side: int) -> Array:
     return cv2.boxFilter(image, -1, (side, side), borderType=cv2.BORDER_REFLECT_101)
 
 
+def gradients(grey: Array) -> tuple[Array, Array]:
+    """The changes across and along of an image (h, w) uint8, grey levels over two pixels -> (h, w) int16."""
+    return cv2.Sobel(grey, cv2.CV_16S, 1, 0, ksize=1), cv2.Sobel(grey, cv2.CV_16S, 0, 1, ksize=1)
+
+
 def largest_difference(first: Array, second: Array) -> Array:
     """The largest absolute difference of the channels: (h, w, 3) uint8 twice -> (h, w) uint8."""
     red, green, blue = cv2.split(cv2.absdiff(first, second))

@@ -10,8 +10,7 @@ comes first, and what it explains is no evidence for another one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,14 +34,13 @@ MAX_SAMPLED = 8000  # pixels at edges by which shifts are compared: limits the w
 MIN_EDGE = 32.0  # grey levels, curvature of an edge; the most by which that of equal pixels differs
 # Share of these that are equal after a shift that is looked at. Different screens have up to .035 by chance.
 MIN_SAMPLED = 0.04
-MAX_PARTS = 30  # limits the work
+MAX_BOXES = 30  # limits the work
 CELL = 16  # pixels: side of a cell, which is equal or not
 MIN_EQUAL_PIXELS = 8  # pixels with print in a cell that is equal
 MAX_UNEQUAL = 0.1  # of the pixels with print of a cell that is equal; more are another print
-# Equal cells of a part, at least. Of 66 pairs of different screens, none has a part with so many.
-MIN_CELLS = 32
+MIN_EDGE_PIXELS = 4  # pixels of a cell where grey values change across, and along, if it has a corner
+MIN_CELLS = 24  # equal cells with a corner in a box of a part, at least: a few words, or a large icon
 MIN_EQUAL_SHARE = 0.9  # of the cells of a part with print: fewer are what alike pages have in common
-JOINED = 5  # cells: side of the square within which equal cells are joined over plain ground
 MAX_POINTS = 400  # of a part: limits the work
 
 
@@ -50,47 +48,78 @@ MAX_POINTS = 400  # of a part: limits the work
 class Cells:
     """The cells of picture 0, compared with picture 1 after a shift."""
 
+    shift: Ints  # (2,)
     equal: Bools  # (h, w), print that is equal
     unequal: Bools  # (h, w), print that is not
+    has_corner: Bools  # (h, w), print that could not as well be elsewhere along a line
     centres: Floats  # (h, w, 2), the mean place of equal print, pixels of picture 0
+
+    def find_box(self) -> tuple[slice, slice]:
+        """The box of rows and columns in which equal cells outweigh the others by most."""
+        weight = self.equal - MIN_EQUAL_SHARE / (1 - MIN_EQUAL_SHARE) * self.unequal
+        rows = find_best_interval(weight.sum(axis=1))
+        columns = find_best_interval(weight[rows].sum(axis=0))
+        return find_best_interval(weight[:, columns].sum(axis=1)), columns
+
+    def without(self, xy0: Floats, xy1: Floats) -> Cells:
+        """The same without the cells that hold points (n, 2) of picture 0, or of picture 1."""
+        equal = self.equal.copy()
+        for xy in (xy0, xy1 - self.shift):
+            columns, rows = np.floor(xy / CELL).astype(int).T
+            is_inside = (rows >= 0) & (rows < equal.shape[0]) & (columns >= 0) & (columns < equal.shape[1])
+            equal[rows[is_inside], columns[is_inside]] = False
+        return replace(self, equal=equal)
+
+
+def find_best_interval(values: Floats) -> slice:
+    """The interval of values (n,) with the largest sum."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    lowest = np.minimum.accumulate(sums)
+    stop = int(np.argmax(sums - lowest))
+    return slice(int(np.flatnonzero(sums[: stop + 1] == lowest[stop])[-1]), stop)
 
 
 def find_equal_parts(first: Picture, second: Picture) -> Listing | None:
     """Find the parts that two drawn pictures show pixel for pixel; None if there are none."""
     if not (is_drawn(first) and is_drawn(second)):
         return None
-    ends, log_nfas, shares = [], [], []
+    boxes = list_boxes(first, second)
     n_places = math.log10(first.width * first.height * second.width * second.height)
-    for xy0, xy1, share, n_cells in list_parts(first, second):
-        ends.append((xy0, xy1))
-        log_nfas.append(n_places + LOG_CHANCE * n_cells)
-        shares.append(share)
+    ends, log_nfas, shares = [], [], []
+    for shift in dict.fromkeys(shift for shift, *_ in boxes):  # what is shifted alike is one part
+        points = np.concatenate([xy for other, xy, _ in boxes if other == shift])
+        n_unequal = sum(n for other, _, n in boxes if other == shift)
+        xy0 = points[:: -(-len(points) // MAX_POINTS)]
+        ends.append((xy0, xy0 + shift))
+        log_nfas.append(n_places + LOG_CHANCE * len(points))
+        shares.append(len(points) / (len(points) + n_unequal))
     return list_equal(ends, log_nfas, shares) if ends else None
 
 
-def list_parts(first: Picture, second: Picture) -> Iterator[tuple[Floats, Floats, float, int]]:
-    """List points (n, 2) of each part in both pictures, the share that is equal, and the equal cells."""
-    free0, free1 = (
-        np.ones(picture.rgb.shape[:2], bool) if picture.mask is None else picture.mask.copy()
-        for picture in (first, second)
-    )
+def list_boxes(first: Picture, second: Picture) -> list[tuple[tuple[int, ...], Floats, int]]:
+    """List boxes of equal cells, the largest first: shift, points (n, 2), and number of unequal cells."""
     sample = Sample.draw(first, second)
-    shifts = [sample.refine(*peak) for peak in list_shifts(first, second)]
-    n_parts = 0
-    while shifts and n_parts < MAX_PARTS:
-        counts = [sample.count_equal(shift, free0, free1) for shift in shifts]
+    shifts = {tuple(sample.refine(*peak).tolist()) for peak in list_shifts(first, second)}
+    compared = [
+        compare_shifted(first, second, np.array(shift))
+        for shift in sorted(shifts)
+        if sample.count_equal(np.array(shift)) > MIN_SAMPLED * len(sample.xy)
+    ]
+    found = list[tuple[tuple[int, ...], Floats, int]]()
+    while compared and len(found) < MAX_BOXES:
+        boxes = [cells.find_box() for cells in compared]
+        counts = [
+            int((cells.equal & cells.has_corner)[box].sum())
+            for cells, box in zip(compared, boxes, strict=True)
+        ]
         best = int(np.argmax(counts))
-        if counts[best] <= MIN_SAMPLED * len(sample.xy):
-            return
-        shift = shifts.pop(best)
-        cells = compare_shifted(first.rgb, second.rgb, free0, free1, shift)
-        for part, share in split_parts(cells):
-            rows, columns = np.nonzero(part & cells.equal)
-            step = -(-len(rows) // MAX_POINTS)
-            xy0 = cells.centres[rows, columns][::step]
-            yield xy0, xy0 + shift, share, len(rows)
-            n_parts += 1
-            _take(free0, free1, part, shift)
+        if counts[best] < MIN_CELLS:
+            break
+        cells, box = compared[best], boxes[best]
+        xy0 = cells.centres[box][cells.equal[box]]
+        found.append((tuple(cells.shift.tolist()), xy0, int(cells.unequal[box].sum())))
+        compared = [other.without(xy0, xy0 + cells.shift) for other in compared]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +141,11 @@ class Sample:
         """The shift less than a factor from one after which most pixels are equal."""
         reach = np.arange(1 - factor, factor)
         near = [shift + np.array([x, y]) for y in reach for x in reach]
-        return max(near, key=lambda one: len(self._find_equal(one)))
+        return max(near, key=self.count_equal)
 
-    def count_equal(self, shift: Ints, free0: Bools, free1: Bools) -> int:
-        """Count the pixels that are equal after a shift, and free in both pictures (h, w)."""
-        xy = self._find_equal(shift)
-        (x0, y0), (x1, y1) = xy.T, (xy + shift).T
-        return int((free0[y0, x0] & free1[y1, x1]).sum())
+    def count_equal(self, shift: Ints) -> int:
+        """Count the pixels that are equal after a shift."""
+        return len(self._find_equal(shift))
 
     def _find_equal(self, shift: Ints) -> Ints:
         """The pixels (m, 2) that are equal after a shift."""
@@ -161,62 +188,37 @@ def _reduce_edges(grey: Array, factor: int) -> Array:
     return np.asarray(edges - edges.mean())
 
 
-def compare_shifted(rgb0: Array, rgb1: Array, free0: Bools, free1: Bools, shift: Ints) -> Cells:
-    """Compare the cells of picture 0 with picture 1 after a shift, as far as both are free (h, w)."""
-    (height, width), shape1 = free0.shape, free1.shape
+def compare_shifted(first: Picture, second: Picture, shift: Ints) -> Cells:
+    """Compare the cells of picture 0 with picture 1 after a shift, as far as the masks show both."""
+    height, width = first.rgb.shape[:2]
     n_rows, n_columns = -(-height // CELL), -(-width // CELL)
-    equal, unequal = (np.zeros((n_rows * CELL, n_columns * CELL), bool) for _ in range(2))
-    (x, y) = shift.tolist()
-    rows, columns = (
-        slice(max(-y, 0), min(height, shape1[0] - y)),
-        slice(max(-x, 0), min(width, shape1[1] - x)),
-    )
-    if rows.start < rows.stop and columns.start < columns.stop:
-        a = rgb0[rows, columns]
-        moved = np.s_[rows.start + y : rows.stop + y, columns.start + x : columns.stop + x]
-        b = rgb1[moved]
+    equal, unequal, across, along = (np.zeros((n_rows * CELL, n_columns * CELL), bool) for _ in range(4))
+    x, y = shift.tolist()
+    here = np.s_[max(-y, 0) : min(height, second.height - y), max(-x, 0) : min(width, second.width - x)]
+    there = np.s_[here[0].start + y : here[0].stop + y, here[1].start + x : here[1].stop + x]
+    a, b = first.rgb[here], second.rgb[there]
+    if a.size and b.size:
         is_off = measure_difference(a, b, SIDES[0]) > MAX_DIFFERENCE
         limits = [opencv.neighbourhood_limits(opencv.luma(image)) for image in (a, b)]
-        has_print = [high.astype(int) - low >= MIN_RANGE for high, low in limits]
-        free = free0[rows, columns] & free1[moved]
-        equal[rows, columns] = ~is_off & has_print[0] & has_print[1] & free
-        unequal[rows, columns] = is_off & free
-    counts = [_split(mask).sum(axis=(1, 3)) for mask in (equal, unequal)]
-    is_unequal = counts[1] > np.maximum(MAX_UNEQUAL * counts[0], 1)
-    ys, xs = np.indices(equal.shape)
-    weight = np.maximum(counts[0], 1)
-    centres = np.stack(
-        [(_split(xs * equal)).sum(axis=(1, 3)) / weight, (_split(ys * equal)).sum(axis=(1, 3)) / weight],
-        axis=2,
+        has_print = np.logical_and(*(high.astype(np.int16) - low >= MIN_RANGE for high, low in limits))
+        equal[here], unequal[here] = ~is_off & has_print, is_off
+        for edges, step in zip((across, along), opencv.gradients(opencv.luma(a)), strict=True):
+            edges[here] = np.abs(step) >= MIN_RANGE
+        for picture, part in ((first, here), (second, there)):
+            if picture.mask is not None:
+                equal[here] &= picture.mask[part]
+                unequal[here] &= picture.mask[part]
+    n_equal, n_unequal = (_split(mask).sum(axis=(1, 3)) for mask in (equal, unequal))
+    has_corner = np.logical_and(
+        *(_split(edges).sum(axis=(1, 3)) >= MIN_EDGE_PIXELS for edges in (across, along))
     )
-    return Cells((counts[0] >= MIN_EQUAL_PIXELS) & ~is_unequal, is_unequal, centres)
+    is_unequal = n_unequal > np.maximum(MAX_UNEQUAL * n_equal, 1)
+    rows, columns = np.indices(equal.shape)
+    sums = [_split(places * equal).sum(axis=(1, 3)) for places in (columns, rows)]
+    centres = np.stack(sums, axis=2) / np.maximum(n_equal, 1)[..., None]
+    return Cells(shift, (n_equal >= MIN_EQUAL_PIXELS) & ~is_unequal, is_unequal, has_corner, centres)
 
 
 def _split(values: Array) -> Array:
     """Pixels (h, w) by cells (h / CELL, CELL, w / CELL, CELL)."""
     return values.reshape(values.shape[0] // CELL, CELL, -1, CELL)
-
-
-def split_parts(cells: Cells) -> Iterator[tuple[Bools, float]]:
-    """The parts (h, w) of connected equal cells that are large enough, and the share that is equal."""
-    n, labels = opencv.label_components(opencv.dilate(cells.equal, JOINED) & ~cells.unequal)
-    for k in range(1, n):
-        part = labels == k
-        n_equal = int((part & cells.equal).sum())
-        if n_equal < MIN_CELLS:
-            continue
-        rows, columns = (np.flatnonzero(part.any(axis=axis)) for axis in (1, 0))
-        around = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-        share = n_equal / (n_equal + int(cells.unequal[around].sum()))
-        if share >= MIN_EQUAL_SHARE:
-            yield part, share
-
-
-def _take(free0: Bools, free1: Bools, part: Bools, shift: Ints) -> None:
-    """Mark the pixels of the cells of a part (h, w) as explained, in both pictures."""
-    taken = np.kron(part, np.ones((CELL, CELL), bool))[: free0.shape[0], : free0.shape[1]]
-    free0[taken] = False
-    rows, columns = np.nonzero(taken)
-    y, x = rows + shift[1], columns + shift[0]
-    inside = (y >= 0) & (y < free1.shape[0]) & (x >= 0) & (x < free1.shape[1])
-    free1[y[inside], x[inside]] = False
