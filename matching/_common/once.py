@@ -32,3 +32,28 @@ class once(Generic[Value]):
             return self
         value = instance.__dict__[self.name] = self.function(instance)
         return value
+
+
+class Later(Generic[Value]):
+    """A value that is computed when it is first read, and kept; it is pickled as what was computed."""
+
+    def __init__(self, compute: Callable[[], Value]) -> None:
+        self._compute: Callable[[], Value] | None = compute
+
+    @classmethod
+    def known(cls, value: Value) -> Later[Value]:
+        """One whose value is known."""
+        return cls(lambda: value)
+
+    @once
+    def value(self) -> Value:
+        """The value; what it is computed from is let go."""
+        compute = self._compute
+        if compute is None:  # another thread was faster
+            return self.value
+        value = compute()
+        self.__dict__["value"], self._compute = value, None
+        return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Later.known, (self.value,)

@@ -1,11 +1,12 @@
 """Registration of two pictures that a map has nearly aligned: dense optical flow, and equal sharpness."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Bools, Float32s
+from matching._common.types import Array, Bools, Float32s
 
 # Grid pixels: the most that registration moves. Smooth maps of bent prints are off by a few pixels; farther,
 # flow finds alike elements of other prints.
@@ -29,17 +30,19 @@ def register(grey0: Float32s, grey1: Float32s, step: int = 1) -> Float32s:
     height, width = grey0.shape
     pad = (max(MIN_SIDE - height, 0), max(MIN_SIDE - width, 0))
     window = CONTRAST_WINDOW / step
-    padded = [np.pad(_normalise(grey, window), ((0, pad[0]), (0, pad[1])), "edge") for grey in (grey0, grey1)]
+    padded = [np.pad(normalise(grey, window), ((0, pad[0]), (0, pad[1])), "edge") for grey in (grey0, grey1)]
     flow = opencv.optical_flow(*padded)[:height, :width]
     for _ in range(2):
         flow = np.stack([opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0)], axis=2)
     return np.clip(opencv.gaussian_blur(flow, FLOW_SMOOTHNESS / step), -MAX_FLOW / step, MAX_FLOW / step)
 
 
-def _normalise(grey: Float32s, window: float) -> Float32s:
+def normalise(
+    grey: Float32s, window: float, blur: Callable[[Array, float], Array] = opencv.gaussian_blur
+) -> Float32s:
     """Grey values of equal contrast everywhere, (h, w) -> (h, w) uint8."""
-    above = grey - opencv.gaussian_blur(grey, window)
-    spread = np.sqrt(opencv.gaussian_blur(above * above, window) + FLAT_VARIANCE)
+    above = grey - blur(grey, window)
+    spread = np.sqrt(blur(above * above, window) + FLAT_VARIANCE)
     return np.clip(above / spread * CONTRAST + 128, 0, 255).astype(np.uint8)
 
 

@@ -23,12 +23,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
 
 import numpy as np
 import shapely
 
-from matching._common.once import once
+from matching._common.once import Later, once
 from matching._common.threads import map_in_threads
 from matching._common.types import Floats
 from matching.agreement.existence import Existence, Verdict
@@ -38,6 +39,7 @@ from matching.agreement.look import Look
 from matching.core.description import describe_proposals
 from matching.core.ledger import RejectedGroup
 from matching.core.proposals import LabelledMatches, Proposal
+from matching.objects.comparison import Comparison
 from matching.objects.description import MatchedObject, replace_outlines
 from matching.objects.frames import list_corners
 from matching.pictures.images import Picture
@@ -88,11 +90,12 @@ class Judged:
             return self.proposal.log_nfa
         return self.look.existence.log_nfa
 
-    @property
-    def is_same(self) -> bool | None:
-        """Whether it is the same in both pictures; only an object can be."""
-        is_same = self.look.is_same
-        return None if is_same and self.verdict is not Verdict.OBJECT else is_same
+    def compare(self, outlines: tuple[Floats, Floats], *, is_largest: bool) -> Comparison:
+        """What differs; only an object can be the same."""
+        if self.proposal.is_exact:
+            return Comparison(is_same=True, smallest_difference=1.0)
+        found = self.look.compare(outlines, is_largest=is_largest)
+        return replace(found, is_same=None) if found.is_same and self.verdict is not Verdict.OBJECT else found
 
     @property
     def is_close(self) -> bool:
@@ -179,9 +182,10 @@ def add_looks(objects: Sequence[MatchedObject], judged: Sequence[Judged], box: F
     box (2, 2): of picture 0.
     """
     corners = list_corners(box)
+    largest = max(range(len(objects)), key=lambda k: objects[k].n_matches, default=None)
 
     def add(k: int) -> MatchedObject:
-        found, one, is_exact = objects[k], judged[k], judged[k].proposal.is_exact
+        found, one = objects[k], judged[k]
         if not one.look.same_picture:
             frames = None if found.frame1 is None else (corners, found.frame1)
             extent, completeness = one.look.look_around(frames)
@@ -191,8 +195,7 @@ def add_looks(objects: Sequence[MatchedObject], judged: Sequence[Judged], box: F
         return replace(
             found,
             log_nfa=None if math.isnan(one.log_nfa) else one.log_nfa,
-            is_same=is_exact or one.is_same,
-            differences=() if is_exact else one.look.differences,
+            compared=Later(partial(one.compare, (found.outline0, found.outline1), is_largest=k == largest)),
             is_doubtful=one.verdict is Verdict.DOUBTFUL,
         )
 

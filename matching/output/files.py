@@ -195,10 +195,18 @@ def summarise_agreement(found: MatchedObject, digits: int) -> dict[str, Any]:
             "polygon0": np.round(one.polygon0, digits).tolist(),
             "polygon1": np.round(one.polygon1, digits).tolist(),
             "share": round(one.share, 4),
+            "evidence": round(one.evidence, 1),
+            "size": round(one.size, digits),
         }
         for one in found.differences
     ]
-    return {"same": found.is_same, "differences": differences}
+    smallest = found.smallest_difference
+    return {
+        "same": found.is_same,
+        "smallest_difference": None if math.isinf(smallest) else round(smallest, digits),
+        "appearance": list(found.appearance),
+        "differences": differences,
+    }
 
 
 def _count_digits(result: MatchResult) -> int:

@@ -10,7 +10,7 @@ from matching.core.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import as_text, code_digest, machine, programs
 
-SCHEMA = "5"
+SCHEMA = "6"
 REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
 
 

@@ -8,6 +8,7 @@ even if runs were stopped.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,12 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from matching._common.once import Later
 from matching._common.types import Floats
 from matching.collection.database.connection import Database, connect
 from matching.collection.database.settings import check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord
 from matching.core.config import MatchConfig
 from matching.errors import InputError
+from matching.objects.comparison import Comparison
 from matching.objects.description import MatchedObject
 from matching.objects.differences import Difference
 from matching.pictures.names import is_file
@@ -157,7 +160,7 @@ class Store(Database):
             counts = record.n_candidates, len(record.candidate), len(record.objects)
             if self._end_pair(record, "matched", *counts, *best, None):
                 self._db.executemany(
-                    "INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _object_rows(record)
+                    "INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _object_rows(record)
                 )
                 self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", _match_rows(record))
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
@@ -196,20 +199,28 @@ def read_objects(store: Store, pair: int) -> list[MatchedObject]:
     """Read the objects of a pair, without their motions and frames."""
     query = (
         "SELECT outline0, outline1, transform, object, n_matches, score, transform_kind, transform_error,"
-        " log10_nfa, same, doubtful, differences FROM objects WHERE pair = ? ORDER BY object"
+        " log10_nfa, same, doubtful, differences, smallest_difference, appearance FROM objects WHERE pair = ? ORDER BY object"
     )
     objects = []
     rows = store.rows(query, (pair,))
-    for *shapes, number, n_matches, score, kind, error, log_nfa, same, doubtful, differences in rows:
+    for *shapes, number, n_matches, score, kind, error, log_nfa, same, doubtful, *compared in rows:
         outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
         objects.append(
             MatchedObject(
                 number, n_matches, score, outline0, outline1, transform, kind, error, log_nfa=log_nfa,
-                is_same=_to_truth(same), is_doubtful=_to_truth(doubtful),
-                differences=tuple(Difference.from_json(values) for values in json.loads(differences)),
+                is_doubtful=_to_truth(doubtful), compared=Later.known(_read_comparison(same, *compared)),
             )
         )  # fmt: skip
     return objects
+
+
+def _read_comparison(
+    same: int | None, differences: str, smallest: float | None, appearance: str
+) -> Comparison:
+    """Restore what was compared from the columns of an object."""
+    places = tuple(Difference.from_json(values) for values in json.loads(differences))
+    told = math.inf if smallest is None else smallest
+    return Comparison(_to_truth(same), places, told, tuple(json.loads(appearance)))
 
 
 def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
@@ -219,7 +230,8 @@ def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
         transform = json.dumps(o.transform.tolist()), o.transform_kind, o.transform_error
         covariance = json.dumps(o.transform_covariance, default=np.ndarray.tolist)
         differences = json.dumps([asdict(one) for one in o.differences], default=np.ndarray.tolist)
-        agreement = o.is_same, o.is_doubtful, differences
+        smallest = None if math.isinf(o.smallest_difference) else o.smallest_difference
+        agreement = o.is_same, o.is_doubtful, differences, smallest, json.dumps(o.appearance)
         yield record.id, o.id, o.n_matches, o.score, o.log_nfa, *transform, covariance, *shape, *agreement
 
 
