@@ -70,11 +70,13 @@ LAYERS = {  # a folder or module imports from those before it
     "matching/core/points": ("_plane_kernels checks units", "scene", "maps planes solids"),
     "matching/core/repeats": ("motions periodicity", "folding copies", "places"),
     "matching/agreement": (
-        "_kernels registration",
+        "_kernels _residual_kernels registration",
         "grid light",
-        "windows",
-        "existence likelihood",
-        "completeness differences extent resemblance",
+        "closeup glare windows",
+        "existence likelihood residual",
+        "completeness extent places resemblance",
+        "told",
+        "comparison",
         "look overlay rivalry",
     ),
     "matching/output": (

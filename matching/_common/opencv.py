@@ -292,7 +292,7 @@ def label_components(mask: Bools) -> tuple[int, Ints]:
 def box_components(mask: Bools) -> tuple[Ints, Ints]:
     """Number the connected components of a mask from 1 -> (h, w), boxes (n, 4): x, y, width, height."""
     _, labels, boxes, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
-    return labels, np.asarray(boxes[1:, :4], np.int64)
+    return np.asarray(labels, np.int64), np.asarray(boxes[1:, :4], np.int64)
 
 
 def box_max(image: Array, side: int) -> Array:

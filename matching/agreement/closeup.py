@@ -22,7 +22,7 @@ from matching.agreement.grid import (
     measure_ratio,
     to_grey,
 )
-from matching.agreement.registration import CONTRAST_WINDOW, MIN_SIDE, normalise, register
+from matching.agreement.registration import CONTRAST_WINDOW, MEDIAN_WINDOW, MIN_SIDE, normalise, register
 from matching.objects.deformation import SmoothMap
 from matching.objects.frames import list_corners, polygon_area
 from matching.objects.transforms import apply_transform
@@ -49,8 +49,10 @@ class Closeup:
         Their colours.
     seen : (h, w) bool
         Where both show something.
-    domain : (h, w) bool
-        Where the object is: pixels that are compared.
+    matched : (h, w) bool
+        Where both show the object between its matches, or in its outline: what tells of light and noise.
+    use : (h, w) bool
+        The same, and the frames of which it is all: what is compared.
     xy_base, xy_other : (h, w, 2) float32
         Where the pixels lie in either picture, pixels.
     pitch : float
@@ -62,7 +64,8 @@ class Closeup:
     base: Float32s
     other: Float32s
     seen: Bools
-    domain: Bools
+    matched: Bools
+    use: Bools
     xy_base: Float32s
     xy_other: Float32s
     pitch: float
@@ -77,10 +80,11 @@ def take_closeup(
     The largest object has all of the frame where that of both pictures coincides.
     """
     is_flat = math.isinf(smooth_map.smoothing)
-    outlines = [opencv.convex_hull(base.xy), outline]
+    outlines = [opencv.convex_hull(base.xy), *([] if outline is base.xy else [outline])]
+    frames = []
     if is_flat:
-        outlines += _list_frames(base, other, smooth_map, outline, is_largest=is_largest)
-    xy = np.concatenate(outlines)
+        frames = _list_frames(base, other, smooth_map, outline, is_largest=is_largest)
+    xy = np.concatenate([*outlines, *frames])
     last = np.array(base.image.shape[1::-1]) - 0.5
     margin = MARGIN * float(np.ptp(xy, axis=0).max())
     low, high = np.maximum(xy.min(axis=0) - margin, -0.5), np.minimum(xy.max(axis=0) + margin, last)
@@ -97,8 +101,12 @@ def take_closeup(
     limit = MAX_FLAT_MOVE if is_flat else MAX_BENT_MOVE
     xy_other = _move(xy_other, _flow_finely(colours, level.sample(xy_other), seen, limit))
     seen = find_seen(base, xy_base) & find_seen(other, xy_other)
-    domain = opencv.fill_polygons(seen.shape, [(outline - low) / pitch - 0.5 for outline in outlines])
-    return Closeup(colours, level.sample(xy_other), seen, domain, xy_base, xy_other, pitch, is_flat)
+    matched, wide = (
+        seen & opencv.fill_polygons(seen.shape, [(polygon - low) / pitch - 0.5 for polygon in polygons])
+        for polygons in (outlines, frames)
+    )
+    other_colours = level.sample(xy_other)
+    return Closeup(colours, other_colours, seen, matched, matched | wide, xy_base, xy_other, pitch, is_flat)
 
 
 def _list_frames(
@@ -139,14 +147,13 @@ def _flow_finely(base: Float32s, other: Float32s, seen: Bools, limit: float) -> 
     grey0, grey1 = to_grey(base), to_grey(other)
     contrasts = [normalise(grey, CONTRAST_WINDOW, opencv.wide_blur) for grey in (grey0, grey1)]
     flow = opencv.optical_flow(*contrasts, fast=True)
-    flow = np.stack([opencv.median_blur(part, 5) for part in np.moveaxis(flow, 2, 0)], axis=2)
+    x, y = (opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0))
     weight = opencv.wide_blur(np.abs(opencv.laplacian(grey0)), TEXTURE) + 0.5
-    weight = weight * (opencv.erode(seen, BORDER) & (np.abs(flow).max(axis=2) <= 2 * limit))
-    return np.clip(_smooth(flow, weight, SMOOTHNESS), -limit, limit)
+    weight *= opencv.erode(seen, BORDER) & (np.maximum(np.abs(x), np.abs(y)) <= 2 * limit)
+    return np.clip(_smooth(np.stack([x, y], axis=2), weight, SMOOTHNESS), -limit, limit)
 
 
 def _smooth(flow: Float32s, weight: Float32s, sigma: float) -> Float32s:
     """The weighted mean of the flow (h, w, 2) around each pixel."""
     total = opencv.wide_blur(weight, sigma)[..., None] + 1e-3
-    smoothed: Float32s = opencv.wide_blur(flow * weight[..., None], sigma) / total
-    return smoothed
+    return np.asarray(opencv.wide_blur(flow * weight[..., None], sigma) / total, np.float32)

@@ -32,8 +32,8 @@ def compare(
 ) -> Comparison:
     """Compare an object with an outline (k, 2) in the base; `is_swapped`: picture 1 is the base."""
     pair = take_closeup(base, other, smooth_map, outline, is_largest=is_largest)
-    use = pair.seen & pair.domain
-    if use.sum() < MIN_PIXELS:
+    use = pair.use
+    if pair.matched.sum() < MIN_PIXELS:
         return Comparison()
     residual = measure_residual(pair)
     scale = pair.pitch * (measure_ratio(base, other) if is_swapped else 1.0)  # to pixels of picture 0
@@ -42,7 +42,7 @@ def compare(
     differences = tuple(
         _outline(place, pair, n_print, scale, is_swapped=is_swapped) for place in find_places(pair, residual)
     )
-    told = measure_told(residual, is_print)
+    told = max(measure_told(residual, is_print), _measure_largest(residual.hidden))
     bound = min(max(math.sqrt(SHARE * float(use.sum())), MIN_SIZE), _measure_letters(residual, use))
     is_same = False if differences else True if told <= bound else None
     return Comparison(is_same, differences, told * scale)
@@ -55,6 +55,12 @@ def _outline(place: Place, pair: Closeup, n_print: int, scale: float, *, is_swap
     polygon0, polygon1 = polygons[::-1] if is_swapped else polygons
     area = int(place.mask.sum())
     return Difference(polygon0, polygon1, area / n_print, place.evidence, math.sqrt(area) * scale)
+
+
+def _measure_largest(mask: Bools) -> float:
+    """The square root of the area of the largest connected part of a mask (h, w), pixels."""
+    labels, _ = opencv.box_components(mask)
+    return math.sqrt(np.bincount(labels.ravel())[1:].max(initial=0))
 
 
 def _measure_letters(residual: Residual, use: Bools) -> float:

@@ -22,6 +22,7 @@ from matching.objects.comparison import Comparison
 from matching.objects.completeness import Completeness
 from matching.objects.deformation import SmoothMap
 
+
 @dataclass(frozen=True, eq=False)
 class Look:
     """What lies between the matches of an object.
@@ -56,15 +57,17 @@ class Look:
             return measure_resemblance(base, other, self._map)
         return measure_existence(self._near, self._windows, count_places(base, other))
 
-    def compare(self, outlines: tuple[Floats, Floats], *, is_largest: bool) -> Comparison:
+    def compare(
+        self, outlines: tuple[Floats, Floats] | None = None, *, is_largest: bool = False
+    ) -> Comparison:
         """What differs between both pictures, at their pixels.
 
-        outlines: (k, 2) of the object in both pictures. is_largest: whether it has the most matches of all
-        objects; then it is all of what both pictures show where their frames coincide.
+        outlines: (k, 2) of the object in both pictures; None for the hull of its matches. is_largest: whether
+        it has the most matches of all objects; then it is all of both pictures if their frames coincide.
         """
-        return compare(
-            *self._sides, self._map, outlines[self.is_swapped], is_swapped=self.is_swapped, is_largest=is_largest
-        )
+        base, other = self._sides
+        outline = base.xy if outlines is None else outlines[int(self.is_swapped)]
+        return compare(base, other, self._map, outline, is_swapped=self.is_swapped, is_largest=is_largest)
 
     def look_around(self, frames: tuple[Floats, Floats] | None) -> tuple[Extent, Completeness | None]:
         """Where it ends, and how much of picture 0 it shows, None if that can't be measured.

@@ -14,7 +14,7 @@ from matching.agreement.residual import Residual
 BLUR = 1.2  # pixels, standard deviation: pixels that differ lie together
 MIN_UNLIKE = 2.0  # times the noise, of each pixel of a place
 # Of a place, times the noise: the highest pixel, and the sum of what is above 1.
-MIN_PEAK, MIN_SUM = 6.0, 200.0
+MIN_PEAK, MIN_SUM = 6.7, 150.0
 EDGE = 5  # pixels along the border of what both show, where pixels do not count
 INNER = 7  # pixels, the side of a square that lies in the object around each pixel ...
 MIN_INSIDE = 0.9  # ... of this share of a place
@@ -33,7 +33,7 @@ def find_places(pair: Closeup, residual: Residual) -> list[Place]:
     """Find the places that differ, the one with most evidence first."""
     reach = 2 * int(EDGE + 2 * max(residual.blurs)) + 1
     inner = opencv.erode(np.pad(pair.seen, 1), reach)[1:-1, 1:-1]
-    inside = opencv.erode(pair.seen & pair.domain, INNER)
+    inside = opencv.erode(pair.use, INNER)
     unlike = gather(np.where(inner, residual.unlike, 0))
     labels, boxes = opencv.box_components(unlike > MIN_UNLIKE)
     places = []

@@ -18,9 +18,10 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.threads import run_in_ranges
-from matching._common.types import Array, Bools, Float32s, Floats
+from matching._common.types import Array, Bools, Float32s
 from matching.agreement._residual_kernels import measure_unlike
 from matching.agreement.closeup import Closeup
+from matching.agreement.glare import find_glare
 from matching.agreement.grid import to_grey
 from matching.agreement.registration import equalise_sharpness
 
@@ -56,6 +57,8 @@ class Residual:
         The noise, grey values.
     grey : (h, w) float32
         Grey values of the base without those of its surroundings.
+    hidden : (h, w) bool
+        Where glare hides print.
     blurs : pair of float
         By how much base and other were blurred to be equally sharp, standard deviations in pixels.
     """
@@ -64,19 +67,23 @@ class Residual:
     relief: Float32s
     noise: Float32s
     grey: Float32s
+    hidden: Bools
     blurs: tuple[float, float]
 
 
 def measure_residual(pair: Closeup) -> Residual:
     """Compare two registered pictures."""
-    use = pair.seen & pair.domain
+    use = pair.matched
     _, _, blurs = equalise_sharpness(to_grey(pair.base), to_grey(pair.other), use)
-    base, other = (
-        _soften(colours, blur) for colours, blur in zip((pair.base, pair.other), blurs, strict=True)
-    )
+    # where not both show something, they are made equal, as what lies there is blurred into what both show
+    shown = np.where(pair.seen[..., None], pair.other, pair.base)
+    base, other = (_soften(colours, blur) for colours, blur in zip((pair.base, shown), blurs, strict=True))
     base = _relight(base, other, use)
-    gradient = np.minimum(*(opencv.neighbourhood_limits(opencv.gradient(to_grey(c)))[0] for c in (base, other)))
-    base, other, gains = _level(base, other, use)
+    hidden = find_glare((pair.base, pair.other), (base, other), pair.use)
+    gradient = np.minimum(
+        *(opencv.neighbourhood_limits(opencv.gradient(to_grey(c)))[0] for c in (base, other))
+    )
+    base, other, gains = _level(base, other, pair.use)
     unlike = np.empty(use.shape, np.float32)
 
     def compare(start: int, stop: int) -> None:
@@ -91,8 +98,9 @@ def measure_residual(pair: Closeup) -> Residual:
 
     run_in_ranges(compare, len(unlike), STRIP)
     noise = _measure_noise(unlike, gradient, use)
-    relief = np.maximum(*(np.abs(c).max(axis=2) for c in (base, other)))
-    return Residual(np.minimum(unlike / noise, MAX_UNLIKE), relief, noise, to_grey(base), blurs)
+    relief = np.maximum.reduce([np.abs(c[..., k]) for c in (base, other) for k in range(3)])
+    unlike = np.where(hidden, 0, np.minimum(unlike / noise, MAX_UNLIKE))
+    return Residual(unlike, relief, noise, to_grey(base), hidden & pair.use, blurs)
 
 
 def _soften(colours: Float32s, blur: float) -> Float32s:
@@ -110,7 +118,11 @@ def _relight(a: Float32s, b: Float32s, use: Bools) -> Float32s:
     rows, columns = rows[::step], columns[::step]
 
     def list_terms(level: Array, y: Array, x: Array) -> Array:
-        x, y, level = x / np.float32(width) - np.float32(0.5), y / np.float32(height) - np.float32(0.5), level / 100
+        x, y, level = (
+            x / np.float32(width) - np.float32(0.5),
+            y / np.float32(height) - np.float32(0.5),
+            level / 100,
+        )
         ones = np.ones_like(level)
         return np.stack([level, level * x, level * y, ones, x * ones, y * ones], axis=-1)
 
@@ -129,19 +141,27 @@ def _relight(a: Float32s, b: Float32s, use: Bools) -> Float32s:
     x, y = x / width - 0.5, y / height - 0.5
     g, gx, gy, o, ox, oy = planes.astype(np.float32)
     gain, offset = (g + gx * x + gy * y) / 100 * one, (o + ox * x + oy * y) * one
-    lit = a * gain[..., None] + offset[..., None]
-    ratio = b[rows, columns] / np.maximum(lit[rows, columns], 8)
-    return lit * np.clip(np.median(ratio, axis=0), 1 - MAX_TINT, 1 + MAX_TINT).astype(np.float32)
+    lit: Float32s = a * gain[..., None] + offset[..., None]
+    # bright pixels and those that light explains tell the tint
+    product = (weight[:, None] * lit[rows, columns] * b[rows, columns]).sum(axis=0)
+    square = (weight[:, None] * lit[rows, columns] ** 2).sum(axis=0)
+    tint = np.clip(product / np.maximum(square, 1), 1 - MAX_TINT, 1 + MAX_TINT)
+    return np.asarray(lit * tint, np.float32)
 
 
 def _level(a: Float32s, b: Float32s, use: Bools) -> tuple[Float32s, Float32s, tuple[Float32s, Float32s]]:
     """Take the local mean grey off A and B (h, w, 3); also the gains (h, w) that lay each on the other."""
     weight = use.astype(np.float32)
     total = opencv.wide_blur(weight, LIGHT) + 1e-3
-    a, b = (c - (opencv.wide_blur(to_grey(c) * weight, LIGHT) / total)[..., None] for c in (a, b))
+
+    def take_mean_off(c: Float32s) -> Float32s:
+        return np.asarray(c - (opencv.wide_blur(to_grey(c) * weight, LIGHT) / total)[..., None], np.float32)
+
+    a, b = take_mean_off(a), take_mean_off(b)
 
     def sum_up(products: Float32s) -> Float32s:
-        return opencv.wide_blur(products.sum(axis=2) * weight, LIGHT) / total + LIGHT_VARIANCE
+        summed = opencv.wide_blur(3 * to_grey(products) * weight, LIGHT) / total + LIGHT_VARIANCE
+        return np.asarray(summed, np.float32)
 
     product = sum_up(a * b)
     gains = [np.clip(product / sum_up(c * c), 1 / MAX_GAIN, MAX_GAIN) for c in (a, b)]
@@ -151,13 +171,12 @@ def _level(a: Float32s, b: Float32s, use: Bools) -> tuple[Float32s, Float32s, tu
 def _measure_noise(unlike: Float32s, gradient: Float32s, use: Bools) -> Float32s:
     """The noise (h, w) that pixels with such a gradient have."""
     level, off = gradient[use], unlike[use]
-    edges = np.unique(np.quantile(level, np.linspace(0, 1, N_CLASSES + 1)))
-    middles, noise = [], []
-    for low, high in zip(edges[:-1], edges[1:]):
-        of_class = (level >= low) & (level <= high)
-        if of_class.sum() > 50:
-            high_off, median = np.quantile(off[of_class], [QUANTILE, 0.5])
-            middles.append(level[of_class].mean())
-            noise.append(min(high_off, MAX_RATIO * max(median, 0.3)))
-    noise = np.maximum.accumulate(np.maximum(noise, MIN_NOISE))
+    edges = np.quantile(level, np.linspace(0, 1, N_CLASSES + 1))
+    middles, noise = np.empty((2, N_CLASSES))
+    for k in range(N_CLASSES):
+        of_class = (level >= edges[k]) & (level <= edges[k + 1])
+        high, median = np.quantile(off[of_class], [QUANTILE, 0.5])
+        middles[k], noise[k] = level[of_class].mean(), min(high, MAX_RATIO * median)
+    # more noise at a lower gradient is what differs there
+    noise = np.maximum(np.minimum.accumulate(noise[::-1])[::-1], MIN_NOISE)
     return np.interp(gradient, middles, noise).astype(np.float32)

@@ -17,9 +17,7 @@ from matching._common.types import Floats
 from matching.agreement.rivalry import Square, cut_square, explain
 from matching.labels.places import Place, are_at_one_place, choose_places, find_places, mark_different
 from matching.labels.references import Reference
-from matching.objects.description import UNKNOWN
-from matching.objects.description import MatchedObject
-from matching.objects.description import UNKNOWN
+from matching.objects.description import UNKNOWN, MatchedObject
 from matching.objects.frames import list_corners
 from matching.pictures.images import Picture
 

@@ -12,7 +12,6 @@ from matching._common.types import Ints
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing, number_places
 
-
 Places = tuple[tuple[int, ...], ...]  # the ids of the objects at each
 
 
@@ -115,7 +114,9 @@ def find_things_of_pair(objects: Sequence[MatchedObject]) -> tuple[Thing, ...]:
     if whole:
         rest = tuple(found.id for found in objects if found.id not in set(of_parts.tolist()))
         frames = tuple(np.asarray(objects[ids[0]].frame1) for ids in whole)
-        alike = Later(lambda: tuple(k for k, ids in enumerate(whole) if _are_alike([objects[i] for i in ids])))
+        alike = Later(
+            lambda: tuple(k for k, ids in enumerate(whole) if _are_alike([objects[i] for i in ids]))
+        )
         things.append(Thing(0, rest, frames, found_alike=alike))
     things.sort(key=lambda thing: thing.objects)
     return tuple(replace(thing, number=n) for n, thing in enumerate(things))

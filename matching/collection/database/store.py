@@ -199,16 +199,18 @@ def read_objects(store: Store, pair: int) -> list[MatchedObject]:
     """Read the objects of a pair, without their motions and frames."""
     query = (
         "SELECT outline0, outline1, transform, object, n_matches, score, transform_kind, transform_error,"
-        " log10_nfa, same, doubtful, differences, smallest_difference, appearance FROM objects WHERE pair = ? ORDER BY object"
+        " log10_nfa, doubtful, same, differences, smallest_difference, appearance FROM objects"
+        " WHERE pair = ? ORDER BY object"
     )
     objects = []
     rows = store.rows(query, (pair,))
-    for *shapes, number, n_matches, score, kind, error, log_nfa, same, doubtful, *compared in rows:
+    for *shapes, number, n_matches, score, kind, error, log_nfa, doubtful, same, places, told, words in rows:
         outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
         objects.append(
             MatchedObject(
                 number, n_matches, score, outline0, outline1, transform, kind, error, log_nfa=log_nfa,
-                is_doubtful=_to_truth(doubtful), compared=Later.known(_read_comparison(same, *compared)),
+                is_doubtful=_to_truth(doubtful),
+                compared=Later.known(_read_comparison(same, places, told, words)),
             )
         )  # fmt: skip
     return objects

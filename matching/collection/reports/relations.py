@@ -15,7 +15,7 @@ import shapely
 
 from matching._common.arrays import count_distinct
 from matching._common.types import Array, Floats
-from matching.agreement.look import MAX_SMALLEST_DIFFERENCE, look_between
+from matching.agreement.look import look_between
 from matching.agreement.overlay import compare_overlaid
 from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
@@ -32,6 +32,7 @@ OFF_CENTRE_SHARE = 0.03  # of the diagonal: largest shift of a copy that is turn
 # shown, which is less than the error of a photograph.
 TOLERANCE_PIXELS, TOLERANCE_SHARE = 2.0, 0.005
 N_FIT_ROUNDS = 5
+MAX_SMALLEST_DIFFERENCE = 0.1  # of the print: if only larger ones could be found, it can't be told
 # Share of the print that agrees if one picture was made from the other, or both from one template: strongly
 # compressed, blurred and captioned copies have 0.68 and more, chats of one program 0.69, pictures into which
 # a part of the other one was pasted 0.45 at most.
