@@ -148,7 +148,7 @@ def _flow_finely(base: Float32s, other: Float32s, seen: Bools, limit: float) -> 
     contrasts = [normalise(grey, CONTRAST_WINDOW, opencv.wide_blur) for grey in (grey0, grey1)]
     flow = opencv.optical_flow(*contrasts, fast=True)
     x, y = (opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0))
-    weight = opencv.wide_blur(np.abs(opencv.laplacian(grey0)), TEXTURE) + 0.5
+    weight: Float32s = opencv.wide_blur(np.abs(opencv.laplacian(grey0)), TEXTURE) + np.float32(0.5)
     weight *= opencv.erode(seen, BORDER) & (np.maximum(np.abs(x), np.abs(y)) <= 2 * limit)
     return np.clip(_smooth(np.stack([x, y], axis=2), weight, SMOOTHNESS), -limit, limit)
 

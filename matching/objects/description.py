@@ -1,5 +1,6 @@
 """Objects in the result: their outlines in both images, and the transforms from image to image."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -141,13 +142,19 @@ class MatchedObject:
 
     @property
     def doubt(self) -> str:
-        """In what the pictures may differ: "differs in 1 place", "can't tell if it is the same", or "".
+        """In what the pictures may differ, in words, or "".
 
+        "differs in 1 place", "alike; what is smaller than 40 px can't be told".
         That it can't be told matters where the whole of picture 0 is shown, because that counts as a copy.
         """
         if n := len(self.differences):
             return f"differs in {n} place{'' if n == 1 else 's'}"
-        return "can't tell if it is the same" if self.is_whole and self.is_same is None else ""
+        if not self.is_whole or self.is_same is not None:
+            return ""
+        smallest = self.smallest_difference
+        if math.isinf(smallest):
+            return "can't tell if it is the same"
+        return f"alike; what is smaller than {smallest:.0f} px can't be told"
 
     def __repr__(self) -> str:
         words = "" if self.motion is None else f", {self.motion.words}"
