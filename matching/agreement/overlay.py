@@ -54,15 +54,12 @@ class Overlay:
         The share of the map that these places cover.
     gaps : float
         The share of the map inside their convex hull and outside them.
-    smallest_difference : float
-        The smallest difference that could be found, as a share of the print; 1 if none could.
     """
 
     agreeing: float
     n_places: int
     differing: float
     gaps: float
-    smallest_difference: float
 
 
 def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
@@ -89,7 +86,6 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
         n_components - 1,
         float(differing.mean()),
         max(opencv.polygon_area(hull) / differing.size - float(differing.mean()), 0.0),
-        likelihood.smallest,
     )
 
 

@@ -36,7 +36,6 @@ OFF_CENTRE_SHARE = 0.03  # of the diagonal: largest shift of a copy that is turn
 # shown, which is less than the error of a photograph.
 TOLERANCE_PIXELS, TOLERANCE_SHARE = 2.0, 0.005
 N_FIT_ROUNDS = 5
-MAX_SMALLEST_DIFFERENCE = 0.1  # of the print: if only larger ones could be found, it can't be told
 # Share of the print that agrees if one picture was made from the other, or both from one template: strongly
 # compressed, blurred and captioned copies have 0.68 and more, chats of one program 0.69, pictures into which
 # a part of the other one was pasted 0.45 at most.
@@ -174,9 +173,7 @@ def check_made(relation: Relation, image0: Array, image1: Array, motion: Array) 
         compared = _look_closely(image0, image1, motion)
         n = len(compared.differences)
         return replace(relation, n_differences=n, is_same=False if n else compared.is_same)
-    is_told = found.smallest_difference <= MAX_SMALLEST_DIFFERENCE and found.agreeing >= MIN_SAME
-    is_same = not found.n_places if found.n_places or is_told else None
-    return replace(relation, n_differences=found.n_places, is_same=is_same)
+    return replace(relation, n_differences=found.n_places, is_same=False if found.n_places else None)
 
 
 def _look_closely(image0: Array, image1: Array, motion: Array) -> Comparison:
