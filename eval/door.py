@@ -30,6 +30,7 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     ),
     "mirrored": ("matching.synthetic.mirrored", "mirrored objects, and false alarms"),
     "crops": ("matching.synthetic.crops", "pieces cut out of screens, found at their places"),
+    "elements": ("matching.synthetic.elements", "buttons, icons and toggles, found at their places"),
     "views": ("matching.photographs.extreme_views", "very different views, compared with ASIFT"),
     "details": ("matching.photographs.details", "small prints in large photographs"),
     "logos": ("matching.photographs.logos", "logos in photographs from Flickr, compared with SIFT"),

@@ -1,11 +1,13 @@
-"""Properties that are computed once for each instance."""
+"""Properties and fields that are computed when they are first read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Generic, TypeVar, overload
 
 Value = TypeVar("Value")
+Record = TypeVar("Record")
 
 
 class once(Generic[Value]):
@@ -35,25 +37,55 @@ class once(Generic[Value]):
 
 
 class Later(Generic[Value]):
-    """A value that is computed when it is first read, and kept; it is pickled as what was computed."""
+    """A value of a `deferred` field: it is computed when the field is first read; pickled, it is read."""
 
     def __init__(self, compute: Callable[[], Value]) -> None:
         self._compute: Callable[[], Value] | None = compute
 
+    def read(self) -> Value:
+        """Compute the value, or return it if it is known."""
+        if (compute := self._compute) is not None:
+            self._value = compute()
+            self._compute = None  # with what it holds, such as pictures
+        return self._value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Later.known, (self.read(),)
+
     @classmethod
     def known(cls, value: Value) -> Later[Value]:
         """One whose value is known."""
-        return cls(lambda: value)
+        later = cls(lambda: value)
+        later.read()
+        return later
 
-    @once
-    def value(self) -> Value:
-        """The value; what it is computed from is let go."""
-        compute = self._compute
-        if compute is None:  # another thread was faster
-            return self.value
-        value = compute()
-        self.__dict__["value"], self._compute = value, None
-        return value
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Later.known, (self.value,)
+class deferred(Generic[Value]):
+    """A field of a dataclass whose value may be a `Later`."""
+
+    def __init__(self, *default: Value) -> None:
+        self.default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object | None, owner: type) -> Value:
+        """Read the value; the default if it is read from the class."""
+        if instance is None:
+            if self.default:
+                return self.default[0]
+            raise AttributeError(self.name)
+        value = instance.__dict__[self.name]
+        read: Value = value.read() if isinstance(value, Later) else value
+        return read
+
+    def __set__(self, instance: object, value: Value | Later[Value]) -> None:
+        """Put a value, or how it is computed."""
+        instance.__dict__[self.name] = value
+
+
+def amend(record: Record, **values: object) -> Record:
+    """Replace values of a record as `dataclasses.replace` does, without reading those that are deferred."""
+    amended = copy(record)
+    amended.__dict__.update(values)
+    return amended

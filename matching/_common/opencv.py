@@ -13,7 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from matching._common.types import Array, Bools, Floats, Ints
+from matching._common.types import Array, Bools, Float32s, Floats, Ints
 
 VERSION = cv2.__version__
 CPU_FEATURES = cv2.getCPUFeaturesLine()  # the instruction sets for which OpenCV has code
@@ -34,11 +34,9 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
 
 
 def wide_blur(image: Array, sigma: float) -> Array:
-    """Smooth an image (h, w) or (h, w, c) by a wide Gaussian, on a grid of 1.5 pixels per sigma: fast."""
-    height, width = image.shape[:2]
-    factor = int(sigma / 1.5) + 1
-    small = resize_area(image, -(-width // factor), -(-height // factor))
-    return enlarge(gaussian_blur(small, sigma / factor), width, height)
+    """Smooth an image (h, w) or (h, w, c) by a window that is nearly Gaussian, as fast for any width."""
+    radius = round(math.sqrt(1 + 6 * sigma * sigma) - 1)  # the weights form a pyramid of this variance
+    return cv2.stackBlur(image, (2 * radius + 1, 2 * radius + 1))
 
 
 def enlarge(image: Array, width: int, height: int) -> Array:
@@ -261,6 +259,12 @@ def box_mean(image: Array, side: int) -> Array:
     return cv2.boxFilter(image, -1, (side, side), borderType=cv2.BORDER_REFLECT_101)
 
 
+def largest_difference(first: Array, second: Array) -> Array:
+    """The largest absolute difference of the channels: (h, w, 3) uint8 twice -> (h, w) uint8."""
+    red, green, blue = cv2.split(cv2.absdiff(first, second))
+    return cv2.max(cv2.max(red, green), blue)
+
+
 def laplacian(image: Array) -> Array:
     """Compute the sum of the second derivatives: image (h, w) float32 -> (h, w)."""
     return cv2.Laplacian(image, cv2.CV_32F)
@@ -268,8 +272,7 @@ def laplacian(image: Array) -> Array:
 
 def optical_flow(grey0: Array, grey1: Array, *, fast: bool = False) -> Array:
     """Optical flow by dense inverse search: (h, w) uint8, both sides >= 64 -> (h, w, 2) float32, pixels."""
-    preset = cv2.DISOPTICAL_FLOW_PRESET_FAST if fast else cv2.DISOPTICAL_FLOW_PRESET_MEDIUM
-    search: Any = cv2.DISOpticalFlow.create(preset)
+    search: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST)
     return np.asarray(search.calc(grey0, grey1, None))
 
 
@@ -300,6 +303,16 @@ def box_max(image: Array, side: int) -> Array:
     return cv2.dilate(image, np.ones((side, side), np.uint8))
 
 
+def extend_nearest(values: Bools, known: Bools) -> Bools:
+    """The value at the nearest pixel (h, w) where values (h, w) are known (h, w); some must be."""
+    unknown = (~known).astype(np.uint8)
+    found = cv2.distanceTransformWithLabels(unknown, cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
+    labels = np.asarray(found[1])
+    value_of_label = np.zeros(int(labels.max()) + 1, bool)
+    value_of_label[labels[known]] = values[known]
+    return np.asarray(value_of_label[labels])
+
+
 def trace_outlines(mask: Bools) -> list[Floats]:
     """Find the outer outlines (k, 2) of all components of a mask (h, w)."""
     outlines = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)[0]
@@ -317,9 +330,63 @@ def correlate_template(image: Array, template: Array) -> Floats:
     return np.asarray(cv2.matchTemplate(image, template, cv2.TM_CCOEFF_NORMED), np.float64)
 
 
+def measure_template(image: Array, template: Array, counts: Bools | None = None) -> Float32s:
+    """The mean squared difference of a template (h, w, 3) and each place of an image (h + m, w + n, 3).
+
+    counts (h, w): where the template counts; by default, everywhere.
+    """
+    image, template = np.ascontiguousarray(image), np.ascontiguousarray(template)
+    mask = None if counts is None else counts.astype(np.uint8)
+    n = template.size if counts is None else 3 * max(int(counts.sum()), 1)
+    return np.asarray(cv2.matchTemplate(image, template, cv2.TM_SQDIFF, mask=mask), np.float32) / np.float32(
+        n
+    )
+
+
 def cross_correlate(image: Array, template: Array) -> Array:
     """Sum the products of a template (h, w) and all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
     return cv2.matchTemplate(np.ascontiguousarray(image), np.ascontiguousarray(template), cv2.TM_CCORR)
+
+
+def make_window(height: int, width: int) -> Array:
+    """Hanning's window (h, w) float32, which falls to 0 at the edges."""
+    return cv2.createHanningWindow((width, height), cv2.CV_32F)
+
+
+def phase_correlate(first: Array, second: Array) -> tuple[Floats, float]:
+    """The shift (2,) from one image to another, (h, w) float32, and the response of the peak, 1 at best."""
+    first, second = (np.ascontiguousarray(image - image.mean()) for image in (first, second))
+    shift, response = cv2.phaseCorrelate(first, second, make_window(*first.shape))
+    return np.array(shift), float(response)
+
+
+def to_log_polar(image: Array, n_angles: int, n_radii: int) -> Array:
+    """Sample a square image by the angle and the logarithm of the radius around its centre -> (a, r)."""
+    side = len(image)
+    centre = side / 2, side / 2
+    return cv2.warpPolar(image, (n_radii, n_angles), centre, side / 2, cv2.WARP_POLAR_LOG + cv2.INTER_LINEAR)
+
+
+def warp_affine(image: Array, motion: Floats) -> Array:
+    """Move an image (h, w) by an affine map (3, 3), on the same canvas; 0 beyond it."""
+    return cv2.warpAffine(image, motion[:2], image.shape[1::-1])
+
+
+def refine_affine(first: Array, second: Array, motion: Floats) -> Floats | None:
+    """Refine an affine map (3, 3) between images (h, w) float32; None if they correlate too little."""
+    inverse = np.linalg.inv(motion)[:2].astype(np.float32)  # ECC maps the second image to the first one
+    stop = cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 60, 1e-5
+    everywhere = np.full(first.shape, 255, np.uint8)
+    try:
+        _, found = cv2.findTransformECC(second, first, inverse, cv2.MOTION_AFFINE, stop, everywhere, 5)
+    except cv2.error:
+        return None
+    return np.linalg.inv(np.vstack([found, [0, 0, 1]]).astype(np.float64))
+
+
+def fast_length(n: int) -> int:
+    """The next length, at least n, for which the Fourier transform is fast."""
+    return int(cv2.getOptimalDFTSize(n))
 
 
 def polygon_area(polygon: Array) -> float:

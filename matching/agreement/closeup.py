@@ -145,8 +145,8 @@ def _flow_coarsely(base: Float32s, other: Float32s, seen: Bools) -> Float32s:
 def _flow_finely(base: Float32s, other: Float32s, seen: Bools, limit: float) -> Float32s:
     """Flow (h, w, 2) of up to `limit` pixels."""
     grey0, grey1 = to_grey(base), to_grey(other)
-    contrasts = [normalise(grey, CONTRAST_WINDOW, opencv.wide_blur) for grey in (grey0, grey1)]
-    flow = opencv.optical_flow(*contrasts, fast=True)
+    contrasts = [normalise(grey, CONTRAST_WINDOW) for grey in (grey0, grey1)]
+    flow = opencv.optical_flow(*contrasts)
     x, y = (opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0))
     weight: Float32s = opencv.wide_blur(np.abs(opencv.laplacian(grey0)), TEXTURE) + np.float32(0.5)
     weight *= opencv.erode(seen, BORDER) & (np.maximum(np.abs(x), np.abs(y)) <= 2 * limit)

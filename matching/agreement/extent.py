@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from matching._common import opencv
 from matching._common.types import Bools, Float32s, Floats, Ints
@@ -75,7 +74,6 @@ def _judge_plain(grid: Grid, has_print: Bools, judged: Bools, agrees: Bools, *, 
     inside = grid.hull & grid.seen
     if not judged.any():
         return inside
-    nearest = scipy.ndimage.distance_transform_edt(~judged, return_distances=False, return_indices=True)
     n, labels = opencv.label_components(grid.seen & ~has_print)
     goes_on = np.zeros(n, bool)
     for edge in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
@@ -85,18 +83,17 @@ def _judge_plain(grid: Grid, has_print: Bools, judged: Bools, agrees: Bools, *, 
         around = labels[opencv.dilate(has_print | ~grid.seen, 3)]
         goes_on |= np.bincount(edge, minlength=n) > MAX_OPEN_SHARE * np.bincount(around, minlength=n)
     goes_on[0] = False
-    return np.asarray(inside | ~goes_on[labels] & agrees[tuple(nearest)])
+    return np.asarray(inside | ~goes_on[labels] & opencv.extend_nearest(agrees, judged))
 
 
 def _choose_component(grid: Grid, region: Bools, inside: Bools) -> Bools:
-    """The component of a region (h, w) with most matches, without holes; the hull if none has any."""
+    """The component of a region (h, w) with most matches; the hull if none has any."""
     n, labels = opencv.label_components(region)
     counts = np.bincount(labels[_round(grid.points, region.shape)], minlength=n)
     counts[0] = 0
     if not counts.any():
         return inside
-    whole = np.asarray(scipy.ndimage.binary_fill_holes(labels == counts.argmax()), bool)
-    return whole & grid.seen
+    return np.asarray(labels == counts.argmax())
 
 
 def _round(points: Floats, shape: tuple[int, ...]) -> tuple[Ints, Ints]:

@@ -7,7 +7,6 @@ that is gone from a white page leaves it as white as it was, and white boxes end
 from __future__ import annotations
 
 import numpy as np
-import scipy
 
 from matching._common import opencv
 from matching._common.types import Bools, Float32s
@@ -30,13 +29,15 @@ def find_glare(pictures: tuple[Float32s, Float32s], lit: tuple[Float32s, Float32
         channels = np.moveaxis(picture, 2, 0)
         saturated = (np.maximum.reduce(channels) >= SATURATION) & use
         labels, boxes = opencv.box_components(saturated)
-        index = 1 + np.flatnonzero(np.bincount(labels.ravel(), minlength=len(boxes) + 1)[1:] >= MIN_AREA)
-        if not len(index):
-            continue
-        edge = np.where(opencv.erode(saturated, 3), 0, opencv.box_max(labels.astype(np.float32), 5))
-        slope = scipy.ndimage.median(opencv.gradient(to_grey(picture)), edge, index)
-        excess = scipy.ndimage.median(brighter, labels, index)
-        white = scipy.ndimage.mean(np.minimum.reduce(channels) >= SATURATION, labels, index)
-        is_glare = (excess >= MIN_BRIGHTER) & (excess >= MIN_RISE * slope) & (white >= MIN_WHITE)
-        hidden |= np.isin(labels, index[is_glare])
+        slope, inner = opencv.gradient(to_grey(picture)), opencv.erode(saturated, 3)
+        for k, (x, y, width, height) in enumerate(boxes.tolist()):
+            box = np.s_[max(y - 2, 0) : y + height + 2, max(x - 2, 0) : x + width + 2]
+            patch = labels[box] == k + 1
+            edge = opencv.dilate(patch, 5) & ~inner[box]
+            if patch.sum() < MIN_AREA or np.median(brighter[box][patch]) < MIN_BRIGHTER:
+                continue
+            rise = np.median(brighter[box][patch]) / max(float(np.median(slope[box][edge])), 1e-3)
+            white = (np.minimum.reduce(channels)[box][patch] >= SATURATION).mean()
+            if rise >= MIN_RISE and white >= MIN_WHITE:
+                hidden[box] |= patch
     return opencv.dilate(hidden, FRINGE) if hidden.any() else hidden

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
@@ -97,7 +96,7 @@ def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterato
     unlike &= opencv.dilate(opencv.erode(unlike | ~use, CLEANING), CLEANING)
     n, labels = opencv.label_components(opencv.erode(opencv.dilate(unlike, CLEANING), CLEANING))
     weights = np.where(unlike, likelihood.ratio, 0)
-    evidence = np.asarray(scipy.ndimage.sum(weights, labels, np.arange(n))) / WINDOW_AREA
+    evidence = np.bincount(labels.ravel(), np.asarray(weights, float).ravel(), minlength=n) / WINDOW_AREA
     for k in np.flatnonzero(evidence > MIN_EVIDENCE):
         place = labels == k
         if k > 0 and opencv.erode(place, CORE).any():

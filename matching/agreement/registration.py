@@ -1,12 +1,11 @@
 """Registration of two pictures that a map has nearly aligned: dense optical flow, and equal sharpness."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Array, Bools, Float32s
+from matching._common.types import Bools, Float32s
 
 # Grid pixels: the most that registration moves. Smooth maps of bent prints are off by a few pixels; farther,
 # flow finds alike elements of other prints.
@@ -37,12 +36,10 @@ def register(grey0: Float32s, grey1: Float32s, step: int = 1) -> Float32s:
     return np.clip(opencv.gaussian_blur(flow, FLOW_SMOOTHNESS / step), -MAX_FLOW / step, MAX_FLOW / step)
 
 
-def normalise(
-    grey: Float32s, window: float, blur: Callable[[Array, float], Array] = opencv.gaussian_blur
-) -> Float32s:
+def normalise(grey: Float32s, window: float) -> Float32s:
     """Grey values of equal contrast everywhere, (h, w) -> (h, w) uint8."""
-    above = grey - blur(grey, window)
-    spread = np.sqrt(blur(above * above, window) + FLAT_VARIANCE)
+    above = grey - opencv.wide_blur(grey, window)
+    spread = np.sqrt(np.maximum(opencv.wide_blur(above * above, window), 0) + FLAT_VARIANCE)
     return np.clip(above / spread * CONTRAST + 128, 0, 255).astype(np.uint8)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -22,20 +24,35 @@ if TYPE_CHECKING:
 
 Group = argparse._ActionsContainer
 MAX_COUNT = 10**9
+# of a line in a file of help: its name, the symbol of its path, how many there may be, and its meaning
+OPTION = re.compile(r"^(\S+?)(?: ([A-Z]+)([*+]?))?( \(required\))?: (.+(?:\n  .+)*)", re.M)
 
 
 class LineParser(argparse.ArgumentParser):
-    """A parser whose errors are InputErrors of one line, with suggestions for misspelt options."""
+    """A parser whose errors are InputErrors of one line, with suggestions for misspelt options.
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+    The command's file in the folder help has its description; then groups of options that name a file or
+    switch something on, each with its title; and its epilog.
+    """
+
+    def __init__(self, command: str, **options: Any) -> None:
+        text = Path(__file__).with_name("help").joinpath(f"{command}.txt").read_text("utf-8")
+        text, _, epilog = text.partition("\n\n---\n")
+        description, *listed = text.split("\n\n== ")
+        more: Any = {"formatter_class": argparse.RawDescriptionHelpFormatter, "epilog": epilog}
+        super().__init__(description=description, **more, **options)
+        self.groups: dict[str, Group] = {}
+        for title, _, lines in (group.partition("\n") for group in listed):
+            self.groups[title] = self.add_argument_group(title)
+            for option, symbol, many, required, help_text in OPTION.findall(lines):
+                kind: Any = {"type": parse_path, "metavar": symbol} if symbol else {"action": "store_true"}
+                kind |= {"nargs": many} if many else {"required": True} if required else {}
+                self.groups[title].add_argument(option, help=" ".join(help_text.split()), **kind)
 
     @classmethod
     def of_command(cls, name: str) -> LineParser:
-        """Make the parser of a command, whose description and epilog are in a file of the folder help."""
-        text = Path(__file__).with_name("help").joinpath(f"{name or 'match'}.txt").read_text("utf-8")
-        description, _, epilog = text.partition("\n\n---\n")
-        return cls(prog=f"gdl-match {name}".rstrip(), description=description, epilog=epilog)
+        """Make the parser of a subcommand."""
+        return cls(name, prog=f"gdl-match {name}")
 
     def error(self, message: str) -> NoReturn:
         """Raise InputError."""
@@ -48,45 +65,15 @@ class LineParser(argparse.ArgumentParser):
 
 def make_parser(rivals: Collection[str] = ()) -> LineParser:
     """Make the parser of `gdl-match`."""
-    result = LineParser.of_command("")
-    text = (
-        "two pictures; or one, to find what repeats in it; or a picture of one thing and the pictures,"
-        " folders of pictures, or video in which to find it"
-    )
-    result.add_argument("images", nargs="*", type=parse_path, metavar="IMAGE", help=text)
-    add_flag(result, "demo", "make a pair of pictures and match it")
-    _add_input_and_output(result.add_argument_group("input and output"))
-    add_settings(result.add_argument_group("settings"), rivals)
+    result = LineParser("match", prog="gdl-match")
+    group = result.groups["input and output"]
+    formats = ", ".join(f"{name} ({', '.join(row.files)})" for name, row in FORMATS.items())
+    text = "also write the matches, or where objects differ, in these formats, separated by commas"
+    add_names(group, "export", FORMATS, f"{text}: {formats}")
+    add_every(group)
+    add_settings(result.groups["settings"], rivals)
     add_version(result)
     return result
-
-
-def _add_input_and_output(group: Group) -> None:
-    text = "folder for results (default: <stem0>-<stem1>-match); with many pictures, a subfolder for each one"
-    add_path(group, "out", "DIR", text)
-    for k, which in enumerate(("first", "second")):
-        add_path(
-            group,
-            f"mask{k}",
-            "FILE",
-            f"a picture as large as the {which} one, white where features are to be used",
-        )
-    add_flag(group, "warp", "draw each object warped onto the other picture")
-    add_flag(group, "crops", "cut each object out of both pictures")
-    formats = ", ".join(f"{name} ({', '.join(row.files)})" for name, row in FORMATS.items())
-    text = (
-        f"also write the matches, or where objects differ, in these formats, separated by commas: {formats}"
-    )
-    add_names(group, "export", FORMATS, text)
-    add_flag(group, "html", "also write matches.html, a report in one file for any browser")
-    add_flag(group, "open", "write the report, or the page of all hits, and open it in the browser")
-    add_every(group)
-    add_flag(group, "no_figure", "don't draw matches.png")
-    add_flag(group, "json", "print only the result, as JSON, on standard output")
-    add_flag(
-        group, "explain", "also print and draw which groups of matches were rejected, by which step, and why"
-    )
-    add_quiet(group)
 
 
 def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
@@ -122,11 +109,6 @@ def add_flag(group: Group, name: str, text: str) -> None:
 def add_path(group: Group, name: str, symbol: str, text: str, **more: Any) -> None:
     """Add an option that names a file or folder."""
     group.add_argument(f"--{name.replace('_', '-')}", type=parse_path, metavar=symbol, help=text, **more)
-
-
-def add_quiet(group: Group) -> None:
-    """Add the option that `make_teller` reads."""
-    add_flag(group, "quiet", "show no progress on standard error")
 
 
 def add_version(group: Group) -> None:
@@ -191,9 +173,7 @@ def add_names(group: Group, name: str, names: Collection[str], text: str) -> Non
     )
 
 
-def refuse(
-    arguments: argparse.Namespace, names: Sequence[str], text: str, methods: Collection[str] = ()
-) -> None:
+def refuse(arguments: Namespace, names: Sequence[str], text: str, methods: Collection[str] = ()) -> None:
     """Raise InputError if any of these options is given, or one of these methods."""
     for name in (name for name in names if getattr(arguments, name)):
         raise InputError(f"--{name.replace('_', '-')} {text}")
@@ -201,7 +181,7 @@ def refuse(
         raise InputError(f"--method {arguments.method} {text}")
 
 
-def make_config(arguments: argparse.Namespace) -> MatchConfig:
+def make_config(arguments: Namespace) -> MatchConfig:
     """Make the settings from the parsed arguments of `add_settings`."""
     from matching.core.config import MatchConfig
 
@@ -217,7 +197,7 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
     return change_config(config.with_settings(regions=arguments.regions or with_registered), arguments)
 
 
-def change_config(config: MatchConfig, arguments: argparse.Namespace) -> MatchConfig:
+def change_config(config: MatchConfig, arguments: Namespace) -> MatchConfig:
     """Change the settings for which there are options, unless an option has no value."""
     values = {name: getattr(arguments, name, None) for name in settings.OPTIONS}
     given = {name: value for name, value in values.items() if value is not None}

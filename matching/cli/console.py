@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import warnings
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -19,7 +19,7 @@ PROGRESS_FORMAT = "compiling: {n_fmt} functions, {elapsed}"
 COMPILING_MESSAGE = "compiling inner loops on their first use, which takes up to a minute"
 
 
-def make_teller(arguments: argparse.Namespace) -> Callable[[str], None]:
+def make_teller(arguments: Namespace) -> Callable[[str], None]:
     """Make a function that prints progress on standard error, or nothing with ``--quiet``."""
     if arguments.quiet:
         return lambda text: None
@@ -31,9 +31,7 @@ def make_printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def print_result(
-    arguments: argparse.Namespace, folder: Path, lines: Iterable[str], notes: Iterable[str] = ()
-) -> None:
+def print_result(arguments: Namespace, folder: Path, lines: Iterable[str], notes: Iterable[str] = ()) -> None:
     """Print lines about a result, or with ``--json`` its manifest from the folder, and then notes."""
     from matching.output.folders import MANIFEST
 
@@ -52,7 +50,7 @@ def open_report(report: Path) -> None:
 
 
 @contextmanager
-def report_work(arguments: argparse.Namespace) -> Iterator[None]:
+def report_work(arguments: Namespace) -> Iterator[None]:
     """Print each warning in one line, and report when a kernel is first compiled.
 
     On a terminal, the functions that are compiled are counted in a line that moves.

@@ -1,6 +1,6 @@
 """Folders for the results of matching commands, and checks that nothing else is overwritten."""
 
-import argparse
+from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from re import Pattern
@@ -10,7 +10,7 @@ from matching.errors import InputError
 from matching.pictures.names import exists
 
 
-def output_options(arguments: argparse.Namespace) -> dict[str, Any]:
+def output_options(arguments: Namespace) -> dict[str, Any]:
     """List which files to write, as arguments of `write_results`."""
     return {
         "figure": not arguments.no_figure,
@@ -35,7 +35,7 @@ def choose_destination(out: Path | None, name: str, inputs: tuple[str, ...] | No
 
 
 def check_output(
-    folder: Path, arguments: argparse.Namespace, images: Sequence[Path], others: Iterable[str] = ()
+    folder: Path, arguments: Namespace, images: Sequence[Path], others: Iterable[str] = ()
 ) -> None:
     """Check that the results can be written and will replace neither a picture nor a foreign file."""
     from matching.output.figures.warping import FILES
@@ -48,7 +48,7 @@ def check_output(
     names = list_file_names(**options) | set(others)
     inputs = (*images, arguments.mask0, arguments.mask1)
     check_not_over(folder, inputs, names, FILES)
-    check_replaceable(folder, set(), FILES if has_object_files else None)
+    check_replaceable(folder, (), FILES if has_object_files else None)
 
 
 def check_not_over(

@@ -26,7 +26,7 @@ from matching._common.parent_watchdog import exit_with_parent
 from matching._common.threads import default_threads
 from matching.collection.cache import FeatureCache
 from matching.collection.database.settings import describe_difference
-from matching.collection.work import Settings
+from matching.collection.work import Settings, run_task
 from matching.core.config import MatchConfig
 from matching.errors import InputError, one_line
 from matching.output.provenance import programs
@@ -65,8 +65,12 @@ class Workers(NamedTuple):
         total: int,
         desc: str,
     ) -> Iterator[Any]:
-        """Run tasks, and yield their records; that of a lost task is `record_lost(number, error=reason)`."""
-        for record in self.progress(self.run(function, tasks), total=total, desc=desc):
+        """Run tasks, the settings being their last argument, and yield their records.
+
+        That of a lost task is `record_lost(number, error=reason)`.
+        """
+        run = partial(run_task, function, self.settings)
+        for record in self.progress(self.run(run, tasks), total=total, desc=desc):
             yield record_lost(record.id, error=record.error) if isinstance(record, Lost) else record
 
 

@@ -1,5 +1,6 @@
 """Running a collection: describe every picture once, match every pair, and continue an earlier run."""
 
+import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from matching.collection.database.store import Store, open_store
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.retrieval._codes import check_indexed
-from matching.collection.retrieval._shards import choose_pairs, fingerprint
+from matching.collection.retrieval._shards import choose_pairs
 from matching.collection.work import INTERNAL_PREFIX, Source, describe_file, match_files
 from matching.core.config import MatchConfig, check_config
 from matching.output.folders import compute_digest
@@ -134,8 +135,7 @@ def _describe(store: Store, workers: Workers) -> int:
         path = path_of[number]
         return ImageRecord(number, compute_digest(path), error=f"{path}: {error}")
 
-    tasks = ((number, path, workers.settings) for number, path in rows)
-    for record in workers.records(describe_file, tasks, record_lost, len(rows), "pictures"):
+    for record in workers.records(describe_file, rows, record_lost, len(rows), "pictures"):
         store.record_image(record)
     return len(rows)
 
@@ -146,7 +146,7 @@ def _match(store: Store, workers: Workers) -> int:
     # Pairs of pictures that another run describes meanwhile are left to that run.
     rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
 
-    tasks = ((number, sources[i], sources[j], workers.settings) for number, i, j in rows)
+    tasks = ((number, sources[i], sources[j]) for number, i, j in rows)
     n = 0
     for record in workers.records(match_files, tasks, PairRecord, store.n_pending_pairs(), "pairs"):
         store.record_pair(record)
@@ -166,7 +166,8 @@ def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, wor
     sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
     query_contents, contents = ([sources[k].content for k in side] for side in (queries, gallery))
-    key = fingerprint(n, query_contents, contents, code_digest())
+    depends_on = repr((n, query_contents, contents, code_digest()))
+    key = hashlib.sha256(depends_on.encode()).hexdigest()
     if not store.has_shortlist(key):
         chosen = choose_pairs(queries, gallery, sources, n, workers)
         pairs = dict.fromkeys((min(p), max(p)) for p in chosen) if plan.is_mutual else chosen

@@ -1,6 +1,5 @@
 """Watching a folder: pictures that arrive are added to a kept index, and matched with a given thing."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,15 +37,15 @@ def watch_folder(
     watchfiles = import_optional("watchfiles", "index watch needs watchfiles", "watchfiles")
     if not is_folder(folder):
         raise InputError(f"{folder}: is not a folder")
-    root, index_folder = make_absolute(folder), make_absolute(index)
+    root = make_absolute(folder)
     settings = Settings(config, cache)
     source = None if thing is None else _read_thing(thing, settings)
 
     def is_of_interest(_: Any, path: str) -> bool:
         is_hidden = any(part.startswith(".") for part in Path(path).relative_to(root).parts)
-        is_of_index = path == index_folder or path.startswith(index_folder + os.sep)
-        has_suffix = os.path.splitext(path)[1].lower() in find_picture_suffixes()  # noqa: PTH122
-        return not is_hidden and not is_of_index and (has_suffix or not is_file(path))
+        has_suffix = Path(path).suffix.lower() in find_picture_suffixes()
+        is_ours = is_hidden or Path(path).is_relative_to(make_absolute(index))
+        return not is_ours and (has_suffix or not is_file(path))
 
     options: dict[str, Any] = {"debounce": DEBOUNCE_MS, "rust_timeout": START_MS, "yield_on_timeout": True}
     options |= {"watch_filter": is_of_interest, "recursive": recursive}

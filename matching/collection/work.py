@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 from matching._common.threads import limit_threads
 from matching.collection.cache import FeatureCache, entry_key
@@ -106,14 +107,19 @@ def get_described(file: Source, settings: Settings) -> DescribedPicture:
     return open_source(file, settings).described
 
 
+def run_task(function: Callable[..., Any], settings: Settings, *task: Any) -> Any:
+    """Run a task on one thread, in a process that may be new."""
+    settings.register()
+    with limit_threads(1):
+        return function(*task, settings)
+
+
 def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
     """Describe a picture, and keep its features in the cache."""
-    settings.register()
     content = None
     try:
         content = compute_digest(path)
-        with limit_threads(1):
-            entry = get_described(Source(path, content), settings)
+        entry = get_described(Source(path, content), settings)
     except Exception as error:
         return ImageRecord(number, content, error=explain_failure(error))
     width, height = map(int, entry.size)
@@ -122,10 +128,8 @@ def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
 
 def match_files(number: int, file0: Source, file1: Source, settings: Settings) -> PairRecord:
     """Match two pictures."""
-    settings.register()
     try:
-        with limit_threads(1):
-            result = match_pair(open_source(file0, settings), open_source(file1, settings), MANY)
+        result = match_pair(open_source(file0, settings), open_source(file1, settings), MANY)
     except Exception as error:
         return PairRecord(number, error=explain_failure(error))
     return make_pair_record(number, result)

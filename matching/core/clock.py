@@ -2,6 +2,11 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
+
+from matching._common.once import Later
+
+Value = TypeVar("Value")
 
 
 class Clock:
@@ -19,3 +24,14 @@ class Clock:
         self.seconds[step], self._last = now - self._last, now
         if self._progress is not None:
             self._progress(step, self._steps.index(step) + 1, len(self._steps))
+
+    def later(self, step: str, compute: Callable[[], Value]) -> Later[Value]:
+        """Defer a part of a step until it is asked for; its seconds are added then."""
+
+        def run() -> Value:
+            start = time.perf_counter()
+            value = compute()
+            self.seconds[step] += time.perf_counter() - start
+            return value
+
+        return Later(run)

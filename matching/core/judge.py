@@ -67,7 +67,7 @@ class Judged:
     @once
     def verdict(self) -> Verdict:
         """Whether it is an object."""
-        if self.proposal.is_exact:
+        if self.is_measured:
             return Verdict.OBJECT
         existence = self.look.existence
         if self.proposal.count_distinct is None and math.isnan(existence.log_nfa):
@@ -86,13 +86,17 @@ class Judged:
     @property
     def log_nfa(self) -> float:
         """Log10 of its number of false alarms by its pixels; nan if there are too few."""
-        if self.proposal.is_exact and self.proposal.log_nfa is not None:
-            return self.proposal.log_nfa
-        return self.look.existence.log_nfa
+        measured = self.proposal.log_nfa if self.is_measured else None
+        return self.look.existence.log_nfa if measured is None else measured
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its search measured its pixels as a whole, so that no chance needs to be excluded."""
+        return self.proposal.likeness is not None
 
     def compare(self, outlines: tuple[Floats, Floats], *, is_largest: bool) -> Comparison:
         """What differs; only an object can be the same."""
-        if self.proposal.is_exact:
+        if self.proposal.likeness == 1:
             return Comparison(is_same=True, smallest_difference=1.0)
         found = self.look.compare(outlines, is_largest=is_largest)
         return replace(found, is_same=None) if found.is_same and self.verdict is not Verdict.OBJECT else found
@@ -148,7 +152,13 @@ def rank(found: Sequence[Sequence[Judged]], reach: float) -> tuple[list[Judged],
     at which an object was found.
     """
     ranked = [(one, number) for number, each in enumerate(found) for one in each]
-    ranked.sort(key=lambda pair: (pair[0].verdict is not Verdict.OBJECT, _order(pair[0].log_nfa)))
+    ranked.sort(
+        key=lambda pair: (
+            pair[0].verdict is not Verdict.OBJECT,
+            not pair[0].is_measured,
+            _order(pair[0].log_nfa),
+        )
+    )
     kept, superseded = list[tuple[Judged, int]](), list[Judged]()
     for one, number in ranked:
         is_shared = any(

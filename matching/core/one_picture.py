@@ -257,7 +257,7 @@ def describe_repeats(
     differing = Later(lambda: {found.id for found in objects if found.is_same is False})
 
     def add_alike(thing: Thing) -> Thing:
-        return replace(thing, found_alike=Later(lambda: thing.find_alike(differing.value)))
+        return replace(thing, found_alike=Later(lambda: thing.find_alike(differing.read())))
 
     things = tuple(map(add_alike, things))
     return matches, add_things(objects, things), things, rejected

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matching._common.once import Later
 from matching._common.threads import map_in_threads, single_blas_thread
 from matching.core.clock import Clock
 from matching.core.config import MatchConfig, check_config
@@ -19,7 +20,8 @@ from matching.core.result import MatchResult, add_inputs
 from matching.core.searches import search_pair
 from matching.core.source import ImageSource
 from matching.objects.copies import find_things_of_pair
-from matching.objects.description import add_things
+from matching.objects.description import MatchedObject, add_things
+from matching.objects.things import Thing
 from matching.pictures.decoding import read_content
 from matching.pictures.images import add_mask, make_picture
 
@@ -111,11 +113,17 @@ def match_pair(
     kept = found.listing.proposals if config.is_paper else [one.proposal for one in judged]
     superseded = [one.proposal for one in found.superseded]
     matches = label_matches(found.listing, kept, superseded, config.candidates.max_matches)
-    if config.is_paper:
-        objects = describe_proposals(matches, kept, scale, boxes)
-    else:
-        objects = describe_judged(matches, judged, scale, boxes)
-    things = find_things_of_pair(objects)
+
+    @single_blas_thread()
+    def describe() -> tuple[tuple[MatchedObject, ...], tuple[Thing, ...]]:
+        if config.is_paper:
+            objects = describe_proposals(matches, kept, scale, boxes)
+        else:
+            objects = describe_judged(matches, judged, scale, boxes)
+        things = find_things_of_pair(objects)
+        return add_things(objects, things), things
+
+    described_objects = clock.later("objects", describe)
     members = matches.labels >= 0
     reach = config.objects.reach * np.max([np.ones(2), *(one.steps for one in kept)], axis=0)
     clock.lap("objects")
@@ -124,10 +132,10 @@ def match_pair(
         matches.xy1,
         matches.labels,
         matches.distance,
-        add_things(objects, things),
+        Later(lambda: described_objects.read()[0]),
         clock.seconds,
         config=config,
-        things=things,
+        things=Later(lambda: described_objects.read()[1]),
         n_features=(len(described[0].features), len(described[1].features)),
         matched_at=(found.seen[0].megapixels, found.seen[1].megapixels),
         rejected=choose_apart(found.rejected, matches.xy0[members], matches.xy1[members], reach),

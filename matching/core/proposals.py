@@ -28,7 +28,8 @@ class Proposal:
     steps: Floats  # (2,), pixels of each picture per pixel of the size at which it was found
     log_nfa: float | None = None  # log10 of its number of false alarms by its points; None if not measured
     negative: int | None = None  # the picture, 0 or 1, that shows it in negative
-    is_exact: bool = False  # whether its pixels were found to be equal
+    # how alike its pixels are, as its search measured them: 1 if all are equal; None if it did not
+    likeness: float | None = None
     # counts the matches that no second place matches nearly as well; None without descriptors
     count_distinct: Callable[[], int] | None = None
 

@@ -1,6 +1,6 @@
 """Why matches are in no object: for each step that drops matches, a word and a clause.
 
-What to try about a reason depends on who asks, so each front end keeps such hints itself.
+What to try about a reason depends on who asks: see `matching.output.remedies`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The result of a match: what two pictures have in common. It can be drawn, explained and saved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from matching._common.once import amend, deferred
 from matching._common.types import Array, Bytes, Floats, Ints
 from matching.core.config import MatchConfig
 from matching.core.inputs import MatchInputs, digest_pixels
@@ -36,9 +37,9 @@ class MatchResult:
     score : (m,) float64
         The descriptor distance of each candidate; smaller is better.
     objects : tuple of MatchedObject
-        The objects, one for each cluster.
+        The objects, one for each cluster. Where they end is measured when they are first read.
     timings : dict
-        The seconds that each step took.
+        The seconds that each step took, as far as it was needed.
     config : MatchConfig, optional
         The settings; None if unknown.
     inputs : MatchInputs, optional
@@ -64,11 +65,11 @@ class MatchResult:
     xy1: Floats
     cluster: Ints
     score: Floats
-    objects: tuple[MatchedObject, ...]
+    objects: deferred[tuple[MatchedObject, ...]] = deferred()  # noqa: RUF009
     timings: dict[str, float] = field(default_factory=dict)
     config: MatchConfig | None = None
     inputs: MatchInputs | None = None
-    things: tuple[Thing, ...] = ()
+    things: deferred[tuple[Thing, ...]] = deferred(())  # noqa: RUF009
     n_features: tuple[int, int] | None = None
     matched_at: tuple[float, float] | None = None
     is_single_picture: bool = False
@@ -284,4 +285,4 @@ def add_inputs(
     """Add the inputs to a result."""
     size0, size1 = ((picture.width, picture.height) for picture in pictures)
     content0, content1 = map(digest_pixels, pictures)
-    return replace(result, inputs=MatchInputs(images, masks, (size0, size1), (content0, content1)))
+    return amend(result, inputs=MatchInputs(images, masks, (size0, size1), (content0, content1)))

@@ -18,13 +18,14 @@ from matching.core.details import find_details, group_details
 from matching.core.judge import Judged, judge, rank, split_open
 from matching.core.ledger import RejectedGroup
 from matching.core.methods import Method
-from matching.core.pixel_copies import find_pixel_copies
+from matching.core.pixels.copies import find_pixel_copies
+from matching.core.pixels.frames import find_whole_frame
+from matching.core.pixels.parts import find_equal_parts
 from matching.core.proposals import Listing
 from matching.core.reversals import MIRRORED, find_promising, search_reversed
 from matching.core.search import find_pair_candidates, group_candidates
 from matching.core.source import DescribedPicture, ImageSource, is_larger, is_small
 from matching.core.views import find_in_views, has_enough
-from matching.objects.confidence import SURE_PIXELS_LOG_NFA
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +113,11 @@ def search_pair(first: ImageSource, second: ImageSource, method: Method, clock: 
         if not (reversal is MIRRORED and config.mirrored):
             found = add(found, orient(search_reversed(a, b, reversal, config, method)))
     clock.lap("reversals")
-    if not found.is_solved(SURE_PIXELS_LOG_NFA):
-        copies = find_pixel_copies(pair[0].picture, pair[1].picture)
-        found = found if copies is None else add(found, orient(copies))
+    for search in (find_pixel_copies, find_equal_parts):
+        equal = search(pair[0].picture, pair[1].picture)
+        found = found if equal is None else add(found, orient(equal))
+    if not found.is_solved() and (frames := find_whole_frame(pair[0].frame, pair[1].frame)) is not None:
+        found = add(found, orient(frames))
     clock.lap("pixels")
     return found
 

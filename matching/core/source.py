@@ -9,6 +9,7 @@ from matching._common.arrays import determinants
 from matching._common.once import once
 from matching._common.types import Floats, Ints
 from matching.core.config import MatchConfig
+from matching.core.pixels.frames import Frame
 from matching.features.details import extract_details
 from matching.features.extraction import Features, extract_features
 from matching.features.views import ViewedPicture
@@ -85,6 +86,11 @@ class ImageSource:
     def details(self) -> DescribedPicture:
         """The features at the full size, or at twice the size of a small picture."""
         return describe_details(self.picture, self.described, self.config)
+
+    @once
+    def frame(self) -> Frame:
+        """The whole picture, reduced, to be registered with others."""
+        return Frame(self.picture)
 
     @once
     def views(self) -> ViewedPicture:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching._common.arrays import determinants
 from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
 from matching.settings import REGIONS
@@ -127,7 +128,7 @@ class Detector:
         columns = detection.xy, detection.frames, detection.strength
         xy, frames, strength = (np.asarray(column, np.float64) for column in columns)
         is_finite = np.isfinite(xy).all(axis=1) & np.isfinite(frames).all(axis=(1, 2))
-        if not is_finite.all() or not (np.abs(np.linalg.det(frames)) > 0).all():
+        if not is_finite.all() or not (np.abs(determinants(frames)) > 0).all():
             raise InputError(f"detector {self.name!r} must return finite points and invertible frames")
         return Detection(xy, frames, strength, np.asarray(detection.bright, bool))
 

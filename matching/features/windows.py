@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import determinants
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Float32s, Floats, Ints
 from matching.features import _feature_kernels
@@ -159,5 +160,5 @@ def make_weights(sigma: float) -> Float32s:
 
 def _choose_levels(pyramid: Pyramid, windows: Floats) -> Ints:
     """Choose the pyramid level whose blur is nearest to 1/24 of each window's side -> (n,) int64."""
-    blur = 2 * np.sqrt(np.abs(np.linalg.det(windows))) / 24
+    blur = 2 * np.sqrt(np.abs(determinants(windows))) / 24
     return np.asarray(np.abs(np.log(blur)[:, None] - np.log(pyramid.blur)).argmin(axis=1))

@@ -20,9 +20,8 @@ from matching._common.types import Array
 from matching.errors import InputError, one_line
 from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
 from matching.interchange.two_views import estimate_two_views, find_static
-from matching.objects.transforms import fit_transform
 from matching.output import exchange
-from matching.output.exchange import GEOMETRIES, Geometry, TwoViews
+from matching.output.exchange import GEOMETRIES, Geometry
 
 TABLES = ("matches", GEOMETRIES)  # the first table with matches of a pair counts
 
@@ -115,10 +114,7 @@ def _insert_object(
     table: str = GEOMETRIES,
 ) -> None:  # fmt: skip
     """Insert the two-view geometry of some matches of a pair, which belong to n_groups groups."""
-    views = TwoViews(Geometry.MULTIPLE if n_groups else Geometry.DEGENERATE)
-    if n_groups == 1:
-        points = matches.xy0[rows] + 0.5, matches.xy1[rows] + 0.5
-        views = exchange.two_view_geometry(*points, fit_transform(*points)[0])
+    views = exchange.describe_two_views(matches.xy0[rows] + 0.5, matches.xy1[rows] + 0.5, n_groups)
     exchange.insert_geometry(database, pair, _indices(matches)[rows], views, table)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,8 @@ class MatchFile:
     ) -> dict[str, Content]:
         """Make the files with the groups, in the format of the matches; labels: {key: (matches, (n,))}."""
         if self.kind == "hloc":
-            return {"groups.h5": hloc.groups_file(self.path, labels), "pairs.txt": hloc.pairs_list(labels)}
+            groups: Content = partial(hloc.write_groups, self.path, labels=labels)
+            return {"groups.h5": groups, "pairs.txt": hloc.pairs_list(labels)}
         if self.kind == "colmap":
             return {"groups.db": lambda target: colmap.write_groups(self.path, target, labels, all_objects)}
         return {}

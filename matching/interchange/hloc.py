@@ -22,7 +22,7 @@ from matching.errors import InputError, one_line
 from matching.interchange.arrays import read_content
 from matching.interchange.keypoints import read_features
 from matching.interchange.records import KeypointSet, PairMatches
-from matching.output.exchange import check_name, encode_hdf5, require_h5py
+from matching.output.exchange import check_name, open_hdf5, require_h5py
 
 SPARSE = {"matches0": -1, "matching_scores0": 0}  # the arrays of a pair, and the values that mean "no match"
 DENSE = ("keypoints0", "keypoints1", "scores")
@@ -40,25 +40,22 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
             yield group, replace(pair, names=names, as_stored=True)
 
 
-def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
-    """Make groups.h5: the matches file without the outliers, with `groups0` (n0,) int32, -1 for none."""
-    written: dict[str, Array] = {}
-    with _open(path) as file:
+def write_groups(path: Path, target: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> None:
+    """Write groups.h5: the matches file without the outliers, with `groups0` (n0,) int32, -1 for none."""
+    with _open(path) as file, open_hdf5(target) as copy:
         for name, (pair, cluster) in labels.items():
-            pair_content = file[name]
+            pair_content, group = file[name], copy.require_group(name)
             if pair.indices is None:
-                kept = cluster >= 0
-                found = {key: pair_content[key][()][kept] for key in DENSE if key in pair_content}
-                found["groups"] = cluster[kept].astype(np.int32)
+                for key in (key for key in DENSE if key in pair_content):
+                    group[key] = pair_content[key][()][cluster >= 0]
+                group["groups"] = cluster[cluster >= 0].astype(np.int32)
             else:
                 groups = np.full(len(pair_content["matches0"]), -1, np.int32)
                 groups[pair.indices[:, 0]] = cluster
-                found = {"groups0": groups}
+                group["groups0"] = groups
                 for key in (key for key in SPARSE if key in pair_content):
                     values = pair_content[key][()]
-                    found[key] = np.where(groups >= 0, values, SPARSE[key]).astype(values.dtype)
-            written |= {f"{name}/{key}": values for key, values in found.items()}
-    return encode_hdf5(written)
+                    group[key] = np.where(groups >= 0, values, SPARSE[key]).astype(values.dtype)
 
 
 def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:

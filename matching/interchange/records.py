@@ -138,20 +138,17 @@ class PairMatches:
 def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
     """Turn matches to the pixels of two pictures to which their EXIF orientation has been applied."""
     changes: dict[str, Any] = {}
+    are_inside = True
     for k, picture in enumerate(pictures):
-        turn = np.eye(3)
-        if pair.as_stored:
-            turn = np.linalg.inv(map_displayed_to_stored(picture.orientation, picture.width, picture.height))
+        orientation = picture.orientation if pair.as_stored else 1
+        turn = np.linalg.inv(map_displayed_to_stored(orientation, picture.width, picture.height))
         if pair.sizes is not None:
             _check_size(f"image{k}", pair.sizes[k], picture, is_turned=turn[0, 0] == 0)
-        xy, frames = (pair.xy0, pair.frames0) if k == 0 else (pair.xy1, pair.frames1)
-        changes[f"xy{k}"] = apply_transform(turn, xy) if len(xy) else xy
+        xy, frames = getattr(pair, f"xy{k}"), getattr(pair, f"frames{k}")
+        xy = changes[f"xy{k}"] = apply_transform(turn, xy) if len(xy) else xy
         changes[f"frames{k}"] = None if frames is None else turn[:2, :2] @ frames
-    inside = (
-        ((changes[f"xy{k}"] >= -1) & (changes[f"xy{k}"] <= [picture.width, picture.height])).all()
-        for k, picture in enumerate(pictures)
-    )
-    if pair.sizes is not None or all(inside):  # otherwise, they may have been matched at another size
+        are_inside &= bool(((xy >= -1) & (xy <= [picture.width, picture.height])).all())
+    if pair.sizes is not None or are_inside:  # otherwise, they may have been matched at another size
         changes["sizes"] = tuple((picture.height, picture.width) for picture in pictures)
     return replace(pair, **changes, as_stored=False)
 

@@ -6,13 +6,13 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from matching._common import opencv
+from matching._common.optional import import_optional
 from matching._common.types import Array
 from matching.errors import InputError, OneLineErrors
 from matching.interchange import arrays
@@ -57,12 +57,8 @@ def read_storage(path: Path) -> PairMatches:
 
 def read_torch(path: Path) -> PairMatches:
     """Read the matches of a file of torch.save by PyTorch, which runs no code that the file holds."""
-    try:
-        torch = import_module("torch")
-    except ImportError:
-        raise InputError(
-            f"{path}: {path.suffix} files need PyTorch: pip install torch, or save the arrays as .npz"
-        ) from None
+    need = f"{path}: {path.suffix} files need PyTorch"
+    torch = import_optional("torch", need, "torch, or save the arrays as .npz")
     load = partial(torch.load, map_location="cpu", weights_only=True)
     return _read_file(path, load, "a file of torch.save that holds only tensors")
 
@@ -72,22 +68,20 @@ def read_text(path: Path) -> PairMatches:
     with OneLineErrors(path, "can't be read"):
         text = path.read_text(encoding="utf-8-sig")
     lines: list[tuple[int, str]] = []
-    names: list[str] | None = None
     for number, line in enumerate(text.split("\n"), 1):
         content, _, comment = line.partition("#")
-        commented = re.split(r"[\s,;]+", comment.strip().lower())
-        if not lines and {*COLUMNS} <= {*commented}:  # as `np.savetxt` writes
-            names = commented
+        if not lines and {*COLUMNS} <= {*_split_names(comment)}:  # as `np.savetxt` writes
+            content = comment
         if content.strip():
             lines.append((number, content.strip()))
     if not lines:
         raise InputError(f"{path}: holds no matches")
-    delimiter = next((mark for mark in (";", "\t", ",") if mark in lines[0][1]), None)
+    is_headless = re.match(r"[\"']?(?:[-+.\d]|nan|inf)", lines[0][1], re.IGNORECASE)
+    names = [] if is_headless else _split_names(lines.pop(0)[1])
+    delimiter = next((mark for mark in (";", "\t", ",") if lines and mark in lines[0][1]), None)
     rows = [(number, _split(line, delimiter)) for number, line in lines]
-    if names is None:
-        if re.match(r"[-+.\d]|nan|inf", rows[0][1][0], re.IGNORECASE):
-            return arrays.read_table(_read_numbers(path, rows, range(len(rows[0][1]))), str(path))
-        names = [name.lower() for name in rows.pop(0)[1]]
+    if is_headless:
+        return arrays.read_table(_read_numbers(path, rows, range(len(rows[0][1]))), str(path))
     if missing := [name for name in COLUMNS if name not in names]:
         raise InputError(f"{path}: must have the columns {', '.join(COLUMNS)}; {missing[0]} is missing")
     score_names = (*arrays.DISTANCE_NAMES, *arrays.CONFIDENCE_NAMES)
@@ -95,6 +89,11 @@ def read_text(path: Path) -> PairMatches:
     table = _read_numbers(path, rows, [names.index(name) for name in used], len(names))
     score = dict(zip(used[4:], table.T[4:], strict=True))
     return arrays.matches_from({"xy0": table[:, :2], "xy1": table[:, 2:4], **score})
+
+
+def _split_names(line: str) -> list[str]:
+    """Split the first line of a table into the names of its columns."""
+    return [name.strip("\"'") for name in re.split(r"[\s,;]+", line.strip().lower())]
 
 
 def _split(line: str, delimiter: str | None) -> list[str]:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from matching.core.result import MatchResult
-from matching.errors import InputError
-from matching.labels.formats import FORMATS, find_twins
+from matching.labels.formats import FORMATS, check_twins
 from matching.labels.places import Place, round_outline
 from matching.labels.record import LabelledPicture
 from matching.objects.confidence import measure_certainty
@@ -31,12 +30,12 @@ def encode_differences(form: str, pictures: Sequence[Picture], result: MatchResu
                 round(measure_certainty(-one.evidence / math.log(10)), 4),
                 rank,
                 same=False,
+                track=number,
             )
-            for one, rank in found
+            for number, (one, rank) in enumerate(found, 1)
         )
         labelled.append(LabelledPicture(k, name, None, picture.width, picture.height, places))
-    numbers = range(1, len(found) + 1)
-    files = dict(FORMATS[form].write(labelled, ["difference"], [numbers, numbers], ".", "."))
+    files = dict(FORMATS[form].write(labelled, ["difference"], ".", "."))
     (target,) = EXPORT_FORMATS[form].files
     return {target: encode_zip(files) if target.endswith(".zip") else next(iter(files.values()))}
 
@@ -48,5 +47,4 @@ encode_coco, encode_yolo, encode_labelme, encode_voc = (
 
 def check_labels(pictures: Sequence[Picture]) -> None:
     """Check that the labels of two pictures have files of different names."""
-    if twins := find_twins(list_picture_names(pictures)):
-        raise InputError(f"{twins[0]} and {twins[1]} would have the same label file; rename one of them")
+    check_twins(list_picture_names(pictures))

@@ -20,6 +20,7 @@ import yaml
 
 from matching._common.types import Floats
 from matching._version import __version__
+from matching.errors import InputError
 from matching.labels.places import Place
 from matching.labels.record import LabelledPicture
 from matching.objects.frames import polygon_area
@@ -34,14 +35,13 @@ FORMULA = re.compile(r"^[=+@-]")  # the first characters that let spreadsheets e
 SAME_WORDS = {True: "yes", False: "no", None: ""}
 Files = Iterator[tuple[str, bytes]]
 Pictures = Sequence[LabelledPicture]
-Tracks = Sequence[Sequence[int | None]]  # of each place of each picture
 
 
-def write_coco(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
+def write_coco(pictures: Pictures, classes: Sequence[str], folder: str, out: str) -> Files:
     """Write labels as COCO does: annotations.json, whose `info` also names the folder of the pictures."""
     annotations: list[dict[str, object]] = []
-    for number, (picture, numbers) in enumerate(zip(pictures, tracks, strict=True), 1):
-        for place, track in zip(picture.places, numbers, strict=True):
+    for number, picture in enumerate(pictures, 1):
+        for place in picture.places:
             left, top, right, bottom = _box(place)
             annotation = {
                 "id": len(annotations) + 1,
@@ -54,7 +54,7 @@ def write_coco(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
                 "score": place.score,
                 "same": place.same,
             }
-            annotations.append(annotation | ({} if track is None else {"track_id": track}))
+            annotations.append(annotation | ({} if place.track is None else {"track_id": place.track}))
     document = {
         "info": {"description": f"gdl-match {__version__}", "folder": folder},
         "licenses": [],
@@ -70,7 +70,7 @@ def write_coco(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
     yield "annotations.json", json_text(document).encode()
 
 
-def write_yolo(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
+def write_yolo(pictures: Pictures, classes: Sequence[str], folder: str, out: str) -> Files:
     """Write boxes as YOLO does: a file for each picture in the folder labels, and data.yaml."""
     for picture in pictures:
         size = np.array([picture.width, picture.height])
@@ -90,13 +90,22 @@ def write_yolo(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folde
     yield "data.yaml", yaml.safe_dump(settings, allow_unicode=True, sort_keys=False).encode()
 
 
-def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
+def write_labelme(pictures: Pictures, classes: Sequence[str], folder: str, out: str) -> Files:
     """Write polygons as LabelMe does: a file for each picture."""
-    for picture, numbers in zip(pictures, tracks, strict=True):
+    for picture in pictures:
         shapes = [
-            {"label": place.name, "points": _corners(place).tolist(), "group_id": track, "description": ""}
-            | {"shape_type": "polygon", "flags": {}, "mask": None, "score": place.score, "same": place.same}
-            for place, track in zip(picture.places, numbers, strict=True)
+            {
+                "label": place.name,
+                "points": _corners(place).tolist(),
+                "group_id": place.track,
+                "description": "",
+                "shape_type": "polygon",
+                "flags": {},
+                "mask": None,
+                "score": place.score,
+                "same": place.same,
+            }
+            for place in picture.places
         ]
         name = f"{_stem(picture.name)}.json"
         start = os.path.dirname(os.path.join(os.sep, out, name))  # noqa: PTH118, PTH120
@@ -111,7 +120,7 @@ def write_labelme(pictures: Pictures, classes: Sequence[str], tracks: Tracks, fo
         yield name, json_text(document).encode()
 
 
-def write_voc(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
+def write_voc(pictures: Pictures, classes: Sequence[str], folder: str, out: str) -> Files:
     """Write boxes as Pascal VOC does: a file for each picture in the folder Annotations."""
     for picture in pictures:
         size = {"width": picture.width, "height": picture.height, "depth": 3}
@@ -123,16 +132,17 @@ def write_voc(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder
         yield f"Annotations/{_stem(picture.name)}.xml", text.encode("utf-8", "backslashreplace")
 
 
-def write_csv(pictures: Pictures, classes: Sequence[str], tracks: Tracks, folder: str, out: str) -> Files:
+def write_csv(pictures: Pictures, classes: Sequence[str], folder: str, out: str) -> Files:
     """Write a table, labels.csv: a row for each label, and one for each picture without labels."""
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow(COLUMNS)
-    for picture, numbers in zip(pictures, tracks, strict=True):
-        for place, track in zip(picture.places, numbers, strict=True):
+    for picture in pictures:
+        for place in picture.places:
             names = (FORMULA.sub(r"'\g<0>", name) for name in (picture.name, place.name))
-            row = (*_box(place), place.score, place.confidence, track, json.dumps(_corners(place).tolist()))
-            table.writerow((*names, *row, SAME_WORDS[place.same]))
+            polygon = json.dumps(_corners(place).tolist())
+            facts = (place.score, place.confidence, place.track, polygon, SAME_WORDS[place.same])
+            table.writerow((*names, *_box(place), *facts))
         if not picture.places:
             table.writerow((FORMULA.sub(r"'\g<0>", picture.name), *[""] * (len(COLUMNS) - 1)))
     yield "labels.csv", buffer.getvalue().encode("utf-8", "backslashreplace")
@@ -143,9 +153,9 @@ class LabelFormat:
     """A format of labels."""
 
     title: str
-    # called with the pictures, the classes, the tracks, and the absolute folders of pictures and labels, it
+    # called with the pictures, the classes, and the absolute folders of pictures and labels, it
     # yields names and contents of files
-    write: Callable[[Pictures, Sequence[str], Tracks, str, str], Files]
+    write: Callable[[Pictures, Sequence[str], str, str], Files]
     result_file: str  # name of the file with the labels of a single result
     is_one_file: bool = False  # whether one file holds the labels of all pictures
 
@@ -159,13 +169,12 @@ FORMATS = {  # the first one is the default
 }
 
 
-def find_twins(names: Iterable[str]) -> tuple[str, str] | None:
-    """Find two pictures whose label files would have the same name."""
+def check_twins(names: Iterable[str]) -> None:
+    """Raise InputError if the label files of two pictures would have the same name."""
     seen: dict[str, str] = {}
     for name in names:
         if (other := seen.setdefault(_stem(name), name)) != name:
-            return other, name
-    return None
+            raise InputError(f"{other} and {name} would have the same label file; rename one of them")
 
 
 def _stem(name: str) -> str:

@@ -19,7 +19,7 @@ import yaml
 from matching._common import opencv
 from matching._common.optional import import_optional
 from matching._common.types import Array, Floats
-from matching.errors import InputError, one_line
+from matching.errors import InputError, OneLineErrors, one_line
 from matching.objects.transforms import apply_transform
 from matching.pictures.decoding import decode, map_displayed_to_stored
 from matching.pictures.formats import find_picture_suffixes
@@ -43,10 +43,8 @@ class Label:
 
 def read_label_file(path: Path, others: Sequence[Path]) -> list[Label]:
     """Read the labels that have an area, and warn of the others; the pictures may be in other folders."""
-    try:
+    with OneLineErrors(path, "can't be read"):
         text = _read(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
     try:
         read = _read_yolo if path.suffix.lower() == ".txt" else _read_json
         labels = list(read(path, text, others))

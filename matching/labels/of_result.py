@@ -31,9 +31,8 @@ def label_result(result: MatchResult, pictures: tuple[Picture, Picture]) -> Labe
 def encode_labels(picture: LabelledPicture) -> dict[str, bytes]:
     """Encode labels in all formats: contents by file name; equal labels give equal bytes."""
     pictures, classes = [picture], sorted({place.name for place in picture.places})
-    tracks = [[None] * len(picture.places)]
     encoded: dict[str, bytes] = {}
     for row in FORMATS.values():
-        files = dict(row.write(pictures, classes, tracks, ".", "."))
+        files = dict(row.write(pictures, classes, ".", "."))
         encoded[row.result_file] = encode_zip(files) if len(files) > 1 else next(iter(files.values()))
     return encoded

@@ -37,6 +37,7 @@ class Place:
     whole: bool = True  # False if it shows only a part, which other things may also have
     same: bool | None = None  # whether it shows the same as the reference; None if it can't be told
     doubt: str = ""  # why it is doubtful, in words
+    track: int | None = None  # number of the thing in consecutive frames
 
     @property
     def confidence(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from matching.errors import InputError
+from matching.errors import InputError, OneLineErrors
 from matching.labels.frames import are_frames
 from matching.labels.places import Place
 from matching.pictures.names import is_file
@@ -72,11 +72,8 @@ class Record:
 
     def _add(self, line: dict[str, Any]) -> None:
         self._apply(line)
-        try:
-            with self.path.open("ab") as file:
-                file.write((json.dumps(line) + "\n").encode())
-        except OSError as error:
-            raise InputError(f"{self.path}: can't be written ({error.strerror})") from None
+        with OneLineErrors(self.path, "can't be written"), self.path.open("ab") as file:
+            file.write((json.dumps(line) + "\n").encode())
 
 
 def open_record(folder: Path, head: Mapping[str, Any]) -> Record:

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from matching._common.threads import limit_threads
 from matching.collection.backends import Progress, start_workers
 from matching.collection.cache import FeatureCache
 from matching.collection.work import Settings, Source, explain_failure, open_source
@@ -84,12 +83,14 @@ class Labels:
     def write(self, forms: Sequence[str]) -> list[str]:
         """Write the labels in some formats."""
         pictures = self.pictures
-        tracks: formats.Tracks = [[None] * len(picture.places) for picture in pictures]
         if self.has_tracks:
-            tracks = number_tracks([picture.places for picture in pictures])
+            pictures = [
+                replace(one, places=tuple(map(lambda place, n: replace(place, track=n), one.places, numbers)))
+                for one, numbers in zip(pictures, number_tracks([p.places for p in pictures]), strict=True)
+            ]
         folder, out = make_absolute(self.folder), make_absolute(self.out)
         written = (formats.FORMATS[form].write for form in forms)
-        files = {k: v for w in written for k, v in w(pictures, self.classes, tracks, folder, out)}
+        files = {k: v for w in written for k, v in w(pictures, self.classes, folder, out)}
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         changed = {name: content for name, content in files.items() if self._must_write(name, digests[name])}
         if changed:
@@ -178,8 +179,8 @@ def label_pictures(
     for one in (one for one in forms if one not in formats.FORMATS):
         raise InputError(f"the format must be one of {', '.join(formats.FORMATS)}, got {one!r}")
     MIN_SCORE.check("min_score", min_score)
-    if not all(formats.FORMATS[one].is_one_file for one in forms) and (twins := formats.find_twins(names)):
-        raise InputError(f"{twins[0]} and {twins[1]} would have the same label file; rename one of them")
+    if not all(formats.FORMATS[one].is_one_file for one in forms):
+        formats.check_twins(names)
     if tracks:
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
@@ -191,7 +192,7 @@ def label_pictures(
     }
     record = open_record(make_folder(out), head)
     todo = [
-        (number, str(path), name, tuple(references), Settings(config, cache))
+        (number, str(path), name, tuple(references))
         for number, (path, name) in enumerate(zip(paths, names, strict=True))
         if name not in record.pictures or record.pictures[name].content != compute_digest(path)
     ]
@@ -211,18 +212,16 @@ def label_pictures(
 def _label_file(
     number: int, path: str, name: str, references: tuple[Reference, ...], settings: Settings
 ) -> LabelledPicture:
-    settings.register()
     content = compute_digest(path)
     try:
-        with limit_threads(1):
-            scene = open_source(Source(path, content), settings)
-            width, height = map(int, scene.described.size)
-            claims = list[Claim]()
-            for reference in references:
-                thing = _open_reference(reference, settings.config)
-                objects = match_pair(thing, scene, MANY).objects
-                claims += claim_places(reference, objects, thing.described.box, (width, height))
-            places = settle_places(claims, references, scene.picture)
+        scene = open_source(Source(path, content), settings)
+        width, height = map(int, scene.described.size)
+        claims = list[Claim]()
+        for reference in references:
+            thing = _open_reference(reference, settings.config)
+            objects = match_pair(thing, scene, MANY).objects
+            claims += claim_places(reference, objects, thing.described.box, (width, height))
+        places = settle_places(claims, references, scene.picture)
     except Exception as error:
         return LabelledPicture(number, name, content, error=explain_failure(error))
     return LabelledPicture(number, name, content, width, height, tuple(places))

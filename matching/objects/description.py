@@ -107,22 +107,22 @@ class MatchedObject:
     @property
     def is_same(self) -> bool | None:
         """Whether it is the same in both pictures, see `Comparison`; None without the pixels."""
-        return self.compared.value.is_same
+        return self.compared.read().is_same
 
     @property
     def differences(self) -> tuple[Difference, ...]:
         """The places where the pictures do not show the same print, the one with most evidence first."""
-        return self.compared.value.differences
+        return self.compared.read().differences
 
     @property
     def smallest_difference(self) -> float:
         """Pixels of picture 0: the size from which a difference would have been found; inf without pixels."""
-        return self.compared.value.smallest_difference
+        return self.compared.read().smallest_difference
 
     @property
     def appearance(self) -> tuple[str, ...]:
         """In what picture 1 looks other than picture 0, in words, see `Comparison`."""
-        return self.compared.value.appearance
+        return self.compared.read().appearance
 
     @property
     def transform_covariance(self) -> Floats | None:

@@ -59,7 +59,7 @@ class Thing:
         Of two pictures, those that differ from picture 0 or can't be confirmed; in one picture, those that
         differ from most of the others.
         """
-        return self.found_alike.value
+        return self.found_alike.read()
 
     def name_place(self, k: int) -> str:
         """Name a place of a picture's repeats.

@@ -5,13 +5,15 @@ COLMAP nor hloc allows a keypoint to have two partners in one image. COLMAP and 
 stored, without EXIF orientation; in COLMAP, the centre of the top-left pixel is (0.5, 0.5).
 """
 
-import io
 import sqlite3
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from matching._common.optional import import_optional
 from matching._common.types import Array, Floats
 from matching.core.result import MatchResult
 from matching.errors import InputError
-from matching.objects.transforms import apply_transform
+from matching.objects.transforms import apply_transform, fit_transform
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
@@ -32,6 +34,8 @@ FOCAL_LENGTH = 1.2  # times the longer side, as COLMAP assumes for unknown camer
 MAX_ERROR = 4.0  # pixels: largest error of an inlier in COLMAP
 MIN_EXPLAINED_SHARE = 0.8  # of an object's matches, by a geometry that is written; no record of a choice
 GEOMETRIES = "two_view_geometries"  # COLMAP's table
+APPLICATION_ID = 0x67646C6D  # "gdlm", in the SQLite files that this program writes
+WRITER_ATTRIBUTE = "written_by"  # in the HDF5 files that this program writes
 
 SCHEMA = files(__package__).joinpath("colmap.sql").read_text("utf-8")
 
@@ -62,7 +66,17 @@ class StoredImage:
     width: int  # pixels
     height: int
     keypoints: Array  # (n, 2) float64, pixels
-    turn: Array  # (3, 3), from displayed to stored pixels
+
+
+@dataclass(frozen=True, eq=False)
+class ExportedPair:
+    """The matches of two images, as pairs of keypoints."""
+
+    images: tuple[StoredImage, StoredImage]  # in the order in which they are written
+    matches: Array  # (n, 2), rows of the keypoints
+    score: Floats  # (n,), descriptor distances
+    views: TwoViews | None = None  # the geometry; None if there is none to write
+    verified: Array | None = None  # (m, 2), the matches that it explains; None for all
 
 
 def check_names(pictures: Sequence[Picture], for_hloc: bool = False) -> None:
@@ -94,16 +108,11 @@ def list_picture_names(pictures: Sequence[Picture]) -> list[str]:
     return make_relative(paths)
 
 
-def _store_images(pictures: Sequence[Picture], result: MatchResult) -> list[StoredImage]:
-    """Turn both images of a pair, and the points of the matches of objects, to pixels as stored."""
-    kept = result.cluster >= 0
-    names = list_picture_names(pictures)
-    images = []
-    for name, picture, xy in zip(names, pictures, (result.xy0, result.xy1), strict=True):
-        turn = map_displayed_to_stored(picture.orientation, picture.width, picture.height)
-        width, height = (picture.width, picture.height)[:: -1 if turn[0, 0] == 0 else 1]
-        images.append(StoredImage(name, width, height, apply_transform(turn, xy[kept]), turn))
-    return images
+def store_image(name: str, orientation: int, width: int, height: int, xy: Floats) -> StoredImage:
+    """Turn an image of a displayed size, and points (n, 2) in it, to pixels as stored."""
+    turn = map_displayed_to_stored(orientation, width, height)
+    size = (height, width) if turn[0, 0] == 0 else (width, height)
+    return StoredImage(name, *size, apply_transform(turn, xy))
 
 
 def encode_csv(pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
@@ -114,21 +123,41 @@ def encode_csv(pictures: Sequence[Picture], result: MatchResult) -> dict[str, by
     return {"matches.csv": "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()}
 
 
-def encode_colmap(pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
-    """Encode a result as a COLMAP database."""
-    images = _store_images(pictures, result)
-    matches = np.repeat(np.arange(len(images[0].keypoints))[:, None], 2, axis=1)
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.executescript(SCHEMA)
+def _encode(kind: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+    """Encode a result: the keypoints of both images are the points of the matches of objects, in order."""
+    kept = result.cluster >= 0
+    named = zip(list_picture_names(pictures), pictures, (result.xy0[kept], result.xy1[kept]), strict=True)
+    first, second = (store_image(name, p.orientation, p.width, p.height, xy) for name, p, xy in named)
+    matches = np.repeat(np.arange(kept.sum())[:, None], 2, axis=1)
+    views = describe_two_views(first.keypoints + 0.5, second.keypoints + 0.5, len(result.objects))
+    pair = ExportedPair((first, second), matches, result.score[kept], views)
+    with TemporaryDirectory() as folder:
+        WRITERS[kind](Path(folder), (first, second), [pair])
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+encode_colmap, encode_hloc = (partial(_encode, kind) for kind in ("colmap", "hloc"))
+
+
+def write_colmap(folder: Path, images: Iterable[StoredImage], pairs: Iterable[ExportedPair]) -> None:
+    """Write a COLMAP database; the first image of a pair comes before its second one in `images`."""
+    numbers: dict[str, int] = {}
+    with closing(sqlite3.connect(folder / "database.db")) as database:
+        database.executescript(f"PRAGMA application_id = {APPLICATION_ID}; {SCHEMA}")
         for number, image in enumerate(images, 1):
-            insert_image(database, number, image)
-        insert_matches(database, MAX_IMAGES + 2, matches)
-        insert_geometry(database, MAX_IMAGES + 2, matches, _describe_two_views(images, result))
+            numbers[image.name] = number
+            _insert_image(database, number, image)
+        for pair in pairs:
+            first, second = (numbers[image.name] for image in pair.images)
+            number = MAX_IMAGES * first + second
+            insert_matches(database, number, pair.matches)
+            if pair.views is not None:
+                verified = pair.matches if pair.verified is None else pair.verified
+                insert_geometry(database, number, verified, pair.views)
         database.commit()
-        return {"database.db": database.serialize()}
 
 
-def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) -> None:
+def _insert_image(database: sqlite3.Connection, number: int, image: StoredImage) -> None:
     """Insert an image, its camera and its keypoints into a COLMAP database."""
     focal = FOCAL_LENGTH * max(image.width, image.height)
     camera = np.array([focal, image.width / 2, image.height / 2, 0], np.float64)
@@ -165,18 +194,11 @@ def _drop_repeated(matches: Array) -> Array:
     return matches[np.sort(np.unique(matches, axis=0, return_index=True)[1])]
 
 
-def _describe_two_views(images: list[StoredImage], result: MatchResult) -> TwoViews:
-    """Find the geometry of a result; several objects give the configuration of multiple geometries."""
-    if len(result.objects) != 1:
-        return TwoViews(Geometry.MULTIPLE if result.objects else Geometry.DEGENERATE)
-    turned = images[1].turn @ result.objects[0].transform @ np.linalg.inv(images[0].turn)
-    half = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
-    xy0, xy1 = (image.keypoints + 0.5 for image in images)
-    return two_view_geometry(xy0, xy1, half @ turned @ np.linalg.inv(half))
-
-
-def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> TwoViews:
-    """Find COLMAP's configuration, F and H of an object: xy0, xy1 (n, 2); transform (3, 3)."""
+def describe_two_views(xy0: Array, xy1: Array, n_objects: int) -> TwoViews:
+    """Find COLMAP's configuration, F and H of the matches xy0, xy1 (n, 2) of some objects."""
+    if n_objects != 1:
+        return TwoViews(Geometry.MULTIPLE if n_objects else Geometry.DEGENERATE)
+    transform, _ = fit_transform(xy0, xy1)
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MIN_EXPLAINED_SHARE:
         return TwoViews(Geometry.PLANAR, homography=transform / transform[2, 2])
@@ -186,47 +208,40 @@ def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> TwoViews:
     return TwoViews(Geometry.MULTIPLE)
 
 
-def encode_hloc(pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
-    """Encode a result as hloc's files of features and matches, and its list of pairs.
+def write_hloc(folder: Path, images: Iterable[StoredImage], pairs: Iterable[ExportedPair]) -> None:
+    """Write hloc's files of features and matches, and its list of pairs.
 
     The features have a group for each image. The matches have the group name0/name1 with the partner and the
-    score of each keypoint of image 0.
+    score of each keypoint of image 0. The score is that of nearest neighbours, (1 + cosine) / 2.
     """
-    images, distance = _store_images(pictures, result), result.score[result.cluster >= 0]
-    names = [image.name for image in images]
-    partner = np.arange(len(distance), dtype=np.int16 if len(distance) < 2**15 else np.int32)
-    return {
-        "features.h5": encode_hdf5({k: v for image in images for k, v in list_features(image).items()}),
-        "matches.h5": encode_hdf5(list_partners(names, partner, distance)),
-        "pairs.txt": f"{names[0]} {names[1]}\n".encode(),
-    }
+    with open_hdf5(folder / "features.h5") as file:
+        for image in images:
+            file[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats err by 1 px
+            file[f"{image.name}/image_size"] = np.array([image.width, image.height], np.int64)
+    lines = []
+    with open_hdf5(folder / "matches.h5") as file:
+        for pair in pairs:
+            names = [image.name for image in pair.images]
+            n, n_other = (len(image.keypoints) for image in pair.images)
+            partner = np.full(n, -1, np.int16 if n_other < 2**15 else np.int32)
+            distance = np.full(n, 2.0)  # with the score 0
+            partner[pair.matches[:, 0]], distance[pair.matches[:, 0]] = pair.matches[:, 1], pair.score
+            group = "/".join(name.replace("/", "-") for name in names)
+            file[f"{group}/matches0"] = partner
+            file[f"{group}/matching_scores0"] = (1 - distance**2 / 4).astype(np.float16)
+            lines.append(" ".join(names) + "\n")
+    (folder / "pairs.txt").write_bytes("".join(lines).encode())
 
 
-def list_features(image: StoredImage) -> dict[str, Array]:
-    """List hloc's arrays of an image by their names."""
-    return {
-        f"{image.name}/keypoints": image.keypoints.astype(np.float32),  # half floats err by 1 px
-        f"{image.name}/image_size": np.array([image.width, image.height], np.int64),
-    }
+@contextmanager
+def open_hdf5(path: Path) -> Iterator[Any]:
+    """Open a new HDF5 file that names this program as its writer."""
+    with require_h5py().File(path, "w") as file:
+        file.attrs[WRITER_ATTRIBUTE] = "gdl-match"
+        yield file
 
 
-def list_partners(names: Sequence[str], partner: Array, distance: Floats) -> dict[str, Array]:
-    """List hloc's arrays of two images by their names: the partner (n,) of each keypoint of the first.
-
-    The score of a match is that of nearest neighbours, (1 + cosine) / 2, from its descriptor distance (n,).
-    """
-    pair = "/".join(name.replace("/", "-") for name in names)
-    score = (1 - distance**2 / 4).astype(np.float16)
-    return {f"{pair}/matches0": partner, f"{pair}/matching_scores0": score}
-
-
-def encode_hdf5(content: Mapping[str, Array]) -> bytes:
-    """Make an HDF5 file of arrays, whose names are paths of groups."""
-    buffer = io.BytesIO()
-    with require_h5py().File(buffer, "w") as file:
-        for name, array in content.items():
-            file.create_dataset(name, data=array)
-    return buffer.getvalue()
+WRITERS = {"colmap": write_colmap, "hloc": write_hloc}
 
 
 def check_hloc(pictures: Sequence[Picture]) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from matching._common import opencv
 from matching._version import __version__
 from matching.core.result import MatchResult, object_deformation
-from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.description import MatchedObject
@@ -117,7 +116,7 @@ def summarise(
     deformations: Mapping[int, Deformation] | None = None,
 ) -> dict[str, Any]:
     """Make the content of matches.json except the list of files, settings last."""
-    digits = _count_digits(result)
+    digits = count_digits(result.objects)
     return {
         "version": __version__,
         "images": [
@@ -129,29 +128,7 @@ def summarise(
         "negative": result.negative,
         "candidates": len(result.cluster),
         "objects": [
-            {
-                "id": o.id,
-                "matches": o.n_matches,
-                "score": round(o.score, 4),
-                "log10_nfa": _round(o.log_nfa, 2),
-                "confidence": o.confidence,
-                "transform": o.transform.tolist(),
-                "transform_kind": o.transform_kind,
-                "transform_error": round(o.transform_error, digits + 2),
-                "transform_covariance": None
-                if o.transform_covariance is None
-                else o.transform_covariance.tolist(),
-                "inlier_share": _round(o.inlier_share, 4),
-                "outline0": np.round(o.outline0, digits).tolist(),
-                "outline1": np.round(o.outline1, digits).tolist(),
-                "frame1": _round(o.frame1, digits),
-                "motion": _summarise_motion(o.motion, digits),
-                "thing": o.thing,
-                **_summarise_completeness(o.completeness),
-                **summarise_agreement(o, digits),
-                **_summarise_deformation((deformations or {}).get(o.id)),
-            }
-            for o in result.objects
+            summarise_object(found, digits, (deformations or {}).get(found.id)) for found in result.objects
         ],
         "rejected": [
             {
@@ -188,30 +165,57 @@ def summarise(
     }
 
 
-def summarise_agreement(found: MatchedObject, digits: int) -> dict[str, Any]:
-    """List whether an object is the same in both pictures, and where it differs."""
-    differences = [
-        {
-            "polygon0": np.round(one.polygon0, digits).tolist(),
-            "polygon1": np.round(one.polygon1, digits).tolist(),
-            "share": round(one.share, 4),
-            "evidence": round(one.evidence, 1),
-            "size": round(one.size, digits),
-        }
-        for one in found.differences
-    ]
-    smallest = found.smallest_difference
+def summarise_object(
+    found: MatchedObject, digits: int = 2, deformation: Deformation | None = None
+) -> dict[str, Any]:
+    """List all that is known of an object, with its pixels rounded to some decimal places."""
+    covariance, measured, smallest = found.transform_covariance, found.completeness, found.smallest_difference
     return {
+        "id": found.id,
+        "matches": found.n_matches,
+        "n_matches": found.n_matches,
+        "score": round(found.score, 4),
+        "log10_nfa": _round(found.log_nfa, 2),
+        "confidence": found.confidence,
+        "transform": found.transform.tolist(),
+        "transform_kind": found.transform_kind,
+        "transform_error": round(found.transform_error, digits + 2),
+        "transform_covariance": None if covariance is None else covariance.tolist(),
+        "inlier_share": _round(found.inlier_share, 4),
+        "outline0": _round(found.outline0, digits),
+        "outline1": _round(found.outline1, digits),
+        "frame1": _round(found.frame1, digits),
+        "motion": _summarise_motion(found.motion, digits),
+        "thing": found.thing,
+        "completeness": None if measured is None else round(measured.value, 4),
+        "evidence": None
+        if measured is None
+        else {
+            "whole": measured.is_whole,
+            "visible": round(measured.visible, 4),
+            "print": round(measured.print_share, 4),
+            "colours": round(measured.colour_share, 4),
+        },
         "same": found.is_same,
+        "differences": [
+            {
+                "polygon0": _round(one.polygon0, digits),
+                "polygon1": _round(one.polygon1, digits),
+                "share": round(one.share, 4),
+                "evidence": round(one.evidence, 1),
+                "size": round(one.size, digits),
+            }
+            for one in found.differences
+        ],
         "smallest_difference": None if math.isinf(smallest) else round(smallest, digits),
         "appearance": list(found.appearance),
-        "differences": differences,
+        **_summarise_deformation(deformation),
     }
 
 
-def _count_digits(result: MatchResult) -> int:
+def count_digits(objects: Sequence[MatchedObject]) -> int:
     """Find the number of decimal places: two for pixels, more if the unit of given matches is larger."""
-    sizes = [np.ptp(outline, axis=0).max() for o in result.objects for outline in (o.outline0, o.outline1)]
+    sizes = [np.ptp(outline, axis=0).max() for o in objects for outline in (o.outline0, o.outline1)]
     smallest = min((size for size in sizes if size > 0), default=1000.0)
     return max(2, 3 - math.floor(math.log10(smallest)))
 
@@ -237,14 +241,6 @@ def _summarise_motion(motion: Motion | None, digits: int) -> dict[str, Any] | No
         "share": _round(motion.share, 4),
         "share1": _round(motion.share1, 4),
     }
-
-
-def _summarise_completeness(measured: Completeness | None) -> dict[str, Any]:
-    if measured is None:
-        return {"completeness": None, "evidence": None}
-    shares = {"visible": measured.visible, "print": measured.print_share, "colours": measured.colour_share}
-    evidence = {"whole": measured.is_whole} | {name: round(share, 4) for name, share in shares.items()}
-    return {"completeness": round(measured.value, 4), "evidence": evidence}
 
 
 def _summarise_copies(result: MatchResult) -> dict[str, Any] | None:

@@ -103,7 +103,7 @@ def check_folder(path: Path) -> Path:
     """Check that a folder can be made and written, without leaving anything there."""
     if is_file(path):
         raise InputError(f"{path}: is a file, not a folder")
-    with OneLineErrors(path, "the folder can't be written"), _make_part(path):
+    with OneLineErrors(path, "the folder can't be written"), make_temporary_folder(path):
         return path
 
 
@@ -124,6 +124,11 @@ def write_whole(path: Path, data: bytes) -> None:
     """Write a file completely or not at all."""
     with OneLineErrors(path, "can't be written"), replace_file(path) as file:
         file.write(data)
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page completely or not at all."""
+    write_whole(path, page.encode("utf-8", "backslashreplace"))
 
 
 def write_files(folder: Path, files: Iterable[tuple[str, Content]], summary: Mapping[str, Any]) -> None:
@@ -171,14 +176,11 @@ def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterabl
 
 @contextmanager
 def make_temporary_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder beside another one, or inside the other one if it exists, and remove it at the end."""
-    with _make_part(folder if folder.exists() else folder.parent) as part:
-        yield part
+    """Make a folder beside another one, or inside the other one if it exists.
 
-
-@contextmanager
-def _make_part(parent: Path) -> Iterator[Path]:
-    """Make a temporary folder in another one; at the end, remove it, and what had to be made around it."""
+    At the end, it is removed, and what had to be made around it.
+    """
+    parent = folder if folder.exists() else folder.parent
     missing = [p for p in (parent, *parent.parents) if not p.exists()]
     part = parent / f".{uuid4().hex}.part"
     try:
@@ -188,9 +190,9 @@ def _make_part(parent: Path) -> Iterator[Path]:
     finally:
         with uninterrupted():
             shutil.rmtree(part, ignore_errors=True)
-            for folder in missing:
+            for made in missing:
                 with suppress(OSError):  # it is in use
-                    folder.rmdir()
+                    made.rmdir()
 
 
 @contextmanager

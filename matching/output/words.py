@@ -103,7 +103,9 @@ def list_repeats(result: MatchResult) -> list[tuple[str, ...]]:
         n_matches = str(sum(found.n_matches for found in objects))
         places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture has no count
         _, _, score, sure, *_, error = format_object(best)
-        kind = thing.name_kind(best.score) or _count_alike(thing)
+        kind = thing.name_kind(best.score)
+        if thing.alike:
+            kind = f"{len(thing.alike)} alike but different"
         rows.append((str(thing.number), places, n_matches, score, sure, error, kind))
     return rows
 
@@ -113,16 +115,11 @@ def describe_repeats(result: MatchResult) -> str:
 
     Places that differ are no copies: "thing 0: 3 places, 1 alike but different".
     """
-    lines = []
-    for thing in result.things:
-        kind = thing.name_kind(max(result.objects[k].score for k in thing.objects))
-        places = ", ".join(filter(None, (f"{len(thing.places)} places", _count_alike(thing))))
-        lines.append(f"thing {thing.number}: {kind or places}")
-    return "; ".join(lines)
-
-
-def _count_alike(thing: Thing) -> str:
-    return f"{len(thing.alike)} alike but different" if thing.alike else ""
+    described = (
+        f"thing {number}: " + (kind if places == UNKNOWN else f"{places} places{kind and f', {kind}'}")
+        for number, places, *_, kind in list_repeats(result)
+    )
+    return "; ".join(described)
 
 
 def count(n: int, word: str, words: str | None = None) -> str:

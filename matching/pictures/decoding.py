@@ -188,9 +188,11 @@ def _decode_tiff(
         orientation = _check_orientation(tiff.read_tag(page, ORIENTATION, 1))
     _check_size(name, page.imagewidth, page.imagelength)
     with _report_damage(name):
-        if image is None or not tiff.is_for_pillow(page, image):
-            array, is_upright = tiff.read_bands(page, encoded, name)
+        if (bands := tiff.read_bands(page, encoded)) is not None:
+            array, is_upright = bands
             return (array if is_upright else _turn_upright(array, orientation)), orientation
+        if image is None or page.compression == tiff.WEBP:
+            raise tiff.describe_lack(page, name)
         array = _convert_to_array(image)  # Pillow turns it on loading
         stored = np.asarray(image) if image.mode == "P" else array
         if page.photometric == tiff.WHITE_IS_ZERO and stored.dtype == np.uint8:

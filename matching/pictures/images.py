@@ -34,6 +34,7 @@ class Picture:
     path: Path | None = None  # None for an array
     orientation: int = 1  # EXIF, 1 to 8, already applied to `rgb` and `mask`
     transparent: Array | None = None  # (h, w) bool, where alpha is below one half; None for nowhere
+    shape: Array | None = None  # (h, w) bool, where a drawing in one colour is opaque; None for others
 
     @property
     def displayed(self) -> Array:
@@ -143,7 +144,7 @@ def make_picture_of_array(array: Any, name: str = "image") -> Picture:
     grey = to_eight_bits(array, mask)
     rgb = np.repeat(grey[:, :, None], 3, axis=2) if grey.ndim == 2 else np.ascontiguousarray(grey)
     if alpha is not None and mask is not None and has_one_colour(rgb, mask):
-        return Picture(draw_shape(array, alpha, _find_opaque(alpha)))
+        return Picture(draw_shape(array, alpha, _find_opaque(alpha)), shape=mask)
     return Picture(rgb, mask, transparent=None if mask is None else ~mask)
 
 

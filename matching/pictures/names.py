@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from matching.errors import InputError
 
@@ -47,3 +47,8 @@ def make_relative(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     except ValueError:
         names = full
     return [name.replace(os.path.sep, "/") for name in names]
+
+
+def name_relatively(paths: Sequence[str]) -> dict[str, str]:
+    """Map names of files to those of `make_relative`."""
+    return dict(zip(paths, make_relative(paths), strict=True))

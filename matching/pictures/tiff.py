@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-from PIL import Image
 
 from matching._common import opencv
 from matching._common.types import Array, Bools
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 HEADS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # the first bytes of TIFF and BigTIFF
 NODATA = 42113  # GDAL's tag
-WHITE_IS_ZERO, BLACK_IS_ZERO, RGB = 0, 1, 2  # photometric interpretations
-N_COLOURS = {WHITE_IS_ZERO: 1, BLACK_IS_ZERO: 1, RGB: 3}
+WHITE_IS_ZERO = 0  # a photometric interpretation
+COLOURS = (WHITE_IS_ZERO, 1, 2)  # also black is zero, and RGB
 ALPHA = (1, 2)  # extra samples: associated, unassociated
 SEPARATE = 2  # planar configuration: a plane for each sample
 SIGNED = 2  # sample format
@@ -61,28 +60,8 @@ def read_tag(page: TiffPage, code: int, default: Any) -> Any:
     return default if tag is None else tag.value
 
 
-def is_for_pillow(page: TiffPage, image: Image.Image) -> bool:
-    """Test whether Pillow, which has opened a page, also reads its pixels correctly."""
-    n_colours = N_COLOURS.get(page.photometric)
-    is_separate = page.planarconfig == SEPARATE and page.samplesperpixel > 1
-    if page.compression == WEBP:
-        return False
-    if n_colours is None:
-        return not (is_separate and page.bitspersample > 8)
-    if read_nodata(page) is not None and 0 in page.databytecounts:  # parts without data are not stored
-        return False
-    if page.bitspersample <= 8:
-        has_colours = page.samplesperpixel - (_find_alpha(page) is not None) == n_colours
-        return has_colours and page.sampleformat != SIGNED and not (is_separate and n_colours == 1)
-    if page.bitspersample % 16 > 0:  # packed numbers of 10, 12 or 14 bits
-        return True
-    is_swapped = page.parent.byteorder == ">" and page.compression != 1
-    modes = ("I;16", "I;16B") if is_swapped else ("I;16", "I;16B", "F")
-    return page.photometric == BLACK_IS_ZERO and page.samplesperpixel == 1 and image.mode in modes
-
-
-def read_bands(page: TiffPage, encoded: Path | bytes, name: str | Path) -> tuple[Array, bool]:
-    """Read the colours of a page and its declared alpha.
+def read_bands(page: TiffPage, encoded: Path | bytes) -> tuple[Array, bool] | None:
+    """Read the colours of a page and its declared alpha; None if it is left to Pillow.
 
     Returns
     -------
@@ -91,7 +70,9 @@ def read_bands(page: TiffPage, encoded: Path | bytes, name: str | Path) -> tuple
     is_upright : bool
         Whether the array is turned as the page's tag says.
     """
-    bands, is_upright = _read_samples(page, encoded, name)
+    if (samples := _read_samples(page, encoded)) is None:
+        return None
+    bands, is_upright = samples
     alpha = _find_alpha(page)
     plain = [k for k in range(bands.shape[2]) if k != alpha]
     stored = colours = bands[:, :, plain[:3] if len(plain) >= 3 else plain[:1]]
@@ -104,31 +85,32 @@ def read_bands(page: TiffPage, encoded: Path | bytes, name: str | Path) -> tuple
     return hide_nodata(array, read_nodata(page), stored), is_upright
 
 
-def _read_samples(page: TiffPage, encoded: Path | bytes, name: str | Path) -> tuple[Array, bool]:
-    """Read the samples (h, w, n) of a page -> samples, whether they are upright."""
+def _read_samples(page: TiffPage, encoded: Path | bytes) -> tuple[Array, bool] | None:
+    """Read the samples (h, w, n) of a page -> samples, whether they are upright; None if that fails."""
     from tifffile import TIFF
 
-    if page.photometric not in N_COLOURS or np.dtype(page.dtype).kind not in "uif":
-        kind = f"colours of kind {int(page.photometric)}, stored as {page.dtype}"
-        raise InputError(f"{name}: is not a picture that can be read ({kind})")
-    n = page.samplesperpixel
+    if page.photometric not in COLOURS or np.dtype(page.dtype).kind not in "uif":
+        return None
+    n, is_whole = page.samplesperpixel, page.bitspersample % 8 == 0
     has_codecs = page.compression in TIFF.DECOMPRESSORS and page.predictor in TIFF.UNPREDICTORS
-    if has_codecs and (page.bitspersample % 8 == 0 or find_spec("imagecodecs")):
-        try:
+    if has_codecs and (is_whole or (page.bitspersample > 8 and find_spec("imagecodecs"))):
+        with suppress(ImportError):  # Zstandard before Python 3.14
             bands = page.asarray(maxworkers=1)
-        except ImportError:  # Zstandard before Python 3.14
-            raise _describe_lack(page, name) from None
-        bands = np.moveaxis(bands, 0, -1) if page.planarconfig == SEPARATE and n > 1 else bands
-        return bands.reshape(page.imagelength, page.imagewidth, n), False
-    is_simple = n in (1, 3, 4) and (n == 1 or page.planarconfig != SEPARATE)
+            bands = np.moveaxis(bands, 0, -1) if page.planarconfig == SEPARATE and n > 1 else bands
+            return bands.reshape(page.imagelength, page.imagewidth, n), False
+    is_unusual = page.bitspersample > 8 or page.sampleformat == SIGNED  # Pillow reads others as well
+    is_simple = n in (1, 3, 4) and (n == 1 or page.planarconfig != SEPARATE) and is_unusual and is_whole
     bands = opencv.read_deep(encoded) if is_simple and page.compression in OPENCV_CODECS else None
     if bands is None or bands.size != page.imagelength * page.imagewidth * n:
-        raise _describe_lack(page, name)
+        return None
     return bands.reshape(*bands.shape[:2], n), True
 
 
-def _describe_lack(page: TiffPage, name: str | Path) -> InputError:
-    """Make an error that names the compression of a page, and imagecodecs if that may help."""
+def describe_lack(page: TiffPage, name: str | Path) -> InputError:
+    """Make an error that names what of a page can't be read, and imagecodecs if that may help."""
+    if page.photometric not in COLOURS or np.dtype(page.dtype).kind not in "uif":
+        kind = f"colours of kind {int(page.photometric)}, stored as {page.dtype}"
+        return InputError(f"{name}: is not a picture that can be read ({kind})")
     codec = f"{getattr(page.compression, 'name', 'of kind')} ({int(page.compression)})"
     kind = f"{name}: TIFF of {page.bitspersample}-bit numbers with compression {codec}"
     if find_spec("imagecodecs"):

@@ -19,19 +19,9 @@ from matching.output import words
 from matching.output.export_formats import FORMATS as EXPORT_FORMATS
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
-from matching.output.folders import write_whole
-from matching.output.html.pair import pair_report
+from matching.output.remedies import PAGE_HINTS
 from matching.pictures.images import Picture, make_picture
 
-# What the page offers to try about matches in no object, by the step that dropped them. For other steps there
-# are only options of the command.
-FURTHER = "try 6000 in “Maximum candidates”"
-LARGER = f"{FURTHER}, or a larger picture"
-HINTS = {
-    **dict.fromkeys(("candidates", "graph", "degree", "size", "smooth map", "largest gap", "planes"), LARGER),
-    "rounds": FURTHER,
-    **dict.fromkeys(("reach", "details", "agreement"), "nothing to do"),
-}
 REJECTED_HINT = "the report below lists all groups under “Rejected matches, and why”"
 
 
@@ -94,7 +84,9 @@ def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
         lines = words.describe_things(result.objects, name, result.things, single=True)
     else:
         names = [picture.path for picture in pictures]
-        lines = words.explain_nothing(result, names) or words.hint_at_rejected(result, HINTS, REJECTED_HINT)
+        lines = words.explain_nothing(result, names) or words.hint_at_rejected(
+            result, PAGE_HINTS, REJECTED_HINT
+        )
     return [*lines, *words.list_sizes(result, pictures)]
 
 
@@ -113,11 +105,8 @@ def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchCon
     else:
         result = match_pair(ImageSource(first, config), ImageSource(last, config), clock=clock)
     pair = first, last
-    write_results(folder, pair, result, exports=_choose_exports(pair))
-    for name, content in encode_labels(label_result(result, pair)).items():
-        write_whole(folder / name, content)
-    page = pair_report(pair, result).encode("utf-8", "backslashreplace")
-    write_whole(folder / "matches.html", page)
+    labels = encode_labels(label_result(result, pair))
+    write_results(folder, pair, result, html=True, exports=_choose_exports(pair), others=labels)
     clock.lap("files")
     return result
 

@@ -5,11 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from matching._version import __version__
-from matching.core.result import MatchResult
-from matching.output.files import COORDINATES, summarise
+from matching.output.files import COORDINATES, count_digits, summarise_object
 from matching.output.folders import MANIFEST, Content, write_files
 from matching.output.html.hits import hits_page, make_hits
 from matching.output.provenance import machine, programs
@@ -23,7 +20,7 @@ FILE_NAMES = {MANIFEST, PAGE_NAME}
 def write_video_results(
     folder: Path,
     result: VideoResult,
-    names: tuple[str | None, str | None],
+    names: tuple[str, str],
     *,
     page: bool = True,
 ) -> None:
@@ -36,10 +33,10 @@ def write_video_results(
     write_files(folder, files(), summarise_video(result, names) | {"inputs": list(names)})
 
 
-def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -> dict[str, Any]:
+def summarise_video(result: VideoResult, names: tuple[str, str]) -> dict[str, Any]:
     """Make the content of matches.json, without the list of files."""
     pictures = zip(names, (result.thing, result.size), strict=True)
-    none = np.empty((0, 2)), np.empty((0, 2)), np.empty(0, np.int64), np.empty(0)
+    digits = count_digits([found for sighting in result.sightings for found in sighting.objects])
     return {
         "version": __version__,
         "images": [{"path": name, "width": width, "height": height} for name, (width, height) in pictures],
@@ -51,11 +48,23 @@ def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -
             "looked_at": result.n_looked_at,
             "ends_early": result.ends_early,
         },
-        "appearances": [_summarise_appearance(found) for found in result.appearances],
+        "appearances": [
+            {
+                "begin": round(found.begin, 3),
+                "end": round(found.end, 3),
+                "frames": [sighting.frame for sighting in found.sightings],
+                "best": found.best.frame,
+            }
+            for found in result.appearances
+        ],
         "objects": [
-            {"frame": sighting.frame, "seconds": round(sighting.seconds, 3), **summary}
+            {
+                "frame": sighting.frame,
+                "seconds": round(sighting.seconds, 3),
+                **summarise_object(found, digits),
+            }
             for sighting in result.sightings
-            for summary in summarise([], MatchResult(*none, sighting.objects))["objects"]
+            for found in sighting.objects
         ],
         "programs": programs(),
         "machine": machine(),
@@ -63,18 +72,9 @@ def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -
     }
 
 
-def _summarise_appearance(found: Appearance) -> dict[str, Any]:
-    return {
-        "begin": round(found.begin, 3),
-        "end": round(found.end, 3),
-        "frames": [sighting.frame for sighting in found.sightings],
-        "best": found.best.frame,
-    }
-
-
-def make_page(result: VideoResult, names: tuple[str | None, str | None]) -> str:
+def make_page(result: VideoResult, names: tuple[str, str]) -> str:
     """Make the page of hits: the thing in the best frame of each appearance."""
-    thing, video = (name_picture(name if name is None else Path(name)) for name in names)
+    thing, video = map(name_picture, names)
     hits = (
         hit
         for found in result.appearances

@@ -179,10 +179,9 @@ def find_in_video(
     check_config(config)
     config = config.with_settings(**settings)
     every = EVERY.check("every", every)
-    picture = add_mask(make_picture(thing, "thing"), mask, "mask")
-    source = ImageSource(picture, config)
-    groups: list[list[Sighting]] = []
-    pictures: list[Bytes] = []  # of the best sighting in each group
+    shown = add_mask(make_picture(thing, "thing"), mask, "mask")
+    source = ImageSource(shown, config)
+    appearances: list[Appearance] = []
     n_looked_at = n_seen = n_missed = 0
     with open_video(video) as opened:
         reader = opened.reader
@@ -193,21 +192,18 @@ def find_in_video(
             n_missed += 1
             if result.objects:
                 sighting = Sighting(frame.number, frame.seconds, result.objects, result.things)
-                if not groups or n_missed > MAX_MISSED + 1:
-                    groups.append([])
-                    pictures.append(_shrink(frame.rgb))
-                elif sighting.score > max(earlier.score for earlier in groups[-1]):
-                    pictures[-1] = _shrink(frame.rgb)
-                groups[-1].append(sighting)
+                last = appearances.pop() if appearances and n_missed <= MAX_MISSED + 1 else None
+                earlier = () if last is None else last.sightings
+                if last is None or sighting.score > last.best.score:
+                    appearances.append(Appearance((*earlier, sighting), _shrink(frame.rgb)))
+                else:
+                    appearances.append(Appearance((*earlier, sighting), last.picture))
                 n_seen, n_missed = n_seen + 1, 0
             if progress is not None:
                 progress(frame.seconds, length, n_seen)
-    appearances = tuple(
-        Appearance(tuple(group), shown) for group, shown in zip(groups, pictures, strict=True)
-    )
     return VideoResult(
-        appearances=appearances,
-        thing=(picture.width, picture.height),
+        appearances=tuple(appearances),
+        thing=(shown.width, shown.height),
         size=(reader.width, reader.height),
         n_features=len(source.described.features),
         n_frames=opened.n_frames,

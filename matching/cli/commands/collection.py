@@ -1,9 +1,9 @@
 """`gdl-match collection`: many pictures are matched, with the results in one database."""
 
-import argparse
 import sys
 import tempfile
 import warnings
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -48,36 +48,14 @@ SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("collection")
-    inputs = parser.add_argument_group("which pairs")
-    options.add_path(inputs, "pairs", "FILE", "a list with two paths on each line")
-    options.add_path(inputs, "all", "DIR", "all pairs of the pictures in a folder")
-    options.add_path(inputs, "query", "DIR", "match each picture of this folder with each one of --gallery")
-    options.add_path(inputs, "gallery", "DIR", "the folder of pictures to match with those of --query")
-    options.add_flag(inputs, "recursive", "include subfolders")
     text = "match each picture only with the N others that share the most descriptors with it"
-    options.add_setting(inputs, "shortlist", options.count_setting(None, text))
-    outputs = parser.add_argument_group("results")
-    options.add_path(outputs, "db", "FILE", "the database; it is created if missing", required=True)
-    options.add_path(outputs, "csv", "DIR", "write the tables as CSV files")
-    options.add_path(outputs, "parquet", "DIR", "write the tables as Parquet files")
-    options.add_path(outputs, "html", "FILE", "write a report, one file for any browser")
-    text = (
-        "print groups of connected pictures, and what each is: copy, crop, thumbnail, turned, same thing;"
-        " with --csv also write groups.csv, with --html show the groups"
-    )
-    options.add_flag(outputs, "groups", text)
+    options.add_setting(parser.groups["which pairs"], "shortlist", options.count_setting(None, text))
+    outputs = parser.groups["results"]
     add_duplicate_options(outputs)
-    options.add_path(outputs, "colmap", "DIR", "write all matches as COLMAP's database.db")
-    options.add_path(outputs, "hloc", "DIR", "write all matches as hloc's files")
-    options.add_flag(
-        outputs, "static", "leave out objects that moved: those that the camera's motion does not explain"
-    )
     text = "number of pairs in the report, the best first"
     options.add_setting(outputs, "html_pairs", options.count_setting(100, text))
-    running = add_run_options(parser, "one per processor")
-    options.add_flag(running, "retry", "retry what failed in an earlier run")
-    options.add_flag(running, "restart", "start a new database; the results in the old one are lost")
-    options.add_version(running)
+    add_run_options(parser, "one per processor")
+    options.add_version(parser)
     return parser
 
 
@@ -88,9 +66,9 @@ def add_duplicate_options(group: options.Group) -> None:
     options.add_choice(group, "keep", KEPT)
 
 
-def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bool = True) -> options.Group:
+def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bool = True) -> None:
     """Add the options that `run_options` and, if it may run on a cluster, `prepare_run` read."""
-    group = parser.add_argument_group("how it runs")
+    group = parser.groups.get("how it runs") or parser.add_argument_group("how it runs")
     text = "processes at a time"
     options.add_setting(group, "jobs", options.count_setting(None, text, default_text=jobs))
     options.add_path(group, "cache", "DIR", "folder in which features are kept (default: the user's cache)")
@@ -99,12 +77,11 @@ def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bo
         text = "run on the Dask cluster at tcp://host:port instead"
         group.add_argument("--scheduler", metavar="ADDRESS", help=text)
         options.add_setting(group, "wait", WAIT_OPTION)
-    options.add_quiet(group)
+    options.add_flag(group, "quiet", "show no progress on standard error")
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
-    return group
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the command."""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     n_sources = sum(source is not None for source in sources)
@@ -134,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _show(arguments.db) if groups is None else show_groups(groups)
 
 
-def _check_outputs(arguments: argparse.Namespace) -> None:
+def _check_outputs(arguments: Namespace) -> None:
     """Check that the results can be written: now, rather than after hours."""
     for kind, folder in _folders(arguments, TABLES):
         check_tables_replaceable(check_folder(folder), kind)
@@ -146,19 +123,19 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             raise InputError(f"{arguments.html}: is the database; choose another --html")
 
 
-def _folders(arguments: argparse.Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
+def _folders(arguments: Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
     """List the formats for which there is an option, with their folders."""
     return [(kind, folder) for kind in kinds if (folder := getattr(arguments, kind)) is not None]
 
 
-def prepare_run(arguments: argparse.Namespace) -> None:
+def prepare_run(arguments: Namespace) -> None:
     """Check that the options are for this machine or for a cluster, and set the wait for locked databases."""
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine and --scheduler for a cluster: give only one of them")
     WAIT_SECONDS.set(arguments.wait)
 
 
-def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
+def run_options(arguments: Namespace) -> dict[str, Any]:
     """Make the parameters of functions that work on many pictures."""
     return {
         "config": options.make_config(arguments),
@@ -169,7 +146,7 @@ def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _match(arguments: argparse.Namespace) -> Summary:
+def _match(arguments: Namespace) -> Summary:
     with warnings.catch_warnings():
         # ignore warnings about odd pictures: what matters is recorded
         warnings.simplefilter("ignore")
@@ -190,7 +167,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
     return summary
 
 
-def _make_plan(arguments: argparse.Namespace) -> Plan:
+def _make_plan(arguments: Namespace) -> Plan:
     if arguments.pairs is not None:
         return plan_list(arguments.pairs)
     if arguments.all is not None:
@@ -198,7 +175,7 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
     return plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
 
 
-def open_cache(arguments: argparse.Namespace) -> FeatureCache:
+def open_cache(arguments: Namespace) -> FeatureCache:
     """Open the cache of the options ``--cache`` and ``--cache-size``."""
     try:
         folder = make_folder(arguments.cache or user_cache_path("gdl-match", appauthor=False) / "features")
@@ -209,7 +186,7 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
     return FeatureCache(folder.resolve(), arguments.cache_size * 10**6)
 
 
-def _write(arguments: argparse.Namespace, groups: Sequence[Group] | None) -> None:
+def _write(arguments: Namespace, groups: Sequence[Group] | None) -> None:
     tell, db = make_teller(arguments), arguments.db
     for kind, folder in _folders(arguments, TABLES):
         export(db, folder, kind)
@@ -255,7 +232,7 @@ def describe_summary(summary: Summary) -> str:
     )
 
 
-def read_listed_groups(arguments: argparse.Namespace, db: Path | None = None) -> list[Group]:
+def read_listed_groups(arguments: Namespace, db: Path | None = None) -> list[Group]:
     """Read the groups of a database, by default that of the arguments, and write the list of duplicates."""
     with open_store(db or arguments.db) as store:
         links = list(find_links(store))
@@ -264,8 +241,8 @@ def read_listed_groups(arguments: argparse.Namespace, db: Path | None = None) ->
             write_whole(
                 arguments.list, "".join(f"{path}\n" for path in removable).encode("utf-8", "surrogateescape")
             )
-            line = f"{count(len(removable), 'picture')} that could go written to"
-            make_teller(arguments)(f"{line} {make_printable(str(arguments.list))}")
+            n = count(len(removable), "picture")
+            make_teller(arguments)(f"{n} that could go written to {arguments.list}")
         return find_groups(store, links)
 
 

@@ -1,9 +1,9 @@
 """`gdl-match group FILE`: the matches that another program found, grouped into objects."""
 
-import argparse
 import math
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +17,6 @@ from matching.cli import arguments as options
 from matching.cli.console import make_printable, print_result, print_short_warnings, read_pictures
 from matching.cli.destination import check_not_over, choose_destination
 from matching.cli.exits import FOUND, NONE_FOUND
-from matching.cli.hints import GROUP_HINTS
 from matching.core.config import MatchConfig
 from matching.core.result import MatchResult
 from matching.errors import InputError
@@ -26,7 +25,8 @@ from matching.interchange.masks import check_masks_folder, write_masks
 from matching.interchange.records import PairMatches, turn_to_displayed
 from matching.output.files import write_results
 from matching.output.folders import Content, write_files
-from matching.output.words import format_table, hint_at_rejected
+from matching.output.remedies import GROUP_HINTS
+from matching.output.words import align_columns, format_table, hint_at_rejected
 from matching.pictures.images import NamedImage, Picture
 from matching.pictures.names import make_absolute
 from matching.settings import CLUSTERING_OPTIONS, MAX_NFA
@@ -45,28 +45,7 @@ Pictures = list[Picture] | None  # of a pair; None if they are not given
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("group")
-    parser.add_argument("file", type=options.parse_path, metavar="FILE", help="file of matches")
-    group = parser.add_argument_group("input and output")
-    options.add_path(group, "features", "FILE", "hloc's file with the keypoints of the matches")
-    for k in range(2):
-        options.add_path(
-            group, f"image{k}", "FILE", f"picture {k}; if the file has many pairs, only this pair is grouped"
-        )
-    options.add_path(group, "images", "DIR", "folder of the pictures, for a file with many pairs")
-    options.add_flag(group, "planes", "split each object into the planes that it consists of")
-    text = "COLMAP: write two-view geometries of all objects, not only of the static scene"
-    options.add_flag(group, "all_objects", text)
-    text = "COLMAP: also write masks of what moved, into this new or empty folder"
-    options.add_path(group, "masks", "DIR", text)
-    options.add_path(group, "out", "DIR", "folder for results (default: <stem>-groups)")
-    options.add_flag(group, "html", "also write matches.html, a report; needs the pictures")
-    options.add_flag(group, "warp", "draw each object warped onto the other picture; needs the pictures")
-    options.add_flag(group, "no_figure", "don't draw matches.png")
-    text = "for one pair: also print and draw which groups were rejected, by which step, and why"
-    options.add_flag(group, "explain", text)
-    options.add_flag(group, "json", "print only matches.json, on standard output")
-    options.add_quiet(group)
-    settings_group = parser.add_argument_group("settings")
+    settings_group = parser.groups["settings"]
     options.add_options(settings_group, CLUSTERING_OPTIONS)
     options.add_setting(settings_group, "max_nfa", MAX_NFA)
     options.add_version(parser)
@@ -81,17 +60,17 @@ class GroupRun:
     inputs: tuple[str, ...]  # absolute paths of the files that are read
     folder: Path  # of the results
     config: MatchConfig
-    arguments: argparse.Namespace
+    arguments: Namespace
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the command."""
     prepared = _prepare(arguments)
     is_single = not prepared.file.holds_many or arguments.image0 is not None
     return _group_one(prepared) if is_single else _group_many(prepared)
 
 
-def _prepare(arguments: argparse.Namespace) -> GroupRun:
+def _prepare(arguments: Namespace) -> GroupRun:
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
@@ -112,7 +91,7 @@ def _prepare(arguments: argparse.Namespace) -> GroupRun:
     return GroupRun(file, inputs, folder, config, arguments)
 
 
-def _check_usage(arguments: argparse.Namespace) -> None:
+def _check_usage(arguments: Namespace) -> None:
     if (arguments.image0 is None) != (arguments.image1 is None):
         raise InputError("--image0 and --image1 must be given together")
     if arguments.image0 is not None and arguments.images is not None:
@@ -131,7 +110,7 @@ def _group_one(run: GroupRun) -> int:
     key, pair, is_swapped = run.file.pair_of(paths)
     shown, result = _group(run, pair.swapped() if is_swapped else pair, pictures)
     groups = run.file.groups({key: (pair, result.cluster)}, run.arguments.all_objects)
-    _write_pair(run.folder, shown, result, pictures, others=groups, **_output_options(run))
+    _write_pair(run, run.folder, shown, result, pictures, groups)
     explained = [result.explain()] if run.arguments.explain else []
     notes = hint_at_rejected(result, GROUP_HINTS)
     print_result(run.arguments, run.folder, [format_table(result), *explained], notes)
@@ -145,23 +124,28 @@ def _group_many(run: GroupRun) -> int:
     quiet = True if run.arguments.quiet else None
     for key, pair in tqdm(run.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
         assert pair.names is not None  # files of many pairs have them
-        pictures = _find_pictures(run.arguments.images, pair.names)
+        folder = run.arguments.images
+        pictures = None if folder is None else read_pictures([folder / name for name in pair.names])
         shown, result = _group(run, pair, pictures)
         name = _choose_folder_name(pair.names, taken)
-        _write_pair(run.folder / name, shown, result, pictures, **_output_options(run))
+        _write_pair(run, run.folder / name, shown, result, pictures)
         labels[key] = pair, result.cluster
-        summaries.append(_summarise_pair(name, pair, result))
+        objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
+        kept = int((result.cluster >= 0).sum())
+        numbers = {"matches": len(pair), "kept": kept, "objects": objects}
+        summaries.append({"images": pair.names, "folder": name, **numbers})
+    n_objects = sum(len(summary["objects"]) for summary in summaries)
+    about = {"version": __version__, "inputs": run.inputs, "parameters": asdict(run.config)}
     groups = run.file.groups(labels, run.arguments.all_objects)
-    _write_pairs(run.folder, groups, summaries, run.config, run.inputs)
+    write_files(run.folder, groups.items(), about | {"pairs": summaries, "objects": n_objects})
     if run.arguments.masks is not None:
         write_masks(run.arguments.masks, labels.values())
-    lines = [f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair"]
-    for pair_summary in summaries:
-        names = "  ".join(map(make_printable, pair_summary["images"]))
-        numbers = (len(pair_summary["objects"]), pair_summary["kept"], pair_summary["matches"])
-        lines.append("  ".join([*(f"{n:>7}" for n in numbers), names]))
-    print_result(run.arguments, run.folder, lines)
-    return FOUND if any(pair["objects"] for pair in summaries) else NONE_FOUND
+    rows = [("objects", "kept", "matches", "pair")]
+    for one in summaries:
+        names = "  ".join(map(make_printable, one["images"]))
+        rows.append((str(len(one["objects"])), str(one["kept"]), str(one["matches"]), names))
+    print_result(run.arguments, run.folder, align_columns(rows, left=(3,)))
+    return FOUND if n_objects else NONE_FOUND
 
 
 def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMatches, MatchResult]:
@@ -196,12 +180,6 @@ def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> bool:
     return outside > 0
 
 
-def _find_pictures(folder: Path | None, names: tuple[str, str]) -> Pictures:
-    if folder is None:
-        return None
-    return read_pictures([folder / name for name in names])
-
-
 def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
     """Choose a name that is not taken, ignoring case, and add it to `taken`."""
     base = "_".join(re.sub(r"[^\w.+-]", "-", name).lstrip(".") or "image" for name in names)[:MAX_NAME_LENGTH]
@@ -212,40 +190,20 @@ def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
     return name
 
 
-def _output_options(run: GroupRun) -> dict[str, Any]:
-    """List which files to write for a pair, as arguments of `_write_pair`."""
-    options = {name: getattr(run.arguments, name) for name in ("warp", "html", "explain")}
-    return {**options, "figure": not run.arguments.no_figure, "inputs": run.inputs}
-
-
 def _write_pair(
-    folder: Path, pair: PairMatches, result: MatchResult, pictures: Sequence[Picture] | None, **options: Any
+    run: GroupRun,
+    folder: Path,
+    pair: PairMatches,
+    result: MatchResult,
+    pictures: Pictures,
+    groups: Mapping[str, Content] | None = None,
 ) -> None:
     """Write the results of a pair as `write_results` does; without pictures, matches.png shows points."""
-    if pictures is not None:
-        write_results(folder, pictures, result, **options)
-        return
-    named = zip(pair.names or (None, None), pair.sizes or ((None, None),) * 2, strict=True)
-    images = [NamedImage(name, width, height) for name, (height, width) in named]
-    coordinates = COORDINATES_AS_STORED if pair.as_stored else COORDINATES_AS_GIVEN
-    write_results(folder, images, result, coordinates=coordinates, **options)
-
-
-def _summarise_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[str, Any]:
-    """Summarise one pair of a file of many, for matches.json."""
-    objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
-    kept = int((result.cluster >= 0).sum())
-    return {"images": pair.names, "folder": folder, "matches": len(pair), "kept": kept, "objects": objects}
-
-
-def _write_pairs(
-    folder: Path,
-    groups: Mapping[str, Content],
-    pairs: Sequence[Mapping[str, Any]],
-    config: MatchConfig,
-    inputs: Sequence[str] = (),
-) -> None:
-    """Write the files about all pairs: the groups in the format of the input, and matches.json."""
-    summary: dict[str, Any] = {"version": __version__, "inputs": inputs, "parameters": asdict(config)}
-    summary |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
-    write_files(folder, groups.items(), summary)
+    options: dict[str, Any] = {name: getattr(run.arguments, name) for name in ("warp", "html", "explain")}
+    options |= {"figure": not run.arguments.no_figure, "inputs": run.inputs, "others": groups}
+    images: Sequence[Picture | NamedImage] = pictures or []
+    if pictures is None:
+        named = zip(pair.names or (None, None), pair.sizes or ((None, None),) * 2, strict=True)
+        images = [NamedImage(name, width, height) for name, (height, width) in named]
+        options["coordinates"] = COORDINATES_AS_STORED if pair.as_stored else COORDINATES_AS_GIVEN
+    write_results(folder, images, result, **options)

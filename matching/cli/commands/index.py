@@ -1,9 +1,9 @@
 """The command line of a kept index: `gdl-match index add | query | groups | watch`."""
 
-import argparse
 import json
 import sys
 import warnings
+from argparse import Namespace
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -26,7 +26,6 @@ from matching.collection.reports.html_report import write_groups_report
 from matching.collection.reports.query_results import (
     QueryResult,
     collect_results,
-    summarise_object,
     summarise_query,
     verify_candidates,
     verify_for_groups,
@@ -36,6 +35,7 @@ from matching.collection.watching import watch_folder
 from matching.errors import InputError
 from matching.interchange.hloc import retrieval_list
 from matching.objects.description import MatchedObject
+from matching.output.files import summarise_object
 from matching.output.folders import write_whole
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
@@ -44,50 +44,28 @@ from matching.pictures.names import exists, is_folder, make_absolute
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("index")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups | watch")
-    add = commands.add_parser("add", help="add pictures", description="Add pictures to an index.")
-    add.add_argument(
-        "pictures", type=options.parse_path, nargs="+", metavar="DIR", help="pictures, or folders of them"
-    )
-    options.add_flag(add, "recursive", "include subfolders")
-    text = "Find the pictures of an index that share an object with a picture."
-    query = commands.add_parser("query", help="find pictures that share objects", description=text)
-    text = "pictures, or folders of them"
-    query.add_argument("pictures", type=options.parse_path, nargs="+", metavar="IMAGE", help=text)
-    options.add_flag(query, "json", "print one JSON document on standard output")
-    text = "match nothing; only write the shortlists as hloc's list of pairs, two names on each line"
-    options.add_path(query, "hloc_pairs", "FILE", text)
-    options.add_path(query, "images", "DIR", "the folder to which hloc's names are relative")
-    text = "Group the pictures of an index that are copies of each other, or show the same things."
-    groups = commands.add_parser("groups", help="group pictures that show the same thing", description=text)
-    for each, n in ((query, 10), (groups, 5)):
-        text = "match each picture with the N that share the most descriptors with it"
-        options.add_setting(each, "shortlist", options.count_setting(n, text))
-        options.add_path(each, "db", "FILE", "keep the matches in a collection's database")
-        options.add_path(each, "html", "FILE", "write a page of the results, one file for any browser")
-    add_duplicate_options(groups)
-    text = "Add the pictures of a folder to an index, then all that arrive there, until you press Ctrl-C."
-    watch = commands.add_parser("watch", help="add pictures that arrive in a folder", description=text)
-    watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="folder of pictures")
-    options.add_path(watch, "query", "THING", "picture of a thing: report which pictures show it")
-    options.add_flag(watch, "recursive", "include subfolders")
-    options.add_flag(watch, "json", "print a line of JSON for each picture that is matched")
-    for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
-        options.add_path(each, "index", "FOLDER", "folder of the index", required=True)
+    commands = parser.add_subparsers(dest="command", required=True, metavar=" | ".join(COMMANDS))
+    for command, (_, text, jobs) in COMMANDS.items():
+        each = commands.add_parser(command, help=text, command=f"index-{command}")
+        group = each.groups["input and output"]
+        if command in N_MATCHED:
+            text = "match each picture with the N that share the most descriptors with it"
+            options.add_setting(group, "shortlist", options.count_setting(N_MATCHED[command], text))
+        if command == "groups":
+            add_duplicate_options(group)
         add_run_options(each, jobs)
     return parser
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the command."""
     prepare_run(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
-        action = {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command]
-        return action(arguments)
+        return COMMANDS[arguments.command][0](arguments)
 
 
-def _add(arguments: argparse.Namespace) -> int:
+def _add(arguments: Namespace) -> int:
     # pictures of a folder that is empty now may still have to be dropped from the index
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
@@ -114,7 +92,7 @@ def _describe_added(added: Added) -> str:
     )
 
 
-def _watch(arguments: argparse.Namespace) -> int:
+def _watch(arguments: Namespace) -> int:
     tell = make_teller(arguments)
     running = {**run_options(arguments), "jobs": arguments.jobs or 1}
     where = arguments.index, arguments.folder
@@ -143,7 +121,7 @@ def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
     )
 
 
-def _query(arguments: argparse.Namespace) -> int:
+def _query(arguments: Namespace) -> int:
     running = {**run_options(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
@@ -160,9 +138,9 @@ def _query(arguments: argparse.Namespace) -> int:
         results = collect_results(db, queries, candidates)
     if arguments.html is not None:
         write_query_page(results, arguments.html)
-        make_teller(arguments)(f"page written to {make_printable(str(arguments.html))}")
+        make_teller(arguments)(f"page written to {arguments.html}")
     if arguments.db is not None:
-        make_teller(arguments)(f"matches written to {make_printable(str(arguments.db))}")
+        make_teller(arguments)(f"matches written to {arguments.db}")
     if arguments.json:
         print(json.dumps({"queries": [summarise_query(result) for result in results]}, indent=1))
     else:
@@ -170,14 +148,13 @@ def _query(arguments: argparse.Namespace) -> int:
     return FOUND if any(result.pictures for result in results) else NONE_FOUND
 
 
-def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> int:
+def _write_pairs(arguments: Namespace, pairs: Sequence[tuple[str, str]]) -> int:
     write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
-    found = make_printable(str(arguments.hloc_pairs))
-    make_teller(arguments)(f"{count(len(pairs), 'pair')} written to {found}")
+    make_teller(arguments)(f"{count(len(pairs), 'pair')} written to {arguments.hloc_pairs}")
     return FOUND if pairs else NONE_FOUND
 
 
-def _groups(arguments: argparse.Namespace) -> int:
+def _groups(arguments: Namespace) -> int:
     running = run_options(arguments)
     if arguments.html is not None:
         check_page(arguments.html, "--html")
@@ -188,7 +165,7 @@ def _groups(arguments: argparse.Namespace) -> int:
         listed = read_listed_groups(arguments, db)
         if arguments.html is not None:
             write_groups_report(listed, db, arguments.html, arguments.index.name)
-            make_teller(arguments)(f"page written to {make_printable(str(arguments.html))}")
+            make_teller(arguments)(f"page written to {arguments.html}")
         return show_groups(listed)
 
 
@@ -210,7 +187,7 @@ def _show(results: Sequence[QueryResult]) -> None:
         print("\n".join(align_columns(rows, left=(5,))))
 
 
-def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list[str]:
+def _pictures(arguments: Namespace, may_be_empty: bool = False) -> list[str]:
     paths: list[str] = []
     for path in arguments.pictures:
         if not exists(path):
@@ -218,3 +195,12 @@ def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list
         recursive = getattr(arguments, "recursive", False)
         paths += list_pictures(path, recursive, may_be_empty=may_be_empty)
     return list(dict.fromkeys(paths))
+
+
+N_MATCHED = {"query": 10, "groups": 5}  # pictures with which each one is matched, by default
+COMMANDS = {  # the function of each, its help, and how many processes it has by default
+    "add": (_add, "add pictures", "one per processor"),
+    "query": (_query, "find pictures that share objects", "1"),
+    "groups": (_groups, "group pictures that show the same thing", "one per processor"),
+    "watch": (_watch, "add pictures that arrive in a folder", "1"),
+}

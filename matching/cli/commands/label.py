@@ -1,9 +1,9 @@
 """`gdl-match label`: label once, find everywhere."""
 
-import argparse
 import sys
 import warnings
 import webbrowser
+from argparse import Namespace
 from contextlib import suppress
 
 from matching.cli import arguments as options
@@ -25,45 +25,30 @@ DEFAULT_FORMAT = next(iter(FORMATS))
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("label")
-    text = (
-        "a picture of a thing (its file name is the class); a folder of pictures of one class; or labels: a"
-        " COCO or LabelMe .json, or a YOLO .txt"
-    )
-    parser.add_argument("references", type=options.parse_path, nargs="+", metavar="REFERENCE", help=text)
-    files = parser.add_argument_group("input and output")
-    text = "folder of pictures to label, or a video, whose frames are written into the folder for the labels"
-    options.add_path(files, "in", "FOLDER", text, dest="folder", required=True)
+    files = parser.groups["input and output"]
     options.add_every(files)
-    options.add_flag(files, "recursive", "include subfolders")
     text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
     options.add_path(files, "mask", "FILE", text, action="append", default=[])
     text = f"formats of the labels, separated by commas: {', '.join(FORMATS)} (default: {DEFAULT_FORMAT})"
     options.add_names(files, "format", FORMATS, text)
     options.add_setting(files, "min_score", MIN_SCORE)
-    options.add_path(files, "out", "DIR", "folder for the labels", required=True)
-    text = "the pictures are frames of a video, numbered in their names: number each thing across all frames"
-    options.add_flag(files, "tracks", text)
-    options.add_flag(
-        files,
-        "review",
-        "afterwards, show all proposals on a page, the doubtful ones first, to accept or drop them",
-    )
     add_run_options(parser, "one per processor", may_be_cluster=False)
     return parser
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the command."""
-    if arguments.every is not None and not is_video(arguments.folder):
+    folder = getattr(arguments, "in")
+    if arguments.every is not None and not is_video(folder):
         raise InputError("--every requires a video")
     forms = tuple(dict.fromkeys(arguments.format)) or (DEFAULT_FORMAT,)
     with print_short_warnings():
-        references = read_references(arguments.references, arguments.mask, arguments.folder)
+        references = read_references(arguments.references, arguments.mask, folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
         labels = label_pictures(
             references,
-            arguments.folder,
+            folder,
             arguments.out,
             form=forms,
             min_score=arguments.min_score,
@@ -89,7 +74,7 @@ def _review(labels: Labels, forms: tuple[str, ...]) -> int:
     return FOUND if n else NONE_FOUND
 
 
-def _show(labels: Labels, arguments: argparse.Namespace) -> int:
+def _show(labels: Labels, arguments: Namespace) -> int:
     failed = [p for name in labels.names if (p := labels.record.pictures[name]).error is not None]
     for picture in failed:
         reason = str(picture.error).strip().splitlines()[-1]

@@ -1,8 +1,8 @@
 """`gdl-match BOX SCENE SCENE ...`: finds one thing in many pictures."""
 
-import argparse
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
-from matching.output.folders import MANIFEST, check_folder, choose_folder, write_whole
+from matching.output.folders import MANIFEST, check_folder, choose_folder, write_page
 from matching.output.html.hits import Hit, hits_page, make_hits
 from matching.output.json_text import json_text
 from matching.output.words import NOTHING, UNKNOWN, count, explain_nothing, format_place
@@ -44,7 +44,7 @@ class Outcome:
     hits: tuple[Hit, ...] = ()  # its entries in the overview
 
 
-def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> int:
+def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     """Match the first picture with each other one that can be used, and print a line when each is done."""
     refuse(arguments, ("mask1", "explain"), "is not for many pictures")
     thing, *others = arguments.images
@@ -54,7 +54,10 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]
     check_folder(base)
     if overview is not None:
         check_page(overview, "--out")
-    source = _read_thing(arguments)
+    config = make_config(arguments)  # which checks the settings before the picture is read
+    (picture,) = read_pictures([thing], [arguments.mask0])
+    make_teller(arguments)(f"{thing}: {picture.width} x {picture.height}")
+    source = ImageSource(picture, config)
     names = dict(zip(paths, map(_format_name, make_relative(paths)), strict=True))
     outcomes, width = [], max(len("picture"), *map(len, names.values()))
     tell = make_teller(arguments)
@@ -76,7 +79,8 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]
     if arguments.json:
         print(_format_json(outcomes))
     else:
-        tell(_describe_written(outcomes, base))
+        n_folders = sum(outcome.folder is not None for outcome in outcomes)
+        tell(f"{count(n_folders, 'folder')} of results written to {base.absolute()}")
     if overview is not None:
         _write_overview(overview, thing, outcomes, names)
         tell(f"overview: {overview}")
@@ -96,28 +100,16 @@ def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names:
         (f"{count(len(failed), 'picture')} can't be used", failed),
     )
     page = hits_page(_format_name(thing.name), hits, lists, n_pictures=len(outcomes))
-    write_whole(path, page.encode("utf-8", "backslashreplace"))
+    write_page(path, page)
 
 
 def choose_best_object(result: MatchResult) -> MatchedObject:
     """Choose the object that shows the most of the first picture: a whole product rather than its logo."""
-    return max(result.objects, key=lambda found: (found.is_whole, _share(found), found.score))
-
-
-def _share(found: MatchedObject) -> float:
-    return (found.motion.share or 0.0) if found.motion else 0.0
-
-
-def _read_thing(arguments: argparse.Namespace) -> ImageSource:
-    """Read the first picture, which is matched with all others."""
-    config = make_config(arguments)  # which checks the settings before the picture is read
-    (picture,) = read_pictures(arguments.images[:1], [arguments.mask0])
-    make_teller(arguments)(f"{arguments.images[0]}: {picture.width} x {picture.height}")
-    return ImageSource(picture, config)
+    return max(result.objects, key=lambda o: (o.is_whole, getattr(o.motion, "share", None) or 0.0, o.score))
 
 
 def _match(
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     thing: ImageSource,
     path: Path,
     base: Path,
@@ -178,11 +170,6 @@ def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
         *format_place(found)[2:],
     )
     return _format_line(name, cells, width)
-
-
-def _describe_written(outcomes: list[Outcome], base: Path) -> str:
-    n_folders = sum(outcome.folder is not None for outcome in outcomes)
-    return f"{count(n_folders, 'folder')} of results written to {base.absolute()}"
 
 
 def _format_line(name: str, cells: Sequence[str], width: int) -> str:

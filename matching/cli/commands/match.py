@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +13,10 @@ from matching.cli.arguments import make_config, make_parser, refuse
 from matching.cli.console import make_teller, open_report, print_result, read_pictures, report_work
 from matching.cli.destination import check_output, choose_destination, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND
-from matching.cli.hints import PAIR_HINTS
 from matching.errors import InputError
 from matching.output import words
 from matching.output.export_formats import check_formats
+from matching.output.remedies import PAIR_HINTS
 from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
@@ -43,7 +43,7 @@ def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
     return _match(arguments, rivals)
 
 
-def _match(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> int:
+def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     """Match two pictures, or one with itself, and write the results."""
     config = make_config(arguments)  # which checks the settings before pictures are read
     pictures, others = _read_pictures(arguments)
@@ -80,9 +80,7 @@ def _match(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) ->
     return FOUND if result.objects else NONE_FOUND
 
 
-def _print(
-    arguments: argparse.Namespace, folder: Path, pictures: Sequence[Picture], result: MatchResult
-) -> None:
+def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], result: MatchResult) -> None:
     """Print the result, and what to try if there is none; open the report if that is wanted."""
     stem = arguments.images[0].stem if arguments.images else "picture0"
     table = words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem)
@@ -100,7 +98,7 @@ def _print(
         open_report(folder / "matches.html")
 
 
-def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatches]) -> None:
+def _check_usage(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> None:
     if arguments.demo:
         if arguments.images:
             raise InputError(f"--demo can't be combined with pictures, got {arguments.images[0]}")
@@ -120,7 +118,7 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, GroupMatche
         raise InputError(f"--view-synthesis requires agdl, gdl-u or gdl, got --method {arguments.method}")
 
 
-def _check_videos(arguments: argparse.Namespace) -> None:
+def _check_videos(arguments: Namespace) -> None:
     """Check that a video comes second, after the picture of one thing."""
     images = arguments.images
     for path in (path for k, path in enumerate(images) if (k != 1 or len(images) > 2) and is_video(path)):
@@ -131,11 +129,11 @@ def _check_videos(arguments: argparse.Namespace) -> None:
         raise InputError("--every requires a video")
 
 
-def _is_single(arguments: argparse.Namespace) -> bool:
+def _is_single(arguments: Namespace) -> bool:
     return len(arguments.images) == 1
 
 
-def _read_pictures(arguments: argparse.Namespace) -> tuple[list[Picture], dict[str, bytes]]:
+def _read_pictures(arguments: Namespace) -> tuple[list[Picture], dict[str, bytes]]:
     """Read the pictures with their masks, and check that they can be exported in the chosen formats.
 
     Returns also the files of the pictures that the demo makes.
@@ -156,7 +154,7 @@ def _read_pictures(arguments: argparse.Namespace) -> tuple[list[Picture], dict[s
     return pictures, others
 
 
-def _name_folder(arguments: argparse.Namespace) -> str:
+def _name_folder(arguments: Namespace) -> str:
     """Name the folder for the results, which may hold results of other pictures."""
     if _is_single(arguments):
         return f"{arguments.images[0].stem}-repeats"

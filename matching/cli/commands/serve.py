@@ -1,8 +1,8 @@
 """`gdl-match serve`."""
 
-import argparse
 import signal
 import socket
+from argparse import Namespace
 from contextlib import suppress
 from typing import Any
 
@@ -26,7 +26,7 @@ def make_parser() -> LineParser:
     return parser
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the server until it is interrupted."""
     for name in ("starlette", "uvicorn", "python_multipart"):
         import_optional(name, "the page needs Starlette and uvicorn", "starlette uvicorn python-multipart")

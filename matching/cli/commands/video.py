@@ -1,7 +1,7 @@
 """`gdl-match THING VIDEO`: where and when a thing is seen in a video."""
 
-import argparse
 import sys
+from argparse import Namespace
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
@@ -24,7 +24,7 @@ HEADER = (
 NOT_SEEN = "not seen"
 
 
-def match_video(arguments: argparse.Namespace, rivals: Collection[str]) -> int:
+def match_video(arguments: Namespace, rivals: Collection[str]) -> int:
     """Look for the first picture in the video that the second argument names, and write the results."""
     thing, video = arguments.images
     _check_usage(arguments, rivals)
@@ -67,7 +67,7 @@ def _format_appearance(found: Appearance) -> tuple[str, ...]:
 
 
 @contextmanager
-def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
+def _show_progress(arguments: Namespace) -> Iterator[Progress]:
     """Show progress on standard error, of the length that the header of the video states."""
     form = "{desc}: {n:.0f} of {total:.0f} s |{bar}| {elapsed}{postfix}"
     with tqdm(disable=True if arguments.quiet else None, file=sys.stderr, bar_format=form) as bar:
@@ -81,6 +81,6 @@ def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
         yield tell
 
 
-def _check_usage(arguments: argparse.Namespace, rivals: Collection[str]) -> None:
+def _check_usage(arguments: Namespace, rivals: Collection[str]) -> None:
     names = ("mask1", "export", "warp", "crops", "explain")
     refuse(arguments, names, f"is only for pictures, got the video {arguments.images[1]}", rivals)

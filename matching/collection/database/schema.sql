@@ -55,8 +55,7 @@ CREATE TABLE objects (
     same INTEGER,                          -- 1 if both show the same print, 0 if it differs; NULL if it can't be told
     doubtful INTEGER,                      -- 1 if what lies between the matches leaves doubt; null without pixels
     differences TEXT NOT NULL,             -- JSON, list of places that differ: polygon0, polygon1, share, ...
-    smallest_difference REAL,              -- pixels of image0: larger differences would be told; NULL if none
-    appearance TEXT NOT NULL,              -- JSON, list of words, of image1 against image0: "in grey", "darker"
+    record TEXT NOT NULL,                  -- JSON, all that is known of the object but its matches
     PRIMARY KEY (pair, object)
 ) WITHOUT ROWID;
 

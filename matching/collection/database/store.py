@@ -8,7 +8,6 @@ even if runs were stopped.
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,16 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.once import Later
-from matching._common.types import Floats
 from matching.collection.database.connection import Database, connect
 from matching.collection.database.settings import check_settings, make_settings
-from matching.collection.records import ImageRecord, PairRecord
+from matching.collection.records import ImageRecord, PairRecord, from_json, to_json
 from matching.core.config import MatchConfig
 from matching.errors import InputError
-from matching.objects.comparison import Comparison
 from matching.objects.description import MatchedObject
-from matching.objects.differences import Difference
 from matching.pictures.names import is_file
 
 PAIRS_WITH_IMAGES = "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
@@ -157,12 +152,13 @@ class Store(Database):
             best = [
                 max((getattr(o, name) for o in record.objects), default=0.0) for name in ("score", "rank")
             ]
-            counts = record.n_candidates, len(record.candidate), len(record.objects)
+            counts = record.n_candidates, len(record.matches), len(record.objects)
             if self._end_pair(record, "matched", *counts, *best, None):
                 self._db.executemany(
-                    "INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _object_rows(record)
+                    "INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _object_rows(record)
                 )
-                self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", _match_rows(record))
+                matches = ((record.id, *row) for row in record.matches.tolist())
+                self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", matches)
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
                 self._db.executemany("INSERT INTO timings VALUES (?,?,?)", timings)
 
@@ -189,40 +185,12 @@ class Store(Database):
                 )
 
 
-def read_transform(store: Store, pair: int) -> Floats:
-    """Read the transform of the object with the most matches of a pair -> (3, 3)."""
-    query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
-    return np.array(json.loads(store.value(query, (pair,))))
-
-
 def read_objects(store: Store, pair: int) -> list[MatchedObject]:
-    """Read the objects of a pair, without their motions and frames."""
-    query = (
-        "SELECT outline0, outline1, transform, object, n_matches, score, transform_kind, transform_error,"
-        " log10_nfa, doubtful, same, differences, smallest_difference, appearance FROM objects"
-        " WHERE pair = ? ORDER BY object"
-    )
-    objects = []
-    rows = store.rows(query, (pair,))
-    for *shapes, number, n_matches, score, kind, error, log_nfa, doubtful, same, places, told, words in rows:
-        outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
-        objects.append(
-            MatchedObject(
-                number, n_matches, score, outline0, outline1, transform, kind, error, log_nfa=log_nfa,
-                is_doubtful=_to_truth(doubtful),
-                compared=Later.known(_read_comparison(same, places, told, words)),
-            )
-        )  # fmt: skip
-    return objects
-
-
-def _read_comparison(
-    same: int | None, differences: str, smallest: float | None, appearance: str
-) -> Comparison:
-    """Restore what was compared from the columns of an object."""
-    places = tuple(Difference.from_json(values) for values in json.loads(differences))
-    told = math.inf if smallest is None else smallest
-    return Comparison(_to_truth(same), places, told, tuple(json.loads(appearance)))
+    """Read the objects of a pair, without their points."""
+    return [
+        from_json(text)
+        for (text,) in store.rows("SELECT record FROM objects WHERE pair = ? ORDER BY object", (pair,))
+    ]
 
 
 def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
@@ -232,18 +200,6 @@ def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
         transform = json.dumps(o.transform.tolist()), o.transform_kind, o.transform_error
         covariance = json.dumps(o.transform_covariance, default=np.ndarray.tolist)
         differences = json.dumps([asdict(one) for one in o.differences], default=np.ndarray.tolist)
-        smallest = None if math.isinf(o.smallest_difference) else o.smallest_difference
-        agreement = o.is_same, o.is_doubtful, differences, smallest, json.dumps(o.appearance)
-        yield record.id, o.id, o.n_matches, o.score, o.log_nfa, *transform, covariance, *shape, *agreement
-
-
-def _match_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
-    """Make the rows of the table of matches."""
-    columns = record.candidate, record.cluster, *record.xy0.T, *record.xy1.T, record.score
-    for row in zip(*(column.tolist() for column in columns), strict=True):
-        yield record.id, *row
-
-
-def _to_truth(value: int | None) -> bool | None:
-    """What SQLite stores as a number, or null where it is unknown."""
-    return None if value is None else bool(value)
+        agreement = o.is_same, o.is_doubtful, differences
+        row = o.id, o.n_matches, o.score, o.log_nfa, *transform, covariance, *shape, *agreement
+        yield record.id, *row, to_json(o)

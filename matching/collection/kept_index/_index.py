@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matching._common.threads import limit_threads
 from matching.collection.backends import start_workers
 from matching.collection.kept_index._store import Counts, open_index
 from matching.collection.records import IndexedRecord
@@ -60,10 +59,9 @@ def add_pictures(
         index.remove_unused()
         missing = [path for parent in inside for path in index.missing(parent)]
         index.update(paths, missing)
-        tasks = ((number, path, workers.settings) for number, path in index.pending())
         indexed: list[int] = []
         errors: list[str] = []
-        done = workers.records(index_file, tasks, IndexedRecord, index.counts().pending, "pictures")
+        done = workers.records(index_file, index.pending(), IndexedRecord, index.counts().pending, "pictures")
         for records in split_in_batches(done, PICTURES_PER_SEGMENT):
             index.add(records)
             index.merge_small_segments()
@@ -81,8 +79,7 @@ def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
         status = Path(path).stat()
         size, modified = status.st_size, status.st_mtime_ns
         content = compute_digest(path)
-        with limit_threads(1):
-            entries = encode_indexed(get_described(Source(path, content), settings), number)
+        entries = encode_indexed(get_described(Source(path, content), settings), number)
         return IndexedRecord(number, content, size, modified, entries)
     except OSError:
         reason = explain_unreadable(path)

@@ -7,11 +7,10 @@ distance.
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,34 +20,19 @@ from matching.collection.database.store import Store, open_store
 from matching.collection.reports.export import FOREIGN_FILE, exported_files
 from matching.errors import InputError
 from matching.interchange.two_views import MIN_NUM_INLIERS, epipolar_error
-from matching.objects.transforms import apply_transform
 from matching.output import exchange
 from matching.output.export_formats import FORMATS
-from matching.pictures.decoding import map_displayed_to_stored, read_orientation
+from matching.pictures.decoding import read_orientation
 from matching.pictures.names import is_file, make_relative
-
-APPLICATION_ID = 0x67646C6D  # "gdlm", in the SQLite files that this program writes
-WRITER_ATTRIBUTE = "written_by"  # in the HDF5 files that this program writes
-
-
-@dataclass(frozen=True, eq=False)
-class ExportedPair:
-    """The matches of a pair, as pairs of keypoints."""
-
-    images: tuple[int, int]  # in the database
-    matches: Array  # (n, 2) uint32, rows of the keypoints
-    score: Floats  # (n,), descriptor distances
-    is_static: Bools  # (n,), whether the motion of the camera explains the match
-    fundamental: Array | None  # (3, 3) float64, the matrix of that motion, for pixel centres at (0.5, 0.5)
 
 
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
     """Write all pictures and matches of a collection into a folder: all files, or none."""
-    write = {"colmap": _write_colmap, "hloc": _write_hloc}[kind]
     with open_store(db) as store:
         collection = _Collection(store, kind, static)
         with exported_files(folder, FORMATS[kind].files) as part:
-            write(part, collection)
+            images = (collection.image(number)[0] for number in collection.names)
+            exchange.WRITERS[kind](part, images, collection.pairs())
     return [folder / name for name in FORMATS[kind].files]
 
 
@@ -70,10 +54,12 @@ def _is_written_here(path: Path) -> bool:
         if path.suffix == ".db":
             address = f"{path.absolute().as_uri()}?mode=ro"  # the name may hold #, ? or %
             with closing(sqlite3.connect(address, uri=True)) as database:
-                return bool(database.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,))
+                return bool(
+                    database.execute("PRAGMA application_id").fetchone() == (exchange.APPLICATION_ID,)
+                )
         h5py = exchange.require_h5py()
         with h5py.File(path.with_name("matches.h5") if path.suffix == ".txt" else path) as file:
-            return bool(WRITER_ATTRIBUTE in file.attrs)
+            return bool(exchange.WRITER_ATTRIBUTE in file.attrs)
     except (OSError, sqlite3.Error):
         return False
 
@@ -103,14 +89,12 @@ class _Collection:
     def _image(self, number: int) -> tuple[exchange.StoredImage, Array]:
         """Read a picture as it is stored, and the places of its keypoints as `_places` lists them."""
         path, width, height = self._files[number]
-        turn = map_displayed_to_stored(read_orientation(path), width, height)
-        if turn[0, 0] == 0:
-            width, height = height, width
         places = self._places(number)
-        keypoints = apply_transform(turn, np.column_stack([places.real, places.imag]))
-        return exchange.StoredImage(self.names[number], width, height, keypoints, turn), places
+        xy = np.column_stack([places.real, places.imag])
+        stored = exchange.store_image(self.names[number], read_orientation(path), width, height, xy)
+        return stored, places
 
-    def pairs(self) -> Iterator[ExportedPair]:
+    def pairs(self) -> Iterator[exchange.ExportedPair]:
         """Read the pairs that have matches, each in one direction only."""
         seen: set[frozenset[int]] = set()
         for pair, image0, image1 in self._store.cursor(
@@ -122,21 +106,40 @@ class _Collection:
                 if len(exported.matches):
                     yield exported
 
-    def _pair(self, pair: int, image0: int, image1: int) -> ExportedPair:
-        """Read the matches of a pair, one for each keypoint, the best first."""
-        rows = self._store.rows("SELECT object, x0, y0, x1, y1, score FROM matches WHERE pair = ?", (pair,))
+    def _pair(self, pair: int, image0: int, image1: int) -> exchange.ExportedPair:
+        """Read the matches of a pair, one for each keypoint, the best first.
+
+        Those that one motion explains are verified, or all if there is none.
+        """
+        rows = self._store.rows("SELECT object, score, x0, y0, x1, y1 FROM matches WHERE pair = ?", (pair,))
         columns = np.array(rows)
-        columns = columns[np.lexsort((np.arange(len(columns)), columns[:, 5]))]  # the best first
-        (stored0, places0), (stored1, places1) = self.image(image0), self.image(image1)
-        at0 = np.searchsorted(places0, columns[:, 1:3] @ (1, 1j))
-        at1 = np.searchsorted(places1, columns[:, 3:5] @ (1, 1j))
-        first = _one_to_one(at0, at1)
-        matches, object_, score = np.column_stack([at0, at1])[first], columns[first, 0], columns[first, 5]
-        xy0, xy1 = stored0.keypoints[matches[:, 0]] + 0.5, stored1.keypoints[matches[:, 1]] + 0.5
-        fundamental, is_static = static_matches(xy0, xy1, object_)
+        columns = columns[np.argsort(columns[:, 1], kind="stable")]  # the best first
+        ends = zip((image0, image1), (columns[:, 2:4], columns[:, 4:]), strict=True)
+        images, rows_of = zip(
+            *(self._find_rows(*end) for end in sorted(ends, key=itemgetter(0))), strict=True
+        )
+        matches = np.column_stack(rows_of)
+        first = _one_to_one(*rows_of)
+        matches = matches[first]
+        xy0, xy1 = (image.keypoints[at] + 0.5 for image, at in zip(images, matches.T, strict=True))
+        fundamental, is_static = static_matches(xy0, xy1, columns[first, 0])
         kept = is_static if self._only_static else np.ones(len(matches), bool)
-        kept_matches = matches[kept].astype(np.uint32)
-        return ExportedPair((image0, image1), kept_matches, score[kept], is_static[kept], fundamental)
+        views, is_verified = exchange.TwoViews(exchange.Geometry.MULTIPLE), kept
+        if fundamental is not None and is_static[kept].mean() >= exchange.MIN_EXPLAINED_SHARE:
+            views = exchange.TwoViews(exchange.Geometry.UNCALIBRATED, fundamental)
+            is_verified = is_static
+        return exchange.ExportedPair(
+            (images[0], images[1]),
+            matches[kept],
+            columns[first, 1][kept],
+            views if is_verified.sum() >= MIN_NUM_INLIERS else None,
+            matches[is_verified],
+        )
+
+    def _find_rows(self, number: int, xy: Floats) -> tuple[exchange.StoredImage, Ints]:
+        """Find the keypoints (n,) of a picture at places (n, 2)."""
+        image, places = self.image(number)
+        return image, np.searchsorted(places, xy @ (1, 1j))
 
 
 def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
@@ -164,59 +167,3 @@ def _one_to_one(at0: Array, at1: Array) -> Ints:
             used1.add(b)
             rows.append(row)
     return np.array(rows, np.int64)
-
-
-def _write_colmap(folder: Path, collection: _Collection) -> None:
-    """Write a COLMAP database, in which the smaller picture number of a pair comes first."""
-    with closing(sqlite3.connect(folder / "database.db")) as database:
-        database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        database.executescript(exchange.SCHEMA)
-        ids = {number: k for k, number in enumerate(collection.names, 1)}
-        for number, k in ids.items():
-            image, _ = collection.image(number)
-            exchange.insert_image(database, k, image)
-        for pair in collection.pairs():
-            (low, high), matches, fundamental = sorted(pair.images), pair.matches, pair.fundamental
-            if low != pair.images[0]:
-                matches, fundamental = matches[:, ::-1], None if fundamental is None else fundamental.T
-            number = exchange.MAX_IMAGES * ids[low] + ids[high]
-            _insert_pair(database, number, matches, pair.is_static, fundamental)
-        database.commit()
-
-
-def _insert_pair(
-    database: sqlite3.Connection, number: int, matches: Array, is_static: Bools, fundamental: Array | None
-) -> None:
-    """Insert the matches of a pair; those that one motion explains are verified, or all if there is none."""
-    exchange.insert_matches(database, number, matches)
-    found, verified = exchange.TwoViews(exchange.Geometry.MULTIPLE), matches
-    if fundamental is not None and is_static.mean() >= exchange.MIN_EXPLAINED_SHARE:
-        found = exchange.TwoViews(exchange.Geometry.UNCALIBRATED, fundamental)
-        verified = matches[is_static]
-    if len(verified) >= MIN_NUM_INLIERS:
-        exchange.insert_geometry(database, number, verified, found)
-
-
-def _write_hloc(folder: Path, collection: _Collection) -> None:
-    """Write hloc's features and matches, and the list of pairs."""
-    with _open_hdf5(folder / "features.h5") as file:
-        for number in collection.names:
-            file.update(exchange.list_features(collection.image(number)[0]))
-    lines = []
-    with _open_hdf5(folder / "matches.h5") as file:
-        for pair in collection.pairs():
-            names = [collection.names[number] for number in pair.images]
-            n = len(collection.image(pair.images[0])[0].keypoints)
-            partner, distance = np.full(n, -1, np.int32), np.full(n, 2.0)  # 2: the score of no match is 0
-            partner[pair.matches[:, 0]], distance[pair.matches[:, 0]] = pair.matches[:, 1], pair.score
-            file.update(exchange.list_partners(names, partner, distance))
-            lines.append(f"{names[0]} {names[1]}\n")
-    (folder / "pairs.txt").write_bytes("".join(lines).encode())
-
-
-@contextmanager
-def _open_hdf5(path: Path) -> Iterator[Any]:
-    """Open a new HDF5 file that names this program as its writer."""
-    with exchange.require_h5py().File(path, "w") as file:
-        file.attrs[WRITER_ATTRIBUTE] = "gdl-match collection"
-        yield file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +21,7 @@ from matching._common.types import Floats
 from matching.collection.database.store import (
     PAIRS_WITH_IMAGES,
     Store,
-    open_store,
     read_objects,
-    read_transform,
 )
 from matching.collection.reports.relations import (
     UNMEASURED,
@@ -35,6 +32,7 @@ from matching.collection.reports.relations import (
     shows_most,
 )
 from matching.errors import InputError
+from matching.objects.description import MatchedObject
 from matching.objects.frames import MIN_PICTURE_SHARE
 from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import is_file
@@ -86,37 +84,17 @@ class Member:
 Group = tuple[Member, ...]
 
 
-def find_groups(store: Store, links: Iterable[Link] | None = None) -> list[Group]:
-    """Find groups of strongly linked pictures; each begins with its largest picture.
+def find_groups(store: Store, links: Iterable[Link]) -> list[Group]:
+    """Find groups of strongly linked pictures, by the links of `find_links`.
 
-    links: those of `find_links`, if they are known.
+    Each begins with its largest picture.
     """
-    links = [link for link in (find_links(store) if links is None else links) if link.is_strong]
+    links = [link for link in links if link.is_strong]
     linked = {number for link in links for number in (link.image0, link.image1)}
     rows = store.rows("SELECT -width * height, path, id FROM images WHERE status = 'described'")
-    largest_first = sorted((n, -_count_bytes(path), path, k) for n, path, k in rows if k in linked)
+    largest_first = sorted((n, -look_up(path)[0], path, k) for n, path, k in rows if k in linked)
     found = _grow_groups(links, {number: path for *_, path, number in largest_first})
     return sorted(found, key=lambda members: (-len(members), members[0].picture))
-
-
-def read_groups(db: Path) -> list[Group]:
-    """Find the groups of a database; see `find_groups`."""
-    with open_store(db) as store:
-        return find_groups(store)
-
-
-def make_group_rows(groups: Iterable[Group]) -> Iterator[tuple[Any, ...]]:
-    """Make the rows of the table of groups."""
-    for number, members in enumerate(groups):
-        for m in members:
-            if m.link is None:
-                yield (number, m.picture, *[None] * 9)
-                continue
-            relation = m.link.relation
-            measures = relation.share1, relation.share0, relation.turn, relation.scale
-            values = (None if math.isnan(value) else value for value in measures)
-            counts = int(relation.mirrored), m.link.score, m.link.n_matches
-            yield (number, m.picture, m.role, m.of, *values, *counts)
 
 
 def format_groups_csv(groups: Iterable[Group]) -> bytes:
@@ -124,7 +102,14 @@ def format_groups_csv(groups: Iterable[Group]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(make_group_rows(groups))
+    for number, m in ((number, m) for number, members in enumerate(groups) for m in members):
+        row: list[Any] = [None] * 9
+        if m.link is not None:
+            relation = m.link.relation
+            measures = relation.share1, relation.share0, relation.turn, relation.scale
+            values = (None if math.isnan(value) else value for value in measures)
+            row = [m.role, m.of, *values, int(relation.mirrored), m.link.score, m.link.n_matches]
+        writer.writerow((number, m.picture, *row))
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
@@ -138,10 +123,12 @@ def find_links(store: Store) -> Iterator[Link]:
     read = lru_cache(PICTURES_IN_MEMORY)(_read)
     for pair, image0, image1, score, n, path0, path1, *numbers in rows:
         size0, size1 = (tuple(numbers[k : k + 2]) for k in (0, 2))
-        xy = np.array(store.rows("SELECT x0, y0, x1, y1 FROM matches WHERE pair = ?", (pair,)))
-        motion = fit_motion(xy[:, :2], xy[:, 2:], read_transform(store, pair), size0, size1)
+        query = "SELECT object, x0, y0, x1, y1 FROM matches WHERE pair = ?"
+        matches = np.array(store.rows(query, (pair,)))
+        objects = sorted(read_objects(store, pair), key=lambda o: -o.n_matches)
+        motion = fit_motion(matches[:, 1:3], matches[:, 3:], objects[0].transform, size0, size1)
         relation = UNMEASURED if motion is None else find_relation(motion, size0, size1)
-        outlines = _read_outlines(store, pair)
+        outlines = _list_outlines(objects)
         covered = _find_covered(outlines, (size0, size1))
         pictures = read(path0), read(path1)
         if motion is not None and relation.is_measured:
@@ -149,7 +136,7 @@ def find_links(store: Store) -> Iterator[Link]:
         if not relation.is_measured:  # the motion of one thing says nothing of the rest of the pictures
             share0, share1 = map(_measure_union, outlines, (size0, size1))
             relation = replace(relation, kind="same thing", share0=share0, share1=share1)
-            if covered < MIN_PICTURE_SHARE or _shares_a_part(store, pair, *pictures):
+            if covered < MIN_PICTURE_SHARE or _shares_a_part(objects, matches, *pictures):
                 relation = replace(relation, kind="shares a part")
         yield Link(image0, image1, relation, score, n, covered)
 
@@ -163,24 +150,25 @@ def _check_made(
     return check_made(relation, picture0.rgb, picture1.rgb, motion)
 
 
-def _shares_a_part(store: Store, pair: int, picture0: Picture | None, picture1: Picture | None) -> bool:
-    """Test whether neither picture shows most of the other one, by the objects with most matches."""
+def _shares_a_part(
+    objects: Sequence[MatchedObject], matches: Floats, picture0: Picture | None, picture1: Picture | None
+) -> bool:
+    """Test whether neither picture shows most of the other one, by the first objects.
+
+    The columns of matches (n, 5) are the objects, and x and y in both pictures.
+    """
     if picture0 is None or picture1 is None:
         return False
-    for found in sorted(read_objects(store, pair), key=lambda o: -o.n_matches)[:MAX_LOOKED_AT]:
-        rows = store.rows(
-            "SELECT x0, y0, x1, y1 FROM matches WHERE pair = ? AND object = ?", (pair, found.id)
-        )
-        xy = np.array(rows)
+    for found in objects[:MAX_LOOKED_AT]:
+        xy = matches[matches[:, 0] == found.id, 1:]
         if shows_most(picture0.rgb, picture1.rgb, xy[:, :2], xy[:, 2:], found.transform):
             return False
     return True
 
 
-def _read_outlines(store: Store, pair: int) -> list[list[Polygon]]:
-    """Read the outlines of a pair's objects in each of its pictures."""
-    rows = store.rows("SELECT outline0, outline1 FROM objects WHERE pair = ?", (pair,))
-    return [[Polygon(json.loads(outline)) for outline in column] for column in zip(*rows, strict=True)]
+def _list_outlines(objects: Sequence[MatchedObject]) -> list[list[Polygon]]:
+    """List the outlines of objects in each of both pictures."""
+    return [[Polygon(o.outline0) for o in objects], [Polygon(o.outline1) for o in objects]]
 
 
 def _measure_union(outlines: Sequence[Polygon], size: Sequence[int]) -> float:
@@ -212,7 +200,8 @@ def find_joined(store: Store, pairs: Container[tuple[str, str]]) -> dict[str, st
         (path0, path1)
         for pair, path0, path1, *numbers in rows
         if (min(path0, path1), max(path0, path1)) in pairs
-        and _find_covered(_read_outlines(store, pair), (numbers[:2], numbers[2:])) >= MIN_PICTURE_SHARE
+        and _find_covered(_list_outlines(read_objects(store, pair)), (numbers[:2], numbers[2:]))
+        >= MIN_PICTURE_SHARE
     ]
     if not joined:
         return {}
@@ -230,9 +219,12 @@ def _read(path: str) -> Picture | None:
         return None
 
 
-def _count_bytes(path: str) -> int:
-    """The size of a file in bytes; 0 if there is none."""
-    return Path(path).stat().st_size if is_file(Path(path)) else 0
+def look_up(path: str) -> tuple[int, float]:
+    """The bytes of a file, and when it was last changed; (0, inf) if there is none."""
+    if not is_file(path):
+        return 0, math.inf
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime
 
 
 def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Group]:

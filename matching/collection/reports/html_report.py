@@ -1,21 +1,18 @@
 """The pages of a collection: its pairs with objects, the best first, or its groups of pictures."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from matching._common.types import Floats
 from matching.collection.database.store import Store, open_store, read_objects
 from matching.collection.reports.groups import Member
-from matching.objects.copies import find_things_of_pair
-from matching.objects.description import MatchedObject, add_things
-from matching.objects.frames import Motion, describe_motion, fit_frame
-from matching.output.folders import write_whole
+from matching.objects.frames import Motion
+from matching.output.folders import write_page
 from matching.output.html.page import candidates_data, embed_file, objects_data, render
-from matching.pictures.names import make_relative
+from matching.pictures.names import make_relative, name_relatively
 
 Row = tuple[Any, ...]  # a row of the database
 
@@ -39,7 +36,7 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
             for number in numbers
         }
         names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
-        pairs = [_pair_data(store, row, images) for row in rows]
+        pairs = [_pair_data(store, row) for row in rows]
         page = render(
             "collection.html",
             {"pictures": _pictures(images, names), "pairs": pairs},
@@ -48,7 +45,7 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
             failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
             **_counts(store),
         )
-    write_whole(Path(path), page.encode("utf-8", "backslashreplace"))
+    write_page(Path(path), page)
 
 
 def _counts(store: Store) -> dict[str, int]:
@@ -79,22 +76,17 @@ def _card(
 
 def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, dict[str, Any]]:
     """Embed the pictures of a page, reduced so far that the page does not become too large."""
-    side = MAX_PICTURE_SIDE
     sizes = [image[-2:] for image in images.values()]
-    while side > MIN_PICTURE_SIDE and _count_pixels(sizes, side) > MAX_EMBEDDED_PIXELS:
-        side = max(int(side * 0.9), MIN_PICTURE_SIDE)
+    pixels = sum(w * h * min(MAX_PICTURE_SIDE / max(w, h), 1) ** 2 for w, h in sizes)
+    factor = min(math.sqrt(MAX_EMBEDDED_PIXELS / max(pixels, 1)), 1)
+    side = max(int(MAX_PICTURE_SIDE * factor), MIN_PICTURE_SIDE)
     return {
         number: {**embed_file(path, names[number], side), "width": width, "height": height}
         for number, (path, _, width, height) in images.items()
     }
 
 
-def _count_pixels(sizes: Sequence[tuple[int, int]], side: int) -> float:
-    """Count the pixels of all pictures when their longer sides are reduced to `side` pixels."""
-    return sum(w * h * min(side / max(w, h), 1) ** 2 for w, h in sizes)
-
-
-def _pair_data(store: Store, row: Row, images: Mapping[int, Row]) -> dict[str, Any]:
+def _pair_data(store: Store, row: Row) -> dict[str, Any]:
     """Make the data of a pair, which the script of the page draws."""
     number, image0, image1, *_ = row
     columns = np.array(
@@ -105,25 +97,15 @@ def _pair_data(store: Store, row: Row, images: Mapping[int, Row]) -> dict[str, A
     )
     xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
     cluster = columns[:, 1].astype(int)
-    boxes = [np.array([[0.0, 0.0], images[k][2:4]]) - 0.5 for k in (image0, image1)]
-    objects = [
-        _describe(o, xy0[cluster == o.id], xy1[cluster == o.id], boxes) for o in read_objects(store, number)
-    ]
-    things = find_things_of_pair(objects)
+    objects = read_objects(store, number)
     candidates, rows = candidates_data(xy0, xy1, cluster, score, 0)
     return {
         "pair": number,
         "images": [image0, image1],
-        "objects": objects_data(add_things(objects, things), cluster[rows], xy0[rows]),
+        "objects": objects_data(objects, cluster[rows], xy0[rows]),
         "candidates": candidates,
         "n_rejected": 0,
     }
-
-
-def _describe(stored: MatchedObject, xy0: Floats, xy1: Floats, boxes: Sequence[Floats]) -> MatchedObject:
-    """Add the motion and the frame to an object, from its matches (n, 2) and the pictures' boxes (2, 2)."""
-    motion = describe_motion(stored.transform, stored.outline0, stored.outline1, *boxes)
-    return replace(stored, motion=motion, frame1=fit_frame(xy0, xy1, boxes[0], stored.transform))
 
 
 def write_groups_report(
@@ -141,7 +123,7 @@ def write_groups_report(
             listed.append(members)
             room -= len(members)
     paths = [m.picture for members in groups for m in members]
-    names = dict(zip(paths, make_relative(paths), strict=True)) if paths else {}
+    names = name_relatively(paths)
     page = render(
         "groups.html",
         {},
@@ -152,7 +134,7 @@ def write_groups_report(
         n_grouped=len(paths),
         n_images=n_images,
     )
-    write_whole(path, page.encode("utf-8", "backslashreplace"))
+    write_page(path, page)
 
 
 def describe_link(member: Member) -> str:
@@ -173,7 +155,7 @@ def format_groups(groups: Sequence[Sequence[Member]]) -> str:
     paths = [m.picture for members in groups for m in members]
     if not paths:
         return "no group"
-    names = dict(zip(paths, make_relative(paths), strict=True))
+    names = name_relatively(paths)
     lines = []
     for number, members in enumerate(groups):
         lines.append(f"group {number}: {len(members)} pictures")

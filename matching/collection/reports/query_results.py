@@ -7,27 +7,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.plan import Plan
 from matching.collection.reports.groups import find_joined
-from matching.collection.reports.relations import map_frame
 from matching.collection.run import match_collection
 from matching.errors import InputError
 from matching.objects.description import MatchedObject
-from matching.output.files import summarise_agreement
-from matching.output.folders import write_whole
+from matching.output.files import summarise_object
+from matching.output.folders import write_page
 from matching.output.html.hits import Hit, hits_page, make_hits
 from matching.output.words import count
 from matching.pictures.images import read_picture
-from matching.pictures.names import make_relative
+from matching.pictures.names import make_relative, name_relatively
 
-SUMMARISED = (  # of an object
-    *("id", "n_matches", "score", "log10_nfa", "confidence", "transform", "transform_kind"),
-    *("transform_error", "outline0", "outline1", "frame1"),
-)
 MAX_STRANGERS = 2  # candidates outside the group of a picture, after which no more are tried
 
 
@@ -111,33 +104,32 @@ def _choose_next(
 
 def collect_results(db: Path, queries: Sequence[str], candidates: Sequence[Candidate]) -> list[QueryResult]:
     """Collect the results of queries from a database."""
-    found: dict[str, list[FoundPicture]] = {query: [] for query in queries}
-    failed: dict[str, list[tuple[str, str]]] = {query: [] for query in queries}
+    results = []
     with open_store(db) as store:
-        for candidate in candidates:
-            rows = store.rows(
-                "SELECT pairs.id, pairs.rank, pairs.score, pairs.error, a.width, a.height"
-                f" FROM {PAIRS_WITH_IMAGES} WHERE a.path = ? AND b.path = ?",
-                (candidate.query, candidate.picture),
-            )
-            for pair, rank, score, error, width, height in rows:
-                if error is not None:
-                    failed[candidate.query].append((candidate.picture, error.strip().splitlines()[-1]))
-                elif stored := read_objects(store, pair):
-                    size = width, height
-                    objects = tuple(replace(o, frame1=map_frame(o.transform, size)) for o in stored)
-                    picture = FoundPicture(candidate.picture, candidate.votes, rank, score, objects)
-                    found[candidate.query].append(picture)
-    return [
-        QueryResult(query, tuple(sorted(pictures, key=lambda p: (-p.rank, p.path))), tuple(failed[query]))
-        for query, pictures in found.items()
-    ]
+        for query in queries:
+            pictures: list[FoundPicture] = []
+            failed: list[tuple[str, str]] = []
+            for candidate in (candidate for candidate in candidates if candidate.query == query):
+                rows = store.rows(
+                    "SELECT pairs.id, pairs.rank, pairs.score, pairs.error"
+                    f" FROM {PAIRS_WITH_IMAGES} WHERE a.path = ? AND b.path = ?",
+                    (query, candidate.picture),
+                )
+                for pair, rank, score, error in rows:
+                    if error is not None:
+                        failed.append((candidate.picture, error.strip().splitlines()[-1]))
+                    elif objects := tuple(read_objects(store, pair)):
+                        found = FoundPicture(candidate.picture, candidate.votes, rank, score, objects)
+                        pictures.append(found)
+            pictures.sort(key=lambda p: (-p.rank, p.path))
+            results.append(QueryResult(query, tuple(pictures), tuple(failed)))
+    return results
 
 
 def write_query_page(results: Sequence[QueryResult], path: Path) -> None:
     """Write the page of hits, each cut out of a picture of the index, completely or not at all."""
     paths = sorted({picture.path for one in results for picture in one.pictures})
-    names = dict(zip(paths, make_relative(paths), strict=True)) if paths else {}
+    names = name_relatively(paths)
     queries = make_relative([one.query for one in results])
     hits: list[Hit] = []
     gone: dict[str, str] = {}
@@ -156,8 +148,7 @@ def write_query_page(results: Sequence[QueryResult], path: Path) -> None:
         (f"{count(len(without), 'query', 'queries')} without hits", without),
         (f"{count(len(failed), 'picture')} can't be used", failed),
     )
-    page = hits_page(title, hits, lists)
-    write_whole(path, page.encode("utf-8", "backslashreplace"))
+    write_page(path, hits_page(title, hits, lists))
 
 
 def summarise_query(result: QueryResult) -> dict[str, Any]:
@@ -168,10 +159,3 @@ def summarise_query(result: QueryResult) -> dict[str, Any]:
     ]
     failed = [{"path": path, "error": error} for path, error in result.failed]
     return {"query": result.query, "pictures": pictures, "failed": failed}
-
-
-def summarise_object(found: MatchedObject) -> dict[str, Any]:
-    """Describe an object by values that JSON can hold."""
-    values = {name: getattr(found, name.replace("log10", "log")) for name in SUMMARISED}
-    listed = {k: value.tolist() if isinstance(value, np.ndarray) else value for k, value in values.items()}
-    return listed | summarise_agreement(found, 2)

@@ -5,7 +5,6 @@ gallery is compared one by one; a large one is first written to files in the cac
 from all shards are merged before they vote, so results don't depend on the number of shards.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from matching._common.threads import limit_threads
 from matching._common.types import Array
 from matching.collection.backends import Workers
 from matching.collection.retrieval import _inverted
@@ -51,7 +49,7 @@ def rank_pictures(
 ) -> dict[int, Ranking]:
     """Find the n pictures that share the most descriptors with each query, with their scores."""
     groups = [tuple((k, sources[k]) for k in batch) for batch in split_in_batches(queries, QUERIES_PER_TASK)]
-    tasks = ((k, group, tuple(shards), n, workers.settings) for k, group in enumerate(groups))
+    tasks = ((k, group, tuple(shards), n) for k, group in enumerate(groups))
     best: dict[int, Ranking] = {}
     for found in workers.records(search_shards, tasks, report_lost, len(groups), "shortlist"):
         best.update(found)
@@ -67,24 +65,19 @@ def search_shards(
     number: int, queries: Pictures, shards: Sequence[Shard], n: int, settings: Settings
 ) -> dict[int, Ranking]:
     """Find the n best pictures of each of some queries in all shards."""
-    settings.register()
-    with limit_threads(1):
-        search = [_open(shard, settings) for shard in shards]
-        best = {}
-        for picture, source in queries:
-            query = encode_query(get_described(source, settings).features)
-            near = merge_neighbours(find(query, picture) for find in search)
-            best[picture] = rank(query["id"], near)[:n]
-        return best
+    search = [_open(shard, settings) for shard in shards]
+    best = {}
+    for picture, source in queries:
+        query = encode_query(get_described(source, settings).features)
+        near = merge_neighbours(find(query, picture) for find in search)
+        best[picture] = rank(query["id"], near)[:n]
+    return best
 
 
 def make_segment(number: int, path: str, pictures: Pictures, settings: Settings) -> None:
     """Write the inverted lists of some pictures to a file."""
-    settings.register()
-    with limit_threads(1):
-        cells = _inverted.make_cells(settings.config)
-        entries = _encode(pictures, settings)
-        _inverted.write_segment(Path(path), cells, entries, _inverted.assign(entries, cells))
+    cells, entries = _inverted.make_cells(settings.config), _encode(pictures, settings)
+    _inverted.write_segment(Path(path), cells, entries, _inverted.assign(entries, cells))
 
 
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:
@@ -125,11 +118,6 @@ def choose_pairs(
     return [(number, k) for number in queries for k, _ in best[number]]
 
 
-def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs: str) -> str:
-    """Digest what a shortlist of length n depends on: contents of pictures, and versions."""
-    return hashlib.sha256(repr((n, queries, gallery, programs)).encode()).hexdigest()
-
-
 @contextmanager
 def _make_shards(pictures: Pictures, workers: Workers) -> Iterator[list[Shard]]:
     """Make shards of pictures; their files are in a new folder, on a disk that the workers may share."""
@@ -145,7 +133,7 @@ def _make_shards(pictures: Pictures, workers: Workers) -> Iterator[list[Shard]]:
     with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
         batches = enumerate(split_in_batches(pictures, SHARD_PICTURES))
         parts = [(str(Path(folder, f"{k}.seg")), batch) for k, batch in batches]
-        tasks = ((k, *part, workers.settings) for k, part in enumerate(parts))
+        tasks = ((k, *part) for k, part in enumerate(parts))
         for _ in workers.records(make_segment, tasks, report_lost, len(parts), "index"):
             pass
         yield [Shard(path, len(pictures)) for path, _ in parts]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from matching._common.arrays import determinants
 from matching._common.threads import map_in_threads
 from matching._common.types import Array, Floats, Ints
 from matching.features.config import FeatureConfig
@@ -15,7 +16,7 @@ def make_detector(config: FeatureConfig) -> Detector:
     def detect(grey: Array) -> Detection:
         sides = map_in_threads(lambda bright: mser_ellipses(grey, config, bright), (True, False))
         xy, frames = (np.concatenate(arrays) for arrays in zip(*sides, strict=True))
-        return Detection(xy, frames, np.linalg.det(frames), np.arange(len(xy)) < len(sides[0][0]))
+        return Detection(xy, frames, determinants(frames), np.arange(len(xy)) < len(sides[0][0]))
 
     return Detector(
         "mser", detect, window=config.mser_window, n_orientations=config.mser_orientations, coarsest=6.0
@@ -48,7 +49,7 @@ def _choose_distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
     """Choose the first region in each cell of size and relative position: nested regions count once."""
     if len(xy) == 0:
         return np.empty(0, np.int64)
-    half_octave = np.floor(2 * np.log2(np.sqrt(np.linalg.det(frames))))
+    half_octave = np.floor(2 * np.log2(np.sqrt(determinants(frames))))
     place = np.floor(xy / (cell * np.exp2(half_octave / 2))[:, None])
     grid = np.column_stack([half_octave, place]).astype(np.int64)
     grid -= grid.min(axis=0)

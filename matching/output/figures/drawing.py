@@ -2,8 +2,8 @@
 
 import colorsys
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -52,22 +52,24 @@ class Panel:
     rgb: Bytes  # (h, w, 3)
     factors: Floats  # (2,), pixels of the panel per pixel of the picture
     corner: Array | tuple[float, float] = (0.0, 0.0)  # the pixel of the picture in the corner of the panel
+    left: int = 0  # pixels of the drawing to its left
 
     def place(self, xy: Floats) -> Floats:
-        """Convert pixels of the picture (n, 2) to those of the panel."""
-        return zoom(xy - self.corner, self.factors)
+        """Convert pixels of the picture (n, 2) to those of the drawing."""
+        return np.add(zoom(xy - self.corner, self.factors), (self.left, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """An outline with a label."""
+
+    number: int  # of its colour; -1 for a rejected group
+    name: str
+    side: int  # of the picture
+    outline: Floats  # (k, 2), pixels of the drawing
 
 
 def draw_result(
-    picture0: Picture | NamedImage, picture1: Picture | NamedImage, result: MatchResult, **shown: bool
-) -> Bytes:
-    """Draw a result: two pictures side by side, or the places of the things in one -> (h, w, 3) uint8."""
-    if result.is_single_picture and isinstance(picture0, Picture):
-        return draw_repeats(picture0, result, **shown)
-    return draw_matches(picture0, picture1, result, **shown)
-
-
-def draw_matches(
     picture0: Picture | NamedImage,
     picture1: Picture | NamedImage,
     result: MatchResult,
@@ -75,56 +77,97 @@ def draw_matches(
     explain: bool = False,
     differences: bool = True,
 ) -> Bytes:
-    """Draw two pictures side by side, reduced to CANVAS_PIXELS and CANVAS_SIDE at most -> (h, w, 3) uint8.
+    """Draw two pictures side by side, or one with the places of its things -> (h, w, 3) uint8.
 
-    In place of pictures that were not read, all matches are drawn on white, outliers in grey.
+    They are reduced to CANVAS_PIXELS and CANVAS_SIDE at most. In place of pictures that were not read, all
+    matches are drawn on white, outliers in grey.
     """
-    if isinstance(picture0, Picture) and isinstance(picture1, Picture):
-        factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
-        panels = [Panel(*reduce(p.displayed, factor)) for p in (picture0, picture1)]
-    else:
-        pictures = (picture0, result.xy0), (picture1, result.xy1)
-        panels = [_draw_outliers(image, xy, result.cluster < 0) for image, xy in pictures]
-    are_read = isinstance(picture0, Picture)
-    rgb0, rgb1 = (panel.rgb for panel in panels)
-    shift = np.array([rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1]), 0])
-
-    def place(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
-        return panels[0].place(xy0), panels[1].place(xy1) + shift
-
-    points = place(result.xy0, result.xy1)
-    outlines = [(found.id, place(found.outline0, found.outline1)) for found in result.objects]
-    chosen = [(found.id, choose_frame(found)) for found in result.objects]
-    frames = [(number, panels[1].place(frame)) for number, frame in chosen if frame is not None]
-    bright = [o for _, (o, _) in outlines], [*(o - shift for _, (_, o) in outlines), *(f for _, f in frames)]
-    canvas = _side_by_side((rgb0, rgb1), shift[0], bright if are_read else ([], []))
-    unit = max(*rgb0.shape[:2], *rgb1.shape[:2]) / REFERENCE_SIDE
-    _draw_lines(canvas, result, points, max(round(unit), 1))
+    is_read = isinstance(picture0, Picture)
+    is_single = result.is_single_picture and is_read
+    panels = _make_panels((picture0,) if is_single else (picture0, picture1), result)
+    ends = panels[0], panels[-1]
+    unit = max(max(panel.rgb.shape[:2]) for panel in panels) / REFERENCE_SIDE
+    frames = [] if is_single else [(found.id, choose_frame(found)) for found in result.objects]
+    placed = [(number, ends[1].place(frame)) for number, frame in frames if frame is not None]
+    marks = list(_mark_things(result, ends[0]) if is_single else _mark_objects(result, ends))
+    rejected = list(_mark_rejected(result, ends, is_single)) if explain else []
+    bright = [(mark.side, mark.outline) for mark in marks] + [(1, frame) for _, frame in placed]
+    canvas = _lay_side_by_side(panels, bright if is_read else [])
+    if not is_single:
+        _draw_lines(canvas, result, ends, max(round(unit), 1))
     for found in result.objects:
-        for xy in points:
-            for point in xy[result.cluster == found.id]:
-                opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.id))
-    panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may extend beyond the picture, and is cut off there
-    for number, frame in frames:
-        draw_frame(panel1, frame, colour(number), unit)
-    rejected = [(name, place(*both)) for name, *both in outline_rejected(result)] if explain else []
+        ink = colour(found.thing if is_single else found.id)
+        for panel, xy in zip(ends, (result.xy0, result.xy1), strict=True):
+            for point in panel.place(xy[result.cluster == found.id]):
+                opencv.draw_disc(canvas, point, 2.2 * unit, ink)
+    for number, frame in placed:  # it may extend beyond the picture, and is cut off there
+        left, height = ends[1].left, len(ends[1].rgb)
+        draw_frame(canvas[:height, left:], frame - (left, 0), colour(number), unit)
+    for mark in rejected:
+        draw_frame(canvas, mark.outline, GREY, unit)
+    for mark in marks:
+        outline_object(canvas, mark.outline, mark.number, unit)
+    differing = [one for found in result.objects for one in found.differences] if differences else []
+    for one in differing:
+        for panel, polygon in zip(ends, (one.polygon0, one.polygon1), strict=True):
+            draw_difference(canvas, panel.place(polygon), unit)
+    for side, panel in enumerate(panels):
+        of_side = [mark for mark in (*marks, *rejected) if mark.side == side]
+        _draw_labels(canvas, panel, of_side, 28 * unit)
+    things = [] if is_single else describe_things(result.objects, name_picture(picture0.path), result.things)
+    legend = [LEGEND] if differing else [] if is_read else [OUTLIERS]
+    nothing = NOTHING_TWICE if is_single else NOTHING
+    return add_caption(canvas, [*things, *legend] if marks else [nothing], 26 * unit)
+
+
+def _make_panels(pictures: Sequence[Picture | NamedImage], result: MatchResult) -> list[Panel]:
+    """Make the panels of one or two pictures, side by side."""
+    read = [picture for picture in pictures if isinstance(picture, Picture)]
+    if len(read) == len(pictures):
+        factor = canvas_factor(*(picture.rgb.shape for picture in read))
+        panels = [Panel(*reduce(picture.displayed, factor)) for picture in read]
+    else:
+        sides = zip(pictures, (result.xy0, result.xy1), strict=True)
+        panels = [_draw_outliers(image, xy, result.cluster < 0) for image, xy in sides]
+    left = panels[0].rgb.shape[1] + _margin(sum(panel.rgb.shape[1] for panel in panels))
+    return [panels[0], *(replace(panel, left=left) for panel in panels[1:])]
+
+
+def _lay_side_by_side(panels: Sequence[Panel], bright: Sequence[tuple[int, Floats]]) -> Bytes:
+    """Make the canvas of panels, each faded outside its outlines, if there are any: sides and outlines."""
+    size = max(len(panel.rgb) for panel in panels), panels[-1].left + panels[-1].rgb.shape[1]
+    canvas = np.full((*size, 3), 255, np.uint8)
+    for side, panel in enumerate(panels):
+        shown = [xy - (panel.left, 0) for k, xy in bright if k == side]
+        faded = fade_outside(panel.rgb, shown) if shown else panel.rgb
+        canvas[: len(faded), panel.left : panel.left + faded.shape[1]] = faded
+    return canvas
+
+
+def _mark_objects(result: MatchResult, ends: Sequence[Panel]) -> Iterator[Mark]:
+    """Mark the objects of two pictures."""
     for side in (0, 1):
-        for _, both in rejected:
-            draw_frame(canvas, both[side], GREY, unit)
-    for side in (0, 1):
-        for number, both in outlines:
-            outline_object(canvas, both[side], number, unit)
-    differing = list_differences(result) if differences else []
-    for both in differing:
-        for polygon in place(*both):
-            draw_difference(canvas, polygon, unit)
-    for side, rgb, left in ((0, rgb0, 0), (1, rgb1, shift[0])):
-        labels = [(number, str(number), both[side]) for number, both in outlines]
-        labels += [(-1, name, both[side]) for name, both in rejected]
-        draw_labels(canvas, labels, (left, 0), (left + rgb.shape[1], len(rgb)), 28 * unit)
-    caption = describe_things(result.objects, name_picture(picture0.path), result.things)
-    caption += [LEGEND] if differing else [] if are_read else [OUTLIERS]
-    return add_caption(canvas, caption if result.objects else [NOTHING], 26 * unit)
+        for o in result.objects:
+            yield Mark(o.id, str(o.id), side, ends[side].place((o.outline0, o.outline1)[side]))
+
+
+def _mark_things(result: MatchResult, panel: Panel) -> Iterator[Mark]:
+    """Mark the places of the things that one picture shows more than once."""
+    for thing in result.things:
+        for k, place in enumerate(thing.places):
+            name = thing.name_place(k) + (" alike" if k in thing.alike else "")
+            yield Mark(thing.number, name, 0, panel.place(np.asarray(place)))
+
+
+def _mark_rejected(result: MatchResult, ends: Sequence[Panel], is_single: bool) -> Iterator[Mark]:
+    """Mark the hulls of the largest rejected groups, MAX_REJECTED at most in each picture.
+
+    A name has the number of the group in the table of rejected groups, and the step.
+    """
+    for k, item in enumerate(result.rejected[: MAX_REJECTED // 2 if is_single else MAX_REJECTED]):
+        for side, xy in enumerate((item.points0, item.points1)):
+            hull = ends[side].place(opencv.convex_hull(xy))
+            yield Mark(-1, f"rejected {k}: {item.step}", 0 if is_single else side, hull)
 
 
 def _draw_outliers(image: Picture | NamedImage, xy: Floats, is_outlier: Array) -> Panel:
@@ -143,50 +186,10 @@ def _draw_outliers(image: Picture | NamedImage, xy: Floats, is_outlier: Array) -
     return panel
 
 
-def draw_repeats(
-    picture: Picture, result: MatchResult, *, explain: bool = False, differences: bool = True
-) -> Bytes:
-    """Draw the things that a picture shows more than once, with numbered places -> (h, w, 3) uint8."""
-    rgb, factors = reduce(picture.displayed, fit_canvas(picture.width, picture.height))
-    unit = max(rgb.shape[:2]) / REFERENCE_SIDE
-    places = [
-        (
-            thing.number,
-            thing.name_place(k) + (" alike" if k in thing.alike else ""),
-            zoom(np.asarray(place), factors),
-        )
-        for thing in result.things
-        for k, place in enumerate(thing.places)
-    ]
-    canvas = fade_outside(rgb, [outline for *_, outline in places]) if places else rgb.copy()
-    for found in result.objects:
-        for end in (found.points0, found.points1):
-            for point in zoom(end, factors):
-                opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.thing))
-    for number, _, outline in places:
-        outline_object(canvas, outline, number, unit)
-    differing = list_differences(result) if differences else []
-    for both in differing:
-        for polygon in both:
-            draw_difference(canvas, zoom(polygon, factors), unit)
-    groups = outline_rejected(result)[: MAX_REJECTED // 2] if explain else []  # each group has two places
-    rejected = [(-1, name, zoom(outline, factors)) for name, *both in groups for outline in both]
-    for _, _, outline in rejected:
-        draw_frame(canvas, outline, GREY, unit)
-    draw_labels(canvas, [*places, *rejected], (0, 0), rgb.shape[1::-1], 28 * unit)
-    caption = [LEGEND] * bool(differing) if places else [NOTHING_TWICE]
-    return add_caption(canvas, caption, 26 * unit)
-
-
 def outline_object(canvas: Bytes, outline: Floats, number: int, unit: float) -> None:
     """Outline an object in its colour, with a dark rim, in place: canvas (h, w, 3) uint8; outline (k, 2)."""
     opencv.draw_polygon(canvas, outline, BLACK, max(round(5 * unit), 3))
     opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
-
-
-def list_differences(result: MatchResult) -> list[tuple[Floats, Floats]]:
-    """List the outlines of all differences in both pictures, (k, 2) each."""
-    return [(one.polygon0, one.polygon1) for found in result.objects for one in found.differences]
 
 
 def draw_difference(canvas: Bytes, polygon: Floats, unit: float) -> None:
@@ -202,17 +205,6 @@ def draw_difference(canvas: Bytes, polygon: Floats, unit: float) -> None:
         dash = shapely.ops.substring(ring, k / n, (k + 0.5) / n, normalized=True)
         for start, end in pairwise(shapely.get_coordinates(dash)):
             opencv.draw_line(canvas, start, end, WHITE, thickness)
-
-
-def outline_rejected(result: MatchResult) -> list[tuple[str, Floats, Floats]]:
-    """List the names of the largest rejected groups, at most MAX_REJECTED, and their hulls in both pictures.
-
-    A name has the number of the group in the table of rejected groups, and the step.
-    """
-    return [
-        (f"rejected {k}: {item.step}", opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
-        for k, item in enumerate(result.rejected[:MAX_REJECTED])
-    ]
 
 
 def choose_frame(found: MatchedObject) -> Floats | None:
@@ -234,30 +226,21 @@ def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> Non
                 opencv.draw_line(canvas, a, b, ink, width)
 
 
-def draw_labels(
-    canvas: Bytes,
-    outlines: Sequence[tuple[int, str, Floats]],
-    low: tuple[float, float],
-    high: tuple[float, float],
-    size: float,
-) -> None:
-    """Write names at outlines on canvas (h, w, 3) uint8, the largest first, so that small ones move aside."""
-    order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[2], axis=0))))
-    sizes = [label_size(text, size) for _, text, _ in order]
-    centres = place_labels([outline for *_, outline in order], sizes, low, high)
-    for (number, text, _), centre in zip(order, centres, strict=True):
+def _draw_labels(canvas: Bytes, panel: Panel, marks: Sequence[Mark], size: float) -> None:
+    """Write the names of marks on a panel, the largest first, so that small ones move aside."""
+    order = sorted(marks, key=lambda mark: -float(np.prod(np.ptp(mark.outline, axis=0))))
+    sizes = [label_size(mark.name, size) for mark in order]
+    high = panel.left + panel.rgb.shape[1], len(panel.rgb)
+    centres = place_labels([mark.outline for mark in order], sizes, (panel.left, 0), high)
+    for mark, centre in zip(order, centres, strict=True):
         if centre is not None:
-            draw_label(canvas, text, centre, colour(number), size)
+            draw_label(canvas, mark.name, centre, colour(mark.number), size)
 
 
-def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
-    """Find the factor, at most 1, by which two pictures are reduced so that their drawing stays in bounds."""
-    width = shape0[1] + shape1[1]
-    return fit_canvas(width + _margin(width), max(shape0[0], shape1[0]))
-
-
-def fit_canvas(width: int, height: int) -> float:
-    """Find the factor, at most 1, by which a drawing is reduced to stay in bounds."""
+def canvas_factor(*shapes: tuple[int, ...]) -> float:
+    """Find the factor, at most 1, by which pictures are reduced so that their drawing stays in bounds."""
+    width, height = sum(shape[1] for shape in shapes), max(shape[0] for shape in shapes)
+    width += _margin(width) if len(shapes) > 1 else 0
     return min(1.0, math.sqrt(CANVAS_PIXELS / (width * height)), CANVAS_SIDE / max(width, height))
 
 
@@ -290,17 +273,15 @@ def fade(rgb: Bytes, strength: float) -> Bytes:
     return opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
 
 
-def _draw_lines(canvas: Bytes, result: MatchResult, points: tuple[Floats, Floats], thickness: int) -> None:
+def _draw_lines(canvas: Bytes, result: MatchResult, ends: Sequence[Panel], thickness: int) -> None:
     """Draw translucent lines across in place."""
-    xy0, xy1 = points
-    lines = []
+    lined = canvas.copy()
     for found in result.objects:
         rows = np.flatnonzero(result.cluster == found.id)
         chosen = rows[spread(result.xy0[rows], MAX_LINES)]
-        lines += [(xy0[i], xy1[i], colour(found.id)) for i in chosen]
-    lined = canvas.copy()
-    for start, end, tint in lines:
-        opencv.draw_line(lined, start, end, tint, thickness)
+        starts, stops = ends[0].place(result.xy0[chosen]), ends[1].place(result.xy1[chosen])
+        for start, stop in zip(starts, stops, strict=True):
+            opencv.draw_line(lined, start, stop, colour(found.id), thickness)
     canvas[:] = opencv.blend(canvas, lined, LINE_OPACITY)
 
 
@@ -342,15 +323,3 @@ def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE_
         inside = opencv.fill_polygons(rgb.shape[:2], outlines)
         shown[inside] = rgb[inside]
     return shown
-
-
-def _side_by_side(
-    pictures: tuple[Bytes, Bytes], shift: int, outlines: tuple[Sequence[Floats], Sequence[Floats]]
-) -> Bytes:
-    """Make a canvas of both pictures, faded outside their outlines, the second one `shift` pixels right."""
-    rgb0, rgb1 = pictures
-    canvas = np.full((max(len(rgb0), len(rgb1)), shift + rgb1.shape[1], 3), 255, np.uint8)
-    for rgb, x, bright in zip(pictures, (0, shift), outlines, strict=True):
-        place = canvas[: len(rgb), x : x + rgb.shape[1]]
-        place[:] = fade_outside(rgb, bright) if bright else rgb
-    return canvas

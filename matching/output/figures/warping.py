@@ -64,14 +64,13 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObje
     unit = height / MIN_SIDE
     panels = []
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
-        panel = opencv.resize(cut, height / len(cut))
-        zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
-        edge = drawing.zoom(outline - corner, zoom)
-        panel = drawing.fade_outside(panel, [edge], BACKGROUND_FADE)
+        enlarged = _enlarge(corner, cut, height / len(cut))
+        edge = enlarged.place(outline)
+        panel = drawing.fade_outside(enlarged.rgb, [edge], BACKGROUND_FADE)
         drawing.outline_object(panel, edge, found.id, max(unit, 0.5))
-        for place in drawing.zoom(xy[rows] - corner, zoom):
+        for place in enlarged.place(xy[rows]):
             opencv.draw_disc(panel, place, 2 * unit, drawing.colour(found.id))
-        for number, place in enumerate(drawing.zoom(xy[picked] - corner, zoom), start=1):
+        for number, place in enumerate(enlarged.place(xy[picked]), start=1):
             draw_label(panel, str(number), place, drawing.colour(found.id), 12 * unit)
         panels.append(panel)
     return _join_panels(panels)
@@ -82,12 +81,12 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, found: Matched
     outline = (found.outline0, found.outline1)[side]
     laid = lay_over(source, target, to_source, outline)
     outline = laid.place(outline)
-    inside = opencv.fill_polygons(laid.part.shape[:2], [outline])
+    inside = opencv.fill_polygons(laid.rgb.shape[:2], [outline])
     board = _checkerboard(outline, inside.shape)
     unit = max(len(inside) / drawing.REFERENCE_SIDE, 0.5)
     panels = []
     for shown in (np.zeros_like(inside), inside & laid.is_seen, inside & laid.is_seen & board):
-        panel = np.where(shown[:, :, None], laid.warped, laid.part)
+        panel = np.where(shown[:, :, None], laid.warped, laid.rgb)
         panel[~inside] = drawing.fade(panel, BACKGROUND_FADE)[~inside]
         drawing.outline_object(panel, outline, found.id, unit)
         for one in found.differences:
@@ -96,19 +95,12 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, found: Matched
     return _join_panels(panels)
 
 
-@dataclass(frozen=True, eq=False)
-class Overlay:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Overlay(drawing.Panel):
     """A part of one picture around an object, and the other picture warped onto it, pixel by pixel."""
 
-    part: Bytes  # (h, w, 3)
     warped: Bytes  # (h, w, 3)
     is_seen: Bools  # (h, w): where the other picture shows something
-    corner: Array  # (2,), the pixel of the picture in the corner of the part
-    factors: Floats  # (2,), by which the part is enlarged
-
-    def place(self, xy: Floats) -> Floats:
-        """Convert pixels of the picture (n, 2) to those of the part."""
-        return drawing.zoom(xy - self.corner, self.factors)
 
 
 def lay_over(
@@ -117,14 +109,13 @@ def lay_over(
     """Warp a picture (h, w, 3) onto an object in another one; outline (k, 2), margin in sizes of it."""
     corner, cut = _cut_out(target, outline, margin)
     longest = max(cut.shape[:2])
-    part = opencv.resize(cut, min(max(MIN_SIDE / longest, 1), MAX_SIDE / longest))
-    factors = np.array(part.shape[1::-1]) / cut.shape[1::-1]
-    high = np.array(part.shape[1::-1]) - 1.0
+    part = _enlarge(corner, cut, min(max(MIN_SIDE / longest, 1), MAX_SIDE / longest))
+    high = np.array(part.rgb.shape[1::-1]) - 1.0
     edge = np.array([[0, 0], [high[0], 0], high, [0, high[1]]])
     warped, is_seen = warp_object(
-        source, lambda xy: to_source((xy + 0.5) / factors - 0.5 + corner), edge, part.shape[:2]
+        source, lambda xy: to_source((xy + 0.5) / part.factors - 0.5 + corner), edge, part.rgb.shape[:2]
     )
-    return Overlay(part, warped, is_seen, corner, factors)
+    return Overlay(part.rgb, part.factors, corner, warped=warped, is_seen=is_seen)
 
 
 def warp_object(
@@ -166,6 +157,12 @@ def _cut_out(rgb: Bytes, outline: Floats, margin: float = MARGIN) -> tuple[Array
     """Cut out the part of a picture around an object -> its top-left pixel (x, y), the part."""
     start, part = drawing.find_part(outline, rgb.shape[1::-1], margin, MIN_RIM)
     return start, rgb[part]
+
+
+def _enlarge(corner: Array, cut: Bytes, factor: float) -> drawing.Panel:
+    """Make a panel of a part of a picture."""
+    rgb = opencv.resize(cut, factor)
+    return drawing.Panel(rgb, np.array(rgb.shape[1::-1]) / cut.shape[1::-1], corner)
 
 
 def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:

@@ -1,16 +1,15 @@
 """The page of hits: each place that shows a thing, cut out of its picture; the least sure come first."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from matching._common.types import Bytes, Floats
+from matching._common.types import Bytes
 from matching._version import __version__
 from matching.objects.confidence import WORDS
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
-from matching.output.figures.drawing import choose_frame
+from matching.output.figures.drawing import choose_frame, find_part
 from matching.output.html.page import css_colour, embed_picture, fill, svg_path
 from matching.output.words import UNKNOWN
 
@@ -71,14 +70,17 @@ def _make_hit(
 ) -> Hit:
     frame = None if kind == "part" else choose_frame(found)
     polygon = found.outline1 if frame is None else frame
-    low, high = _choose_box(polygon, size)
+    (left, top), (rows, columns) = find_part(polygon, size, MARGIN, 0)
+    width, height = columns.stop - left, rows.stop - top
     zoom = rgb.shape[1] / size[0]
-    (left, top), (right, bottom) = np.floor(low * zoom).astype(int), np.ceil(high * zoom).astype(int)
+    rows, columns = (
+        slice(math.floor(cut.start * zoom), math.ceil(cut.stop * zoom)) for cut in (rows, columns)
+    )
     return Hit(
         reference,
         where,
-        embed_picture(rgb[top:bottom, left:right], MAX_SIDE),
-        (int(low[0]), int(low[1]), int(high[0] - low[0]), int(high[1] - low[1])),
+        embed_picture(rgb[rows, columns], MAX_SIDE),
+        (int(left), int(top), int(width), int(height)),
         svg_path(polygon),
         css_colour(found.id),
         "".join(svg_path(one.polygon1) for one in found.differences),
@@ -88,15 +90,6 @@ def _make_hit(
         ", ".join(filter(None, (f"{found.n_matches} matches", found.doubt))),
         report,
     )
-
-
-def _choose_box(polygon: Floats, size: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Choose the cut around a polygon (k, 2): its corners (2,) at whole pixels within the picture."""
-    low, high = polygon.min(axis=0), polygon.max(axis=0)
-    margin = MARGIN * float((high - low).max())
-    limit = np.array(size, float)
-    low = np.clip(np.floor(low - margin), 0, limit - 1)
-    return low, np.clip(np.ceil(high + margin), low + 1, limit)
 
 
 def hits_page(

@@ -8,7 +8,7 @@ import numpy as np
 from matching._common.types import Bytes
 from matching.core.result import MatchResult, object_deformation
 from matching.output import words
-from matching.output.figures.drawing import MAX_REJECTED, draw_repeats
+from matching.output.figures.drawing import MAX_REJECTED, draw_result
 from matching.output.figures.warping import lay_over
 from matching.output.html.page import (
     GREY,
@@ -45,8 +45,8 @@ def lay_objects_over(pictures: Sequence[Picture], result: MatchResult) -> list[d
             {
                 "id": found.id,
                 "doubt": found.doubt,
-                "size": laid.part.shape[1::-1],
-                "sources": [embed_picture(rgb, MAX_LAID_SIDE) for rgb in (laid.part, warped)],
+                "size": laid.rgb.shape[1::-1],
+                "sources": [embed_picture(rgb, MAX_LAID_SIDE) for rgb in (laid.rgb, warped)],
                 "differences": "".join(svg_path(laid.place(one.polygon0)) for one in found.differences),
             }
         )
@@ -76,7 +76,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult) -> str:
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
-    drawn = draw_repeats(pictures[0], result) if repeats else None
+    drawn = draw_result(pictures[0], pictures[1], result) if repeats else None
     return render(
         "pair.html",
         data,

@@ -1,4 +1,9 @@
-from matching._common.once import once
+import pickle
+from dataclasses import dataclass, replace
+
+import pytest
+
+from matching._common.once import Later, amend, deferred, once
 
 
 class Counted:
@@ -31,3 +36,53 @@ def test_value_is_kept_under_its_name():
 def test_class_tells_what_it_computes():
     assert isinstance(Counted.value, once)
     assert Counted.value.__doc__ == "The value."
+
+
+@dataclass(frozen=True)
+class Record:
+    number: int
+    parts: deferred[tuple[int, ...]] = deferred()  # noqa: RUF009
+    rest: deferred[str] = deferred("none")  # noqa: RUF009
+
+
+@pytest.fixture
+def later():
+    """Parts that are computed later, and how often they were."""
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return 1, 2
+
+    return Later(compute), calls
+
+
+def test_deferred_value_is_computed_when_it_is_read_and_kept(later):
+    value, calls = later
+    record = Record(5, value)
+    assert (record.number, record.rest, len(calls)) == (5, "none", 0)
+    assert record.parts is record.parts
+    assert (record.parts, len(calls)) == ((1, 2), 1)
+    assert Record(5, (3,), "all") == Record(5, Later(lambda: (3,)), "all")
+
+
+def test_field_without_a_default_must_be_given():
+    with pytest.raises(TypeError, match="parts"):
+        Record(5)
+
+
+def test_amended_record_reads_nothing_and_shares_the_value(later):
+    value, calls = later
+    record = Record(5, value)
+    amended = amend(record, number=6)
+    assert (amended.number, record.number, len(calls)) == (6, 5, 0)
+    assert amended.parts is record.parts
+    assert len(calls) == 1
+    assert replace(record, number=7) == Record(7, (1, 2))
+
+
+def test_record_is_read_before_it_is_pickled(later):
+    value, calls = later
+    record = Record(5, value)
+    assert pickle.loads(pickle.dumps(record)) == record
+    assert len(calls) == 1

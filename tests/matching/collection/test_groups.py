@@ -26,10 +26,14 @@ from matching.collection.reports.groups import (
     find_groups,
     find_joined,
     find_links,
-    read_groups,
 )
 from matching.collection.reports.relations import Relation
 from matching.objects.description import describe_object
+
+
+def read_groups(db):
+    with open_store(db) as store:
+        return find_groups(store, find_links(store))
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,11 @@ from matching.collection.database.settings import describe_other_programs, make_
 from matching.collection.database.store import open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
-from matching.collection.reports.query_results import collect_results, summarise_object
+from matching.collection.reports.query_results import collect_results
 from matching.objects.description import add_comparison
 from matching.objects.differences import Difference
 from matching.objects.frames import Motion
+from matching.output.files import summarise_object
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def test_what_disagrees_from_a_steep_direction_is_none(planted):
 
 def test_equal_pixels_are_an_object_whatever_lies_between(planted):
     pictures, listing = planted
-    exact = replace(listing.proposals[1], rows=np.arange(60), is_exact=True, log_nfa=-12.0)
+    exact = replace(listing.proposals[1], rows=np.arange(60), likeness=1.0, log_nfa=-12.0)
     judged = judge_one(exact, pictures)
     assert judged.verdict is Verdict.OBJECT
     assert judged.log_nfa == -12.0
@@ -275,6 +275,25 @@ def test_only_the_map_that_is_asked_for_is_laid(planted, monkeypatch):
     assert laid == [3, 3, 5]
 
 
+def test_where_objects_end_is_measured_when_they_are_read(monkeypatch):
+    laid = []
+
+    def count(self, frames):
+        laid.append(frames)
+        return look_around(self, frames)
+
+    look_around = looks.Look.look_around
+    monkeypatch.setattr(looks.Look, "look_around", count)
+    print_ = crops()["rocket"]
+    result = match(print_, print_[5:])
+    before = result.timings["objects"]
+    assert (result.cluster >= 0).any()
+    assert not laid
+    assert len(result.objects) == len(laid) == 1
+    assert len(result.things) == len(laid) == 1
+    assert result.timings["objects"] > before
+
+
 def weigh(xy, significance, *, bound=2.0, **more):
     """A proposal that was found so significant."""
     return Judged(propose(xy, xy, **more), SimpleNamespace(existence=Existence(0.9, 20, significance, bound)))
@@ -294,7 +313,7 @@ def test_strongest_evidence_comes_first(places):
     kept, superseded = rank([[doubtful, unmeasured], [weak, strong]], 10.0)
     assert kept == [strong, weak, doubtful, unmeasured]
     assert superseded == []
-    exact = Judged(replace(weak.proposal, is_exact=True, log_nfa=-16.0), weak.look)
+    exact = Judged(replace(weak.proposal, likeness=1.0, log_nfa=-2.0), weak.look)
     assert rank([[strong], [exact]], 10.0)[0] == [exact, strong]
 
 

@@ -15,7 +15,7 @@ from matching import InputError, MatchConfig, MatchResult, find_repeats, match
 from matching.core import config
 from matching.core.pair import list_steps
 from matching.objects.description import describe_object
-from matching.output.figures.drawing import draw_matches
+from matching.output.figures.drawing import draw_result
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_representations_are_one_short_line(found):
 
 def test_a_result_is_drawn_and_saved(found, tmp_path):
     drawn = found.draw()
-    assert np.array_equal(drawn, draw_matches(*found.inputs.pictures(), found))
+    assert np.array_equal(drawn, draw_result(*found.inputs.pictures(), found))
     folder = found.save(tmp_path / "out", html=True, crops=True)
     assert {path.name for path in folder.iterdir()} == {
         *("matches.npz", "matches.json", "matches.png", "matches.html"),

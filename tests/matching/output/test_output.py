@@ -18,7 +18,7 @@ from matching.objects.differences import Difference
 from matching.output import files as output
 from matching.output import folders
 from matching.output.figures import drawing
-from matching.output.figures.drawing import choose_frame, colour, draw_matches, draw_result, spread
+from matching.output.figures.drawing import choose_frame, colour, draw_result, spread
 from matching.output.files import encode_npz, summarise, write_results
 from matching.output.folders import check_folder, write_whole
 from matching.pictures.images import TRANSPARENT_GREY, Picture, add_mask, make_picture_of_array
@@ -96,7 +96,7 @@ def test_results_are_written(pictures, result, tmp_path):
     write_results(tmp_path, pictures, result)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["matches.json", "matches.npz", "matches.png"]
     with Image.open(tmp_path / "matches.png") as image:
-        assert np.array_equal(np.asarray(image), draw_matches(*pictures, result))
+        assert np.array_equal(np.asarray(image), draw_result(*pictures, result))
 
 
 OTHERS = ["database.db", "matches.txt", "object1.png", "objects.png", "unmatches.png", "matches.h5"]
@@ -216,7 +216,7 @@ def test_failed_writing_keeps_only_the_old_file(tmp_path, monkeypatch, error):
 
 
 def test_drawing_shows_both_pictures_at_full_size(pictures, result):
-    drawn = draw_matches(
+    drawn = draw_result(
         *pictures, MatchResult(result.xy0[:0], result.xy1[:0], result.cluster[:0], result.score[:0], ())
     )
     assert drawn.dtype == np.uint8
@@ -233,7 +233,7 @@ def test_drawing_shows_both_pictures_at_full_size(pictures, result):
 
 def test_only_surroundings_are_faded(pictures, result):
     none_drawn = replace(result, cluster=np.full_like(result.cluster, -1))
-    drawn = draw_matches(*pictures, none_drawn)[:240, :300]
+    drawn = draw_result(*pictures, none_drawn)[:240, :300]
     inside = opencv.fill_polygons((240, 300), [found.outline0 for found in result.objects])
     same = (drawn == pictures[0].rgb).all(axis=2)
     assert same[inside].mean() > 0.7  # but for outlines and labels
@@ -256,7 +256,7 @@ def test_frame_is_cut_off_at_the_edges_of_its_picture(pictures, result):
     far = np.array([[-900.0, -20.0], [500.0, -20.0], [500.0, 150.0], [-900.0, 150.0]])
     motion = replace(found.motion, share=0.9)
     framed, plain = (
-        draw_matches(*pictures, replace(result, objects=(replace(found, frame1=f, motion=motion),)))
+        draw_result(*pictures, replace(result, objects=(replace(found, frame1=f, motion=motion),)))
         for f in (far, None)
     )
     left = framed.shape[1] - 200
@@ -276,7 +276,7 @@ def test_frame_is_cut_off_at_the_edges_of_its_picture(pictures, result):
 def test_the_drawing_of_any_pictures_stays_in_bounds(sizes):
     pair = [Picture(np.broadcast_to(np.uint8(90), (*size, 3))) for size in sizes]
     nothing = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
-    drawn = draw_matches(*pair, nothing)
+    drawn = draw_result(*pair, nothing)
     assert max(drawn.shape) <= drawing.CANVAS_SIDE
     assert drawn.size / 3 < 1.03 * drawing.CANVAS_PIXELS  # with the caption
     assert len(opencv.encode_png(drawn)) > 0
@@ -287,8 +287,8 @@ def count(image, rgb):
 
 
 def test_every_object_has_its_colour_in_both_pictures(pictures, result):
-    drawn = draw_matches(*pictures, result)
-    plain = draw_matches(*pictures, MatchResult(result.xy0, result.xy1, result.cluster, result.score, ()))
+    drawn = draw_result(*pictures, result)
+    plain = draw_result(*pictures, MatchResult(result.xy0, result.xy1, result.cluster, result.score, ()))
     for half in (slice(0, 300), slice(305, None)):
         for found in result.objects:
             assert count(drawn[:, half], colour(found.id)) > count(plain[:, half], colour(found.id)) + 100
@@ -315,7 +315,7 @@ def test_differences_are_outlined_in_black_and_white(pictures, result):
 def test_tiny_pictures_can_be_drawn():
     one = Picture(np.zeros((1, 1, 3), np.uint8))
     xy = np.zeros((1, 2))
-    drawn = draw_matches(
+    drawn = draw_result(
         one, one, MatchResult(xy, xy, np.zeros(1, int), np.zeros(1), (describe_object(0, xy, xy, 1.0),))
     )
     assert drawn.shape[0] == 1

@@ -7,13 +7,13 @@ import pytest
 
 from matching import MatchConfig, MatchResult
 from matching._common.once import Later
-from matching.cli.hints import PAIR_HINTS
 from matching.core.ledger import RejectedGroup
 from matching.core.reasons import REASONS
 from matching.objects.completeness import Completeness
 from matching.objects.description import add_comparison, describe_object
 from matching.objects.differences import Difference
 from matching.objects.things import Thing
+from matching.output.remedies import PAIR_HINTS
 from matching.output.words import (
     OVERLAPPING,
     count_dropped,

@@ -5,7 +5,7 @@ import pytest
 
 from matching import MatchResult
 from matching.objects.description import describe_object
-from matching.output.figures.drawing import GREY, colour, draw_matches
+from matching.output.figures.drawing import GREY, colour, draw_result
 from matching.pictures.images import NamedImage
 
 
@@ -19,7 +19,7 @@ def result_of(n_objects, n=40):
 
 
 def drawn(result, size=(None, None)):
-    return draw_matches(*[NamedImage(None, *size)] * 2, result)
+    return draw_result(*[NamedImage(None, *size)] * 2, result)
 
 
 def share_of(tint, half):

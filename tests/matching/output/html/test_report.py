@@ -271,8 +271,7 @@ def test_collection_shows_the_same_as_a_single_match(tmp_path):
     assert (kept[1:] > kept[:-1]).any()  # some stand behind outliers
     expected, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score, 0)
     assert pair["candidates"] == expected
-    unmeasured = [replace(item, completeness=None) for item in result.objects]  # pixels are not looked at
-    objects = json.loads(json.dumps(objects_data(unmeasured, result.cluster[rows], result.xy0[rows])))
+    objects = json.loads(json.dumps(objects_data(result.objects, result.cluster[rows], result.xy0[rows])))
     for shown, item in zip(pair["objects"], objects, strict=True):
         assert [shown[key] for key in ("cells", "words", "frame")] == [
             item[key] for key in ("cells", "words", "frame")
@@ -289,7 +288,11 @@ def test_gallery_tells_what_differs(page_of_collection, tmp_path):
     with open_store(db) as store:
         number = store.value("SELECT pair FROM objects")
         with store.transaction():
-            store.cursor("UPDATE objects SET same = 0, differences = ? WHERE pair = ?", (text, number))
+            store.cursor(
+                "UPDATE objects SET record = json_set(record, '$.is_same', json('false'), '$.differences',"
+                " json(?)) WHERE pair = ?",
+                (text, number),
+            )
         n = store.value("SELECT count(*) FROM objects WHERE pair = ?", (number,))
     write_collection_report(db, tmp_path / "c.html", 10)
     with browser_page() as page:

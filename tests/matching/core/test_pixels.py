@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from matching import match
-from matching.core.pixel_copies import find_pixel_copies
+from matching.core.pixels.copies import find_pixel_copies
 from matching.pictures.images import make_picture
 
 BUTTONS = (40, 40), (300, 40), (40, 200)  # x, y

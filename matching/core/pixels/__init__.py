@@ -1,0 +1,1 @@
+"""Searches by the pixels, for what has few features, or only such as repeat."""

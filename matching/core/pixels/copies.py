@@ -1,0 +1,159 @@
+"""A small picture that another one shows pixel for pixel: a piece of a screenshot, an icon, a button.
+
+It can have few features, so it is compared with all places of the other picture, at the scales of screens:
+first with both reduced, then around the best places. A place counts if the pixels are equal, but for
+resampling, and if the picture fits nowhere near it as well: a piece of a straight edge could be anywhere
+along it. What a mask or an alpha channel hides counts nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from matching._common import opencv
+from matching._common.types import Array, Bools, Ints
+from matching.core.groups import FEW_MATCHES
+from matching.core.pixels.equality import (
+    BLOCK,
+    LOG_CHANCE,
+    MAX_DIFFERENCE,
+    SIDES,
+    find_print,
+    is_drawn,
+    list_equal,
+    list_inside,
+    measure_difference,
+)
+from matching.core.proposals import Listing
+from matching.pictures.images import Picture, to_picture
+
+SCALES = 1.0, 1.25, 1.5, 2.0, 1 / 1.25, 1 / 1.5, 1 / 2  # of screens; the first one with a copy counts
+MIN_SIDE = 12  # pixels of the small picture
+# Pixels of the pictures in which all places are tried: the larger one is reduced to so many, unless the
+# shorter side of the small one would be less than MIN_COARSE_SIDE.
+COARSE_PIXELS, MIN_COARSE_SIDE = 500_000, 10
+# Mean squared difference of reduced pictures at a place that is looked at in full, at most: of the variance
+# of the small one, because their pixels lie up to half a pixel apart, or grey levels squared.
+MAX_COARSE_SHARE, MAX_COARSE_DIFFERENCE = 0.8, 100.0
+# If the picture fits as well more than MAX_SHIFT pixels away, the place is not certain: the mean squared
+# difference must be larger there by a share of the variance, or by grey levels squared.
+MAX_SHIFT, MIN_SHARE_NEARBY, MIN_DIFFERENCE_NEARBY = 3, 0.04, 25.0
+# Log10 of the chance that a square without print is equal, in an icon with an alpha channel, whose outline is
+# evidence, too.
+LOG_CHANCE_PLAIN = -0.3
+MAX_COPIES = 100  # limits the work
+
+
+def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
+    """Find the places where one picture shows the other one pixel for pixel; None if there are none."""
+    small, large = (first, second) if first.rgb.size <= second.rgb.size else (second, first)
+    if min(small.width, small.height) < MIN_SIDE or not (is_drawn(small) or is_drawn(large)):
+        return None
+    for scale in SCALES:
+        template, image, side = small.rgb, large.rgb, SIDES[scale != 1]
+        if scale > 1:
+            image = opencv.resize(image, 1 / scale)
+        elif scale < 1:
+            template = opencv.resize(template, scale)
+        mask = small.mask if small.shape is None else small.shape
+        core = None if mask is None else _cut_core(mask, template.shape, side)
+        shown = None if large.mask is None else _resize_mask(large.mask, image.shape)
+        points = find_print(template, core)
+        n_squares, log_chance = len(points), LOG_CHANCE * len(points)
+        if core is not None:
+            points = list_inside(core)
+            log_chance += LOG_CHANCE_PLAIN * (core.sum() / BLOCK**2 - n_squares)
+        if len(points) < FEW_MATCHES:
+            continue
+        places = list(find_places(template, image, core, shown, side))
+        if places:
+            steps = [
+                np.array([picture.width, picture.height]) / rgb.shape[1::-1]
+                for picture, rgb in ((small, template), (large, image))
+            ]
+            ends = [(to_picture(points, steps[0]), to_picture(points + place, steps[1])) for place in places]
+            log_nfa = math.log10(len(SCALES) * large.width * large.height) + log_chance
+            found = list_equal(ends, [log_nfa] * len(ends), [1.0] * len(ends))
+            return found if small is first else found.swapped
+    return None
+
+
+def _resize_mask(mask: Bools, shape: tuple[int, ...]) -> Bools:
+    """A mask at the size of a resized picture: set where all of its pixels are."""
+    height, width = shape[:2]
+    if mask.shape == (height, width):
+        return mask
+    return np.asarray(opencv.resize_area(mask.astype(np.uint8) * 255, width, height) == 255)
+
+
+def _cut_core(mask: Bools, shape: tuple[int, ...], side: int) -> Bools:
+    """What a mask shows, without the pixels near its edge, which may be mixed with the ground -> (h, w)."""
+    return opencv.erode(_resize_mask(mask, shape), 2 * (side // 2) + 3)
+
+
+def find_places(
+    template: Array, image: Array, core: Bools | None, shown: Bools | None, side: int
+) -> Iterator[tuple[int, int]]:
+    """Find the places x, y where an image (h1, w1, 3) shows a template (h, w, 3), the best ones first.
+
+    core (h, w), shown (h1, w1): the pixels of either that count; None for all.
+    """
+    height, width = template.shape[:2]
+    if height > image.shape[0] or width > image.shape[1]:
+        return
+    count = np.ones((height, width), bool) if core is None else core
+    margin = max(MIN_SHARE_NEARBY * _measure_variance(template[count]), MIN_DIFFERENCE_NEARBY)
+    reach, last = np.array([width, height]) // 2, np.array([image.shape[1] - width, image.shape[0] - height])
+    taken = list[Ints]()
+    for guess, error in _find_coarsely(image, template, core):
+        if any((np.abs(guess - place) <= reach).all() for place in taken):
+            continue
+        low, high = (np.clip(guess + sign * np.maximum(reach, error), 0, last) for sign in (-1, 1))
+        around = np.s_[low[1] : high[1] + height, low[0] : high[0] + width]
+        off = opencv.measure_template(image[around], template, core)
+        rows, columns = np.indices(off.shape)
+        is_near = np.maximum(abs(columns + low[0] - guess[0]), abs(rows + low[1] - guess[1])) <= error
+        y, x = np.unravel_index(np.where(is_near, off, np.inf).argmin(), off.shape)
+        nearby = off[np.maximum(abs(columns - x), abs(rows - y)) > MAX_SHIFT]
+        place = np.array([x, y]) + low
+        here = np.s_[place[1] : place[1] + height, place[0] : place[0] + width]
+        is_shown = shown is None or shown[here][count].all()
+        if not is_shown or nearby.min(initial=np.inf) < off[y, x] + margin:
+            continue
+        if measure_difference(image[here], template, side)[count].max() <= MAX_DIFFERENCE:
+            taken.append(place)
+            yield int(place[0]), int(place[1])
+
+
+def _measure_variance(colours: Array) -> float:
+    """The variance of colours (n, 3), the mean of the channels, grey levels squared."""
+    return float(colours.var(axis=0).mean())
+
+
+def _find_coarsely(image: Array, template: Array, core: Bools | None) -> Iterator[tuple[Ints, int]]:
+    """Find where reduced pictures look alike, the best first: places (2,), and by how much they may err."""
+    shape, (height, width) = image.shape[:2], template.shape[:2]
+    factor = max(math.sqrt(COARSE_PIXELS / np.prod(shape)), MIN_COARSE_SIDE / min(height, width))
+    error = MAX_SHIFT
+    if factor < 1:
+        error += math.ceil(1 / factor)
+        small = [max(round(n * factor), 1) for n in (width, height)]
+        size = [max(round(n * factor), k) for n, k in zip(shape[::-1], small, strict=True)]
+        core = None if core is None else opencv.resize_area(core.astype(np.float32), *small) > 0.99
+        image, template = opencv.resize_area(image, *size), opencv.resize_area(template, *small)
+    if core is not None and not core.any():
+        return
+    step = np.array(shape[::-1]) / image.shape[1::-1]
+    off = opencv.measure_template(image, template, core)
+    inside = template.reshape(-1, 3) if core is None else template[core]
+    bound = max(MAX_COARSE_SHARE * _measure_variance(inside), MAX_COARSE_DIFFERENCE)
+    reach = np.array(template.shape[:2]) // 2
+    for _ in range(MAX_COPIES):
+        y, x = np.unravel_index(off.argmin(), off.shape)
+        if off[y, x] > bound:
+            return
+        yield np.rint(np.array([x, y]) * step).astype(int), error
+        off[max(y - reach[0], 0) : y + reach[0] + 1, max(x - reach[1], 0) : x + reach[1] + 1] = np.inf
