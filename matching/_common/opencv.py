@@ -39,6 +39,14 @@ def wide_blur(image: Array, sigma: float) -> Array:
     return cv2.stackBlur(image, (2 * radius + 1, 2 * radius + 1))
 
 
+def coarse_blur(image: Array, sigma: float) -> Array:
+    """Smooth an image (h, w) or (h, w, c) by a Gaussian, on a grid of 1.5 pixels per sigma."""
+    height, width = image.shape[:2]
+    factor = int(sigma / 1.5) + 1
+    small = resize_area(image, -(-width // factor), -(-height // factor))
+    return enlarge(gaussian_blur(small, sigma / factor), width, height)
+
+
 def enlarge(image: Array, width: int, height: int) -> Array:
     """Enlarge an image (h, w) or (h, w, c) to a size, bilinear."""
     return cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR)

@@ -148,12 +148,12 @@ def _flow_finely(base: Float32s, other: Float32s, seen: Bools, limit: float) -> 
     contrasts = [normalise(grey, CONTRAST_WINDOW) for grey in (grey0, grey1)]
     flow = opencv.optical_flow(*contrasts)
     x, y = (opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0))
-    weight: Float32s = opencv.wide_blur(np.abs(opencv.laplacian(grey0)), TEXTURE) + np.float32(0.5)
+    weight: Float32s = opencv.coarse_blur(np.abs(opencv.laplacian(grey0)), TEXTURE) + np.float32(0.5)
     weight *= opencv.erode(seen, BORDER) & (np.maximum(np.abs(x), np.abs(y)) <= 2 * limit)
     return np.clip(_smooth(np.stack([x, y], axis=2), weight, SMOOTHNESS), -limit, limit)
 
 
 def _smooth(flow: Float32s, weight: Float32s, sigma: float) -> Float32s:
     """The weighted mean of the flow (h, w, 2) around each pixel."""
-    total = opencv.wide_blur(weight, sigma)[..., None] + 1e-3
-    return np.asarray(opencv.wide_blur(flow * weight[..., None], sigma) / total, np.float32)
+    total = opencv.coarse_blur(weight, sigma)[..., None] + 1e-3
+    return np.asarray(opencv.coarse_blur(flow * weight[..., None], sigma) / total, np.float32)

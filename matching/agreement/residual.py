@@ -107,7 +107,7 @@ def _soften(colours: Float32s, blur: float) -> Float32s:
     """Blur colours (h, w, 3), and what is not grey in them farther."""
     blurred = opencv.gaussian_blur(colours, math.hypot(blur, SMOOTHING))
     grey = to_grey(blurred)[..., None]
-    return np.asarray(grey + opencv.wide_blur(blurred - grey, CHROMA))
+    return np.asarray(grey + opencv.coarse_blur(blurred - grey, CHROMA))
 
 
 def _relight(a: Float32s, b: Float32s, use: Bools) -> Float32s:
@@ -152,15 +152,15 @@ def _relight(a: Float32s, b: Float32s, use: Bools) -> Float32s:
 def _level(a: Float32s, b: Float32s, use: Bools) -> tuple[Float32s, Float32s, tuple[Float32s, Float32s]]:
     """Take the local mean grey off A and B (h, w, 3); also the gains (h, w) that lay each on the other."""
     weight = use.astype(np.float32)
-    total = opencv.wide_blur(weight, LIGHT) + 1e-3
+    total = opencv.coarse_blur(weight, LIGHT) + 1e-3
 
     def take_mean_off(c: Float32s) -> Float32s:
-        return np.asarray(c - (opencv.wide_blur(to_grey(c) * weight, LIGHT) / total)[..., None], np.float32)
+        return np.asarray(c - (opencv.coarse_blur(to_grey(c) * weight, LIGHT) / total)[..., None], np.float32)
 
     a, b = take_mean_off(a), take_mean_off(b)
 
     def sum_up(products: Float32s) -> Float32s:
-        summed = opencv.wide_blur(3 * to_grey(products) * weight, LIGHT) / total + LIGHT_VARIANCE
+        summed = opencv.coarse_blur(3 * to_grey(products) * weight, LIGHT) / total + LIGHT_VARIANCE
         return np.asarray(summed, np.float32)
 
     product = sum_up(a * b)
