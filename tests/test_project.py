@@ -74,11 +74,13 @@ LAYERS = {  # a folder or module imports from those before it
     "matching/core/pixels": ("equality", "copies frames parts"),
     "matching/core/repeats": ("motions periodicity", "folding copies", "places"),
     "matching/agreement": (
-        "_kernels registration",
+        "_kernels _residual_kernels registration",
         "grid light",
-        "windows",
-        "existence likelihood",
-        "completeness differences extent resemblance",
+        "closeup glare windows",
+        "existence likelihood residual",
+        "completeness extent places resemblance",
+        "told",
+        "comparison",
         "look overlay rivalry",
     ),
     "matching/output": (

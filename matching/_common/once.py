@@ -50,13 +50,14 @@ class Later(Generic[Value]):
         return self._value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _known, (self.read(),)
+        return Later.known, (self.read(),)
 
-
-def _known(value: Value) -> Later[Value]:
-    later = Later(lambda: value)
-    later.read()
-    return later
+    @classmethod
+    def known(cls, value: Value) -> Later[Value]:
+        """One whose value is known."""
+        later = cls(lambda: value)
+        later.read()
+        return later
 
 
 class deferred(Generic[Value]):

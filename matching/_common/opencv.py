@@ -34,9 +34,28 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
 
 
 def wide_blur(image: Array, sigma: float) -> Array:
-    """Smooth an image (h, w) by a window that is nearly Gaussian, as fast for any width."""
+    """Smooth an image (h, w) or (h, w, c) by a window that is nearly Gaussian, as fast for any width."""
     radius = round(math.sqrt(1 + 6 * sigma * sigma) - 1)  # the weights form a pyramid of this variance
     return cv2.stackBlur(image, (2 * radius + 1, 2 * radius + 1))
+
+
+def coarse_blur(image: Array, sigma: float) -> Array:
+    """Smooth an image (h, w) or (h, w, c) by a Gaussian, on a grid of 1.5 pixels per sigma."""
+    height, width = image.shape[:2]
+    factor = int(sigma / 1.5) + 1
+    small = resize_area(image, -(-width // factor), -(-height // factor))
+    return enlarge(gaussian_blur(small, sigma / factor), width, height)
+
+
+def enlarge(image: Array, width: int, height: int) -> Array:
+    """Enlarge an image (h, w) or (h, w, c) to a size, bilinear."""
+    return cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR)
+
+
+def gradient(image: Array) -> Array:
+    """The length of the gradient: image (h, w) float32 -> (h, w), per pixel."""
+    dx, dy = (cv2.Sobel(image, cv2.CV_32F, *order, scale=1 / 8) for order in ((1, 0), (0, 1)))
+    return cv2.magnitude(dx, dy)
 
 
 def neighbourhood_limits(image: Array) -> tuple[Array, Array]:
@@ -264,7 +283,7 @@ def laplacian(image: Array) -> Array:
     return cv2.Laplacian(image, cv2.CV_32F)
 
 
-def optical_flow(grey0: Array, grey1: Array) -> Array:
+def optical_flow(grey0: Array, grey1: Array, *, fast: bool = False) -> Array:
     """Optical flow by dense inverse search: (h, w) uint8, both sides >= 64 -> (h, w, 2) float32, pixels."""
     search: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST)
     return np.asarray(search.calc(grey0, grey1, None))
@@ -284,6 +303,17 @@ def label_components(mask: Bools) -> tuple[int, Ints]:
     """Number the connected components of a mask (h, w), 0 for none -> one more than their number, (h, w)."""
     n, labels = cv2.connectedComponents(mask.astype(np.uint8))
     return int(n), np.asarray(labels, np.int64)
+
+
+def box_components(mask: Bools) -> tuple[Ints, Ints]:
+    """Number the connected components of a mask from 1 -> (h, w), boxes (n, 4): x, y, width, height."""
+    _, labels, boxes, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
+    return np.asarray(labels, np.int64), np.asarray(boxes[1:, :4], np.int64)
+
+
+def box_max(image: Array, side: int) -> Array:
+    """The highest value in the square around each pixel: image (h, w) float32 -> (h, w)."""
+    return cv2.dilate(image, np.ones((side, side), np.uint8))
 
 
 def extend_nearest(values: Bools, known: Bools) -> Bools:

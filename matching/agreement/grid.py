@@ -283,7 +283,7 @@ def cut_level(image: Array, xy: Float32s, zoom: float) -> Level:
     """The part of a picture (h, w, 3) that holds pixels (h, w, 2) which are about `zoom` apart."""
     size = np.array(image.shape[1::-1])
     reach = math.ceil(2 * max(zoom, 1.0))
-    corners = np.array([xy.min(axis=(0, 1)), xy.max(axis=(0, 1))])
+    corners = np.array([[f(xy[..., 0]), f(xy[..., 1])] for f in (np.min, np.max)])
     low = np.clip(np.floor(corners[0]) - reach, 0, size - 1).astype(int)
     high = np.clip(np.ceil(corners[1]) + reach + 1, low + 1, size).astype(int)
     part = np.ascontiguousarray(image[low[1] : high[1], low[0] : high[0]])

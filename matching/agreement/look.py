@@ -6,25 +6,21 @@ picture 0 it shows, on a wider one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from matching._common.once import once
 from matching._common.types import Array, Bools, Floats
+from matching.agreement.comparison import compare
 from matching.agreement.completeness import measure_completeness
-from matching.agreement.differences import find_differences
 from matching.agreement.existence import Existence, measure_existence
 from matching.agreement.extent import Extent, find_extent
 from matching.agreement.grid import Ends, Grid, choose_base, count_places, fit_map, lay_grid, measure_filled
 from matching.agreement.likelihood import Model, learn, weigh_windows
 from matching.agreement.resemblance import Resemblance, measure_resemblance
 from matching.agreement.windows import Windows, correlate_windows
+from matching.objects.comparison import Comparison
 from matching.objects.completeness import Completeness
 from matching.objects.deformation import SmoothMap
-from matching.objects.differences import Difference
-
-# Share of the print: if only larger differences could be found, it can't be told whether the object is the
-# same.
-MAX_SMALLEST_DIFFERENCE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,20 +57,17 @@ class Look:
             return measure_resemblance(base, other, self._map)
         return measure_existence(self._near, self._windows, count_places(base, other))
 
-    @once
-    def differences(self) -> tuple[Difference, ...]:
-        """Where it shows another print, the one with most evidence first."""
-        return tuple(
-            replace(one, polygon0=one.polygon1, polygon1=one.polygon0) if self.is_swapped else one
-            for one in self._differing[0]
-        )
+    def compare(
+        self, outlines: tuple[Floats, Floats] | None = None, *, is_largest: bool = False
+    ) -> Comparison:
+        """What differs between both pictures, at their pixels.
 
-    @property
-    def is_same(self) -> bool | None:
-        """False if it differs somewhere, True if it does not, None if it can't be told."""
-        if self.differences:
-            return False
-        return True if self._differing[1] <= MAX_SMALLEST_DIFFERENCE else None
+        outlines: (k, 2) of the object in both pictures; None for the hull of its matches. is_largest: whether
+        it has the most matches of all objects; then it is all of both pictures if their frames coincide.
+        """
+        base, other = self._sides
+        outline = base.xy if outlines is None else outlines[int(self.is_swapped)]
+        return compare(base, other, self._map, outline, is_swapped=self.is_swapped, is_largest=is_largest)
 
     def look_around(self, frames: tuple[Floats, Floats] | None) -> tuple[Extent, Completeness | None]:
         """Where it ends, and how much of picture 0 it shows, None if that can't be measured.
@@ -116,13 +109,6 @@ class Look:
     def _model(self) -> Model | None:
         """How windows of the same and of another print correlate."""
         return learn(self._near, self._windows)
-
-    @once
-    def _differing(self) -> tuple[tuple[Difference, ...], float]:
-        """The places that differ in the base, and the smallest share of the print that would be found."""
-        likelihood = weigh_windows(self._windows, self._model)
-        differences, unclear = find_differences(self._near, self._windows, likelihood)
-        return differences, likelihood.smallest + unclear
 
 
 def look_between(

@@ -7,18 +7,18 @@ that of an object in a photograph.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Array, Floats
-from matching.agreement.differences import CORE, find_places
+from matching._common.types import Array, Bools, Floats
 from matching.agreement.grid import Ends, Grid, cut_level, find_seen, list_places, to_grey
 from matching.agreement.light import compare_in_light
-from matching.agreement.likelihood import Z_LIMITS, learn, weigh_windows
+from matching.agreement.likelihood import MIN_EVIDENCE, Z_LIMITS, Likelihood, learn, weigh_windows
 from matching.agreement.registration import equalise_sharpness
-from matching.agreement.windows import correlate_windows, to_z
+from matching.agreement.windows import WINDOW, WINDOW_AREA, Windows, correlate_windows, to_z
 from matching.objects.transforms import apply_transform
 
 # The numbers below were chosen on every second of ten photographs, with 13 pictures made from each, and on
@@ -32,6 +32,10 @@ MAX_Z_RATIO = 0.35
 # Grey values, in the light of the other picture: plain areas that differ by
 # more have another colour, such as the modules of a code.
 MAX_LEVEL_DIFFERENCE = 60.0
+CLEANING = 5  # pixels of the map, side of the square: smaller places and smaller gaps in places are chance
+# Pixels of the map: a square of this side lies in a place. Another print spoils all windows that touch it, so
+# even a letter has one.
+CORE = 9
 NEAR_SHARE = 0.02  # of the diagonal: places that are so near are one, as letters of a word are
 
 
@@ -49,15 +53,12 @@ class Overlay:
         The share of the map that these places cover.
     gaps : float
         The share of the map inside their convex hull and outside them.
-    smallest_difference : float
-        The smallest difference that could be found, as a share of the print; 1 if none could.
     """
 
     agreeing: float
     n_places: int
     differing: float
     gaps: float
-    smallest_difference: float
 
 
 def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
@@ -84,8 +85,22 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
         n_components - 1,
         float(differing.mean()),
         max(opencv.polygon_area(hull) / differing.size - float(differing.mean()), 0.0),
-        likelihood.smallest,
     )
+
+
+def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[tuple[Bools, float]]:
+    """The connected places (h, w) where another print is likelier by MIN_EVIDENCE, and their evidence."""
+    # windows across the edge of the hull may see something else
+    use = (windows.comparable | windows.lone) & opencv.erode(grid.hull & grid.seen, WINDOW)
+    unlike = (likelihood.ratio > 0) & use
+    unlike &= opencv.dilate(opencv.erode(unlike | ~use, CLEANING), CLEANING)
+    n, labels = opencv.label_components(opencv.erode(opencv.dilate(unlike, CLEANING), CLEANING))
+    weights = np.where(unlike, likelihood.ratio, 0)
+    evidence = np.bincount(labels.ravel(), np.asarray(weights, float).ravel(), minlength=n) / WINDOW_AREA
+    for k in np.flatnonzero(evidence > MIN_EVIDENCE):
+        place = labels == k
+        if k > 0 and opencv.erode(place, CORE).any():
+            yield place, float(evidence[k])
 
 
 def _lay_grid(image0: Array, image1: Array, motion: Floats, scale: float) -> Grid:

@@ -29,14 +29,14 @@ def register(grey0: Float32s, grey1: Float32s, step: int = 1) -> Float32s:
     height, width = grey0.shape
     pad = (max(MIN_SIDE - height, 0), max(MIN_SIDE - width, 0))
     window = CONTRAST_WINDOW / step
-    padded = [np.pad(_normalise(grey, window), ((0, pad[0]), (0, pad[1])), "edge") for grey in (grey0, grey1)]
+    padded = [np.pad(normalise(grey, window), ((0, pad[0]), (0, pad[1])), "edge") for grey in (grey0, grey1)]
     flow = opencv.optical_flow(*padded)[:height, :width]
     for _ in range(2):
         flow = np.stack([opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0)], axis=2)
     return np.clip(opencv.gaussian_blur(flow, FLOW_SMOOTHNESS / step), -MAX_FLOW / step, MAX_FLOW / step)
 
 
-def _normalise(grey: Float32s, window: float) -> Float32s:
+def normalise(grey: Float32s, window: float) -> Float32s:
     """Grey values of equal contrast everywhere, (h, w) -> (h, w) uint8."""
     above = grey - opencv.wide_blur(grey, window)
     spread = np.sqrt(np.maximum(opencv.wide_blur(above * above, window), 0) + FLAT_VARIANCE)

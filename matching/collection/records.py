@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from matching._common.once import Later
 from matching._common.types import Array
 from matching.core.result import MatchResult
+from matching.objects.comparison import Comparison
 from matching.objects.completeness import Completeness
-from matching.objects.description import MatchedObject
+from matching.objects.description import UNKNOWN, MatchedObject
 from matching.objects.differences import Difference
 from matching.objects.frames import Motion
 
@@ -65,7 +67,8 @@ def make_pair_record(number: int, result: MatchResult) -> PairRecord:
 def to_json(found: MatchedObject) -> str:
     """Write an object without its points, which are kept as matches."""
     none = np.empty((0, 2))
-    return json.dumps(asdict(replace(found, points0=none, points1=none)), default=np.ndarray.tolist)
+    values = asdict(replace(found, points0=none, points1=none, compared=UNKNOWN))
+    return json.dumps(values | {"compared": asdict(found.compared.read())}, default=np.ndarray.tolist)
 
 
 def from_json(text: str) -> MatchedObject:
@@ -75,7 +78,10 @@ def from_json(text: str) -> MatchedObject:
         values["motion"] = Motion(**_restore_arrays(values["motion"], ("centre",)))
     if values["completeness"] is not None:
         values["completeness"] = Completeness(**values["completeness"])
-    values["differences"] = tuple(map(Difference.from_json, values["differences"]))
+    compared = values["compared"]
+    places = tuple(map(Difference.from_json, compared["differences"]))
+    told = Comparison(**{**compared, "differences": places, "appearance": tuple(compared["appearance"])})
+    values["compared"] = Later.known(told)
     return MatchedObject(**_restore_arrays(values, ARRAYS))
 
 

@@ -23,12 +23,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
 
 import numpy as np
 import shapely
 
-from matching._common.once import once
+from matching._common.once import Later, once
 from matching._common.threads import map_in_threads
 from matching._common.types import Floats
 from matching.agreement.existence import Existence, Verdict
@@ -38,8 +39,8 @@ from matching.agreement.look import Look
 from matching.core.description import describe_proposals
 from matching.core.ledger import RejectedGroup
 from matching.core.proposals import LabelledMatches, Proposal
+from matching.objects.comparison import Comparison
 from matching.objects.description import MatchedObject, replace_outlines
-from matching.objects.differences import Difference
 from matching.objects.frames import list_corners
 from matching.pictures.images import Picture
 
@@ -93,18 +94,12 @@ class Judged:
         """Whether its search measured its pixels as a whole, so that no chance needs to be excluded."""
         return self.proposal.likeness is not None
 
-    @property
-    def is_same(self) -> bool | None:
-        """Whether it is the same in both pictures; only an object can be."""
+    def compare(self, outlines: tuple[Floats, Floats], *, is_largest: bool) -> Comparison:
+        """What differs; only an object can be the same."""
         if self.proposal.likeness == 1:
-            return True
-        is_same = self.look.is_same
-        return None if is_same and self.verdict is not Verdict.OBJECT else is_same
-
-    @property
-    def differences(self) -> tuple[Difference, ...]:
-        """Where it differs, the place with most evidence first."""
-        return () if self.proposal.likeness == 1 else self.look.differences
+            return Comparison(is_same=True, smallest_difference=1.0)
+        found = self.look.compare(outlines, is_largest=is_largest)
+        return replace(found, is_same=None) if found.is_same and self.verdict is not Verdict.OBJECT else found
 
     @property
     def is_close(self) -> bool:
@@ -197,6 +192,7 @@ def add_looks(objects: Sequence[MatchedObject], judged: Sequence[Judged], box: F
     box (2, 2): of picture 0.
     """
     corners = list_corners(box)
+    largest = max(range(len(objects)), key=lambda k: objects[k].n_matches, default=None)
 
     def add(k: int) -> MatchedObject:
         found, one = objects[k], judged[k]
@@ -209,8 +205,7 @@ def add_looks(objects: Sequence[MatchedObject], judged: Sequence[Judged], box: F
         return replace(
             found,
             log_nfa=None if math.isnan(one.log_nfa) else one.log_nfa,
-            is_same=one.is_same,
-            differences=one.differences,
+            compared=Later(partial(one.compare, (found.outline0, found.outline1), is_largest=k == largest)),
             is_doubtful=one.verdict is Verdict.DOUBTFUL,
         )
 

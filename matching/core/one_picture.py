@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from matching._common import opencv
+from matching._common.once import Later
 from matching._common.threads import single_blas_thread
 from matching._common.types import Floats, Ints
 from matching.core.clock import Clock
@@ -253,8 +254,12 @@ def describe_repeats(
     ends = [(one.points0, one.points1) for k, one in enumerate(objects) if k not in kept]
     rejected += [RejectedGroup("places", None, None, *each) for each in ends]
     objects = [replace(objects[k], id=n) for n, k in enumerate(kept.tolist())]
-    differing = {found.id for found in objects if found.is_same is False}
-    things = tuple(thing.find_alike(differing) for thing in things)
+    differing = Later(lambda: {found.id for found in objects if found.is_same is False})
+
+    def add_alike(thing: Thing) -> Thing:
+        return replace(thing, found_alike=Later(lambda: thing.find_alike(differing.read())))
+
+    things = tuple(map(add_alike, things))
     return matches, add_things(objects, things), things, rejected
 
 

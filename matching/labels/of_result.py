@@ -1,11 +1,10 @@
 """Labels of one result as files: the places where a picture shows things of another picture."""
 
-from dataclasses import replace
-
 from matching.core.result import MatchResult
 from matching.labels.formats import FORMATS
 from matching.labels.places import Place, choose_places, find_places, make_place
 from matching.labels.record import LabelledPicture
+from matching.objects.description import add_comparison
 from matching.output.files import encode_zip
 from matching.output.words import name_picture
 from matching.pictures.images import Picture
@@ -20,7 +19,7 @@ def label_result(result: MatchResult, pictures: tuple[Picture, Picture]) -> Labe
         best = max((o for o in result.objects if o.thing == item.number), key=lambda found: found.score)
         for k, outline in enumerate(item.places):
             is_same = False if k in item.alike else best.is_same or None
-            places.append(make_place(f"thing {item.number}", outline, replace(best, is_same=is_same)))
+            places.append(make_place(f"thing {item.number}", outline, add_comparison(best, is_same)))
     for found in () if result.is_single_picture else result.objects:
         called = name if found.is_whole else f"thing {found.thing} of {name}"
         places += find_places(called, [found], None, thing.box, size)

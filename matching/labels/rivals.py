@@ -17,7 +17,7 @@ from matching._common.types import Floats
 from matching.agreement.rivalry import Square, cut_square, explain
 from matching.labels.places import Place, are_at_one_place, choose_places, find_places, mark_different
 from matching.labels.references import Reference
-from matching.objects.description import MatchedObject
+from matching.objects.description import UNKNOWN, MatchedObject
 from matching.objects.frames import list_corners
 from matching.pictures.images import Picture
 
@@ -83,7 +83,7 @@ def _settle(
     is_other = max(map(fits[k].compare, others)) > MAX_REVERSAL
     if k == 0:
         return first.place, fits[k].unexplained, is_other
-    laid = replace(first.found, frame1=np.roll(frame, 2 * is_turned, axis=0), is_same=None, differences=())
+    laid = replace(first.found, frame1=np.roll(frame, 2 * is_turned, axis=0), compared=UNKNOWN)
     claims = claim_places(best, [laid], best.read().box, (scene.width, scene.height))
     its = [place for place, one in claimed.items() if one.reference == best and place.whole]
     here = [place for place in its if are_at_one_place(place, first.place)]

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import shapely
 
+from matching._common.once import Later
 from matching._common.types import Ints
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing, number_places
+
+Places = tuple[tuple[int, ...], ...]  # the ids of the objects at each
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,20 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     Copies
         The copies, in the order of their first objects.
     """
+    whole, parts = _find_places(objects)
+    alike = {ids for ids in whole if _are_alike([found for found in objects if found.id in ids])}
+    return Copies(
+        tuple(ids for ids in whole if ids not in alike), parts, tuple(ids for ids in whole if ids in alike)
+    )
+
+
+def _are_alike(objects: Sequence[MatchedObject]) -> bool:
+    """Whether the objects at a place are only alike to picture 0."""
+    return any(found.is_doubtful or found.is_same is False for found in objects)
+
+
+def _find_places(objects: Sequence[MatchedObject]) -> tuple[Places, Places]:
+    """Find the places that show all of picture 0, and those that show a part: the ids of their objects."""
     whole = [found for found in objects if found.is_whole]
     frames = [np.asarray(found.frame1) for found in whole]
     shapes = [shapely.Polygon(frame) for frame in frames]
@@ -66,13 +83,7 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
 
     parts = [found for found in objects if not found.is_whole and not is_of_a_copy(found)]
     outlines = [np.asarray(found.outline1) for found in parts]
-    places = _group(whole, number_places(frames))
-    differing = {found.id for found in objects if found.is_same is False or found.is_doubtful}
-    return Copies(
-        tuple(ids for ids in places if differing.isdisjoint(ids)),
-        _group(parts, number_places(outlines)),
-        tuple(ids for ids in places if not differing.isdisjoint(ids)),
-    )
+    return _group(whole, number_places(frames)), _group(parts, number_places(outlines))
 
 
 def find_things_of_pair(objects: Sequence[MatchedObject]) -> tuple[Thing, ...]:
@@ -91,8 +102,8 @@ def find_things_of_pair(objects: Sequence[MatchedObject]) -> tuple[Thing, ...]:
     tuple of Thing
         The things, in the order of their first objects.
     """
-    counted = count_copies(objects)
-    of_parts = np.array([k for ids in counted.parts for k in sorted(ids)], int)
+    whole, parts = _find_places(objects)
+    of_parts = np.array([k for ids in parts for k in sorted(ids)], int)
     number = number_places([objects[k].outline0 for k in of_parts])
     things = []
     for n in range(number.max(initial=-1) + 1):
@@ -100,12 +111,13 @@ def find_things_of_pair(objects: Sequence[MatchedObject]) -> tuple[Thing, ...]:
         outlines = [objects[k].outline1 for k in members]
         _, first = np.unique(number_places(outlines), return_index=True)
         things.append(Thing(0, tuple(members), tuple(outlines[k] for k in first)))
-    whole = sorted([*counted.copies, *counted.alike])
     if whole:
         rest = tuple(found.id for found in objects if found.id not in set(of_parts.tolist()))
-        alike = tuple(k for k, ids in enumerate(whole) if ids in counted.alike)
         frames = tuple(np.asarray(objects[ids[0]].frame1) for ids in whole)
-        things.append(Thing(0, rest, frames, alike=alike))
+        alike = Later(
+            lambda: tuple(k for k, ids in enumerate(whole) if _are_alike([objects[i] for i in ids]))
+        )
+        things.append(Thing(0, rest, frames, found_alike=alike))
     things.sort(key=lambda thing: thing.objects)
     return tuple(replace(thing, number=n) for n, thing in enumerate(things))
 

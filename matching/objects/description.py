@@ -1,5 +1,6 @@
 """Objects in the result: their outlines in both images, and the transforms from image to image."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -7,8 +8,10 @@ import numpy as np
 import shapely
 
 from matching._common import opencv
+from matching._common.once import Later
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.points import as_numbers
+from matching.objects.comparison import Comparison
 from matching.objects.completeness import Completeness
 from matching.objects.confidence import confidence
 from matching.objects.differences import Difference
@@ -18,6 +21,9 @@ from matching.objects.transforms import fit_transform, measure_covariance, trans
 
 MAX_TRIANGLE_SIDE = 0.45  # of a triangle inside an outline, in sizes of the object; no record of a choice
 MIN_SHARE_INSIDE = 0.9  # of an object's matches that its outline must contain; no record of a choice
+
+
+UNKNOWN = Later.known(Comparison())
 
 
 def _no_points() -> Floats:
@@ -64,11 +70,8 @@ class MatchedObject:
     inlier_share : float or None
         Share of its matches that the transform fits to within 6 pixels at the size at which the picture was
         matched. If an object is bent, the transform fits only a part of it. None if unknown.
-    is_same : bool or None
-        True if both pictures show the same print between the matches, False if it differs somewhere, and None
-        if it can't be told, because the object is too small, too blurred or too noisy, or without the pixels.
-    differences : tuple of Difference
-        The places where both pictures show print, and it is not the same.
+    compared : Later of Comparison
+        Whether it is the same in both pictures, and where it differs: compared when it is first read.
     is_doubtful : bool or None
         Whether what lies between the matches leaves doubt about the object. Then it is not more than "look at
         it". None without the pixels of both pictures.
@@ -90,8 +93,7 @@ class MatchedObject:
     log_nfa: float | None = None
     completeness: Completeness | None = None
     inlier_share: float | None = None
-    is_same: bool | None = None
-    differences: tuple[Difference, ...] = ()
+    compared: Later[Comparison] = UNKNOWN
     is_doubtful: bool | None = None
 
     @property
@@ -101,6 +103,26 @@ class MatchedObject:
         See `matching.objects.confidence`.
         """
         return confidence(self.log_nfa, self.is_doubtful)
+
+    @property
+    def is_same(self) -> bool | None:
+        """Whether it is the same in both pictures, see `Comparison`; None without the pixels."""
+        return self.compared.read().is_same
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """The places where the pictures do not show the same print, the one with most evidence first."""
+        return self.compared.read().differences
+
+    @property
+    def smallest_difference(self) -> float:
+        """Pixels of picture 0: the size from which a difference would have been found; inf without pixels."""
+        return self.compared.read().smallest_difference
+
+    @property
+    def appearance(self) -> tuple[str, ...]:
+        """In what picture 1 looks other than picture 0, in words, see `Comparison`."""
+        return self.compared.read().appearance
 
     @property
     def transform_covariance(self) -> Floats | None:
@@ -120,13 +142,19 @@ class MatchedObject:
 
     @property
     def doubt(self) -> str:
-        """In what the pictures may differ: "differs in 1 place", "can't tell if it is the same", or "".
+        """In what the pictures may differ, in words, or "".
 
+        "differs in 1 place", "alike; what is smaller than 40 px can't be told".
         That it can't be told matters where the whole of picture 0 is shown, because that counts as a copy.
         """
         if n := len(self.differences):
             return f"differs in {n} place{'' if n == 1 else 's'}"
-        return "can't tell if it is the same" if self.is_whole and self.is_same is None else ""
+        if not self.is_whole or self.is_same is not None:
+            return ""
+        smallest = self.smallest_difference
+        if math.isinf(smallest):
+            return "can't tell if it is the same"
+        return f"alike; what is smaller than {smallest:.0f} px can't be told"
 
     def __repr__(self) -> str:
         words = "" if self.motion is None else f", {self.motion.words}"
@@ -170,6 +198,13 @@ def describe_object(
         fit_frame(xy0, xy1, box, transform), describe_motion(transform, outline0, outline1, box, box1),
         log_nfa=log_nfa, points0=xy0, points1=xy1, inlier_share=float(np.mean(errors <= tolerance)),
     )  # fmt: skip
+
+
+def add_comparison(
+    found: MatchedObject, is_same: bool | None, differences: Sequence[Difference] = ()
+) -> MatchedObject:
+    """Give an object what is known of it."""
+    return replace(found, compared=Later.known(Comparison(is_same, tuple(differences))))
 
 
 def replace_outlines(found: MatchedObject, outline0: Floats, outline1: Floats) -> MatchedObject:

@@ -22,19 +22,17 @@ class Difference:
     share : float
         Its share of the print in the hull of the matches.
     evidence : float
-        Its log likelihood ratio of another print to the same one, in nats.
-    unexplained : float
-        The share of what is unlike there that white light added to one picture can't explain.
-    correlation : float
-        The median correlation of its parts, each moved to where it fits best.
+        How far it stands out of what registration leaves: the sum of what is unlike over the noise of the
+        pair, less one, over its pixels. Larger is surer.
+    size : float
+        The square root of its area, pixels of picture 0.
     """
 
     polygon0: Floats
     polygon1: Floats
     share: float
     evidence: float
-    unexplained: float
-    correlation: float
+    size: float
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Difference:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 import shapely
 
 from matching._common.components import find_components
+from matching._common.once import Later
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.objects.frames import polygon_area
 
@@ -17,6 +18,9 @@ from matching.objects.frames import polygon_area
 def is_of_copies(score: float) -> bool:
     """Whether matches agree with half of their neighbours, as on copies; on similar things they do not."""
     return 2 * score >= 1
+
+
+NONE_ALIKE: Later[tuple[int, ...]] = Later.known(())
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +41,8 @@ class Thing:
         has too low a score for copies that overlap (leaves, gables).
     joined : tuple of (int, int)
         For repeats in one picture: the two `places` that each of `objects` joins.
-    alike : tuple of int
-        The `places` that are no copies: of two pictures, those that differ from picture 0 or can't be
-        confirmed; in one picture, those that differ from most of the others.
+    found_alike : Later of tuple of int
+        `alike`, found when it is first read.
     """
 
     number: int
@@ -47,7 +50,16 @@ class Thing:
     places: tuple[Array, ...] = field(repr=False)
     periodic: bool = False
     joined: tuple[tuple[int, int], ...] = ()
-    alike: tuple[int, ...] = ()
+    found_alike: Later[tuple[int, ...]] = field(default=NONE_ALIKE, repr=False)
+
+    @property
+    def alike(self) -> tuple[int, ...]:
+        """The `places` that are no copies.
+
+        Of two pictures, those that differ from picture 0 or can't be confirmed; in one picture, those that
+        differ from most of the others.
+        """
+        return self.found_alike.read()
 
     def name_place(self, k: int) -> str:
         """Name a place of a picture's repeats.
@@ -64,7 +76,7 @@ class Thing:
         """
         return str(self.number) if self.periodic else f"{self.number}-{k + 1}"
 
-    def find_alike(self, differing: Container[int]) -> Thing:
+    def find_alike(self, differing: Container[int]) -> tuple[int, ...]:
         """Tell the places that look the same from those that are only alike.
 
         Parameters
@@ -74,15 +86,14 @@ class Thing:
 
         Returns
         -------
-        Thing
-            With `alike`: all places but the largest set of those that objects without a difference join.
+        tuple of int
+            All places but the largest set of those that objects without a difference join.
         """
         if self.periodic or not any(k in differing for k in self.objects):
-            return self
+            return ()
         joins = [ends for k, ends in zip(self.objects, self.joined, strict=True) if k not in differing]
         label = find_components(len(self.places), np.array(joins, np.int64).reshape(-1, 2))
-        alike = np.flatnonzero(label != np.bincount(label).argmax())
-        return replace(self, alike=tuple(alike.tolist()))
+        return tuple(np.flatnonzero(label != np.bincount(label).argmax()).tolist())
 
     def name_kind(self, score: float) -> str:
         """Say what the thing is, unless its places are counted.

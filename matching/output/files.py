@@ -169,7 +169,7 @@ def summarise_object(
     found: MatchedObject, digits: int = 2, deformation: Deformation | None = None
 ) -> dict[str, Any]:
     """List all that is known of an object, with its pixels rounded to some decimal places."""
-    covariance, measured = found.transform_covariance, found.completeness
+    covariance, measured, smallest = found.transform_covariance, found.completeness, found.smallest_difference
     return {
         "id": found.id,
         "matches": found.n_matches,
@@ -202,9 +202,13 @@ def summarise_object(
                 "polygon0": _round(one.polygon0, digits),
                 "polygon1": _round(one.polygon1, digits),
                 "share": round(one.share, 4),
+                "evidence": round(one.evidence, 1),
+                "size": round(one.size, digits),
             }
             for one in found.differences
         ],
+        "smallest_difference": None if math.isinf(smallest) else round(smallest, digits),
+        "appearance": list(found.appearance),
         **_summarise_deformation(deformation),
     }
 

@@ -15,8 +15,12 @@ import shapely
 
 from matching._common.arrays import count_distinct
 from matching._common.types import Array, Floats
-from matching.agreement.look import MAX_SMALLEST_DIFFERENCE, look_between
+from matching.agreement.comparison import compare
+from matching.agreement.grid import Ends, choose_base
+from matching.agreement.look import look_between
 from matching.agreement.overlay import compare_overlaid
+from matching.objects.comparison import Comparison
+from matching.objects.deformation import SmoothMap
 from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
 from matching.output.words import count
@@ -165,9 +169,24 @@ def check_made(relation: Relation, image0: Array, image1: Array, motion: Array) 
     is_changed = found.differing <= MAX_CHANGED and found.n_places * found.gaps <= MAX_SCATTERED
     if found.agreeing < MIN_AGREEING or not is_changed:
         return replace(relation, kind="same template", derived=None, is_same=False)
-    is_told = found.smallest_difference <= MAX_SMALLEST_DIFFERENCE and found.agreeing >= MIN_SAME
-    is_same = not found.n_places if found.n_places or is_told else None
-    return replace(relation, n_differences=found.n_places, is_same=is_same)
+    if not found.n_places and found.agreeing >= MIN_SAME:
+        compared = _look_closely(image0, image1, motion)
+        n = len(compared.differences)
+        return replace(relation, n_differences=n, is_same=False if n else compared.is_same)
+    return replace(relation, n_differences=found.n_places, is_same=False if found.n_places else None)
+
+
+def _look_closely(image0: Array, image1: Array, motion: Array) -> Comparison:
+    """Compare two pictures (h, w, 3) at their pixels where a motion (3, 3) lays one on the other."""
+    frame = _corners(image0.shape[1::-1])
+    within = np.clip(apply_transform(motion, frame), *_box(image1.shape[1::-1]))
+    shown = apply_transform(np.linalg.inv(motion), within)
+    ends = [Ends(image0, shown), Ends(image1, within)]
+    is_swapped = choose_base(*ends)
+    matrix = np.linalg.inv(motion) if is_swapped else motion
+    base, other = ends[::-1] if is_swapped else ends
+    smooth_map = SmoothMap(matrix, math.inf, 0.0, 0.0)
+    return compare(base, other, smooth_map, base.xy, is_swapped=is_swapped, is_largest=True)
 
 
 def shows_most(image0: Array, image1: Array, xy0: Floats, xy1: Floats, transform: Array) -> bool:

@@ -16,6 +16,7 @@ from matching.collection.database.store import open_store, read_objects
 from matching.collection.kept_index._index import Candidate
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.collection.reports.query_results import collect_results
+from matching.objects.description import add_comparison
 from matching.objects.differences import Difference
 from matching.objects.frames import Motion
 from matching.output.files import summarise_object
@@ -62,9 +63,9 @@ def test_objects_are_read_with_what_differs(db):
     """A doubtful one is not called sure, and queries list what differs as matches.json does."""
     made = result()
     square = np.array([[0.0, 0.0], [9.0, 0.0], [9.0, 9.5]])
-    difference = Difference(square, square + 2, 0.1, 20.0, 0.2, 0.3)
-    first = replace(made.objects[0], is_same=False, differences=(difference,), log_nfa=-12.0)
-    second = replace(made.objects[1], is_same=True, is_doubtful=True, log_nfa=-12.0)
+    difference = Difference(square, square + 2, 0.1, 20.0, 8.0)
+    first = replace(add_comparison(made.objects[0], False, [difference]), log_nfa=-12.0)
+    second = replace(add_comparison(made.objects[1], True), is_doubtful=True, log_nfa=-12.0)
     with open_store(db, MatchConfig()) as store:
         fill(store).record_pair(make_pair_record(0, replace(made, objects=(first, second))))
         read = read_objects(store, 0)

@@ -7,7 +7,7 @@ from PIL import Image
 from matching.labels.places import Place, choose_places, find_places, make_place, number_tracks
 from matching.labels.references import Reference
 from matching.objects.completeness import Completeness
-from matching.objects.description import describe_object
+from matching.objects.description import add_comparison, describe_object
 
 
 def square(name, x, y, side=100.0, *, rank=0.5, whole=True):
@@ -42,7 +42,7 @@ def test_score_says_how_sure_a_label_is():
     assert (scores[0], scores[2], scores[4], scores[-1]) == (0, 0.5, 0.75, 1)
     assert [place.confidence for place in places] == [found.confidence for found in objects]
     assert [place.doubt != "" for place in places] == [True, True, *[False] * 4]
-    differing = replace(objects[-1], is_same=False, differences=(None, None))
+    differing = add_comparison(objects[-1], False, (None, None))
     doubtful = replace(objects[-1], is_doubtful=True)
     for found, reason in ((differing, "differs in 2 places"), (doubtful, "can't confirm it")):
         place = make_place("a", outline, found)

@@ -4,7 +4,7 @@ import numpy as np
 
 from matching.objects.completeness import Completeness
 from matching.objects.copies import Copies, count_copies, find_things_of_pair
-from matching.objects.description import describe_object
+from matching.objects.description import add_comparison, describe_object
 from matching.output.words import describe_things
 
 BOX = np.array([[0.0, 0.0], [100.0, 100.0]])
@@ -34,7 +34,7 @@ def test_halves_of_one_copy_are_one_and_its_parts_belong_to_it():
 
 def test_counts_are_described_in_lines():
     one, part = found(0, (0, 0), (300, 50)), found(1, (20, 20), (800, 50), 30, value=0.4)
-    one = replace(one, is_same=True)
+    one = add_comparison(one, True)
     assert describe_things([one], "box") == []
     assert describe_things([one, part], "box") == [
         "box: 1 copy (object 0); 1 more place shares a part of it (object 1)"
@@ -47,9 +47,9 @@ def test_counts_are_described_in_lines():
 
 def test_whole_place_that_differs_is_alike_and_no_copy():
     one, other = (
-        replace(found(k, (0, 0), shift), is_same=k == 0) for k, shift in enumerate([(300, 50), (500, 50)])
+        add_comparison(found(k, (0, 0), shift), k == 0) for k, shift in enumerate([(300, 50), (500, 50)])
     )
-    untold = replace(found(2, (0, 0), (700, 50)), is_same=None)
+    untold = found(2, (0, 0), (700, 50))
     counted = count_copies([one, other, untold])
     assert (counted.copies, counted.alike, counted.parts) == (((0,), (2,)), ((1,),), ())
     assert describe_things([one, other, untold], "king") == [
@@ -62,7 +62,7 @@ def test_things_have_the_places_that_are_counted():
     """All of picture 0 is one thing: halves of a copy are one place, and what lies inside belongs to it."""
     upper, lower = found(0, (0, 0), (300, 50), 50), found(1, (50, 50), (302, 51), 50)
     logo, other = found(2, (40, 40), (300, 52), 20, value=0.3), found(3, (40, 40), (800, 52), 20, value=0.3)
-    king = replace(found(4, (0, 0), (500, 50)), is_same=False)
+    king = add_comparison(found(4, (0, 0), (500, 50)), False)
     whole, part = find_things_of_pair([upper, lower, logo, other, king])
     assert (whole.number, whole.objects, len(whole.places), whole.alike) == (0, (0, 1, 2, 4), 2, (1,))
     assert np.allclose(whole.places[1], king.frame1)

@@ -30,11 +30,11 @@ def test_places_that_differ_from_most_are_alike():
     """Objects 0 to 2 join the places of one thing."""
     places = tuple(square(100 * k, 0, 50) for k in range(3))
     thing = Thing(0, (0, 1, 2), places, joined=((0, 1), (2, 0), (1, 2)))
-    assert thing.find_alike(()).alike == ()
-    assert thing.find_alike({0, 1}).alike == (0,)  # 1 and 2 are the same
-    assert thing.find_alike({1}).alike == ()  # 2 looks as 1 does, and 1 as 0 does
-    assert thing.find_alike({0, 1, 2}).alike == (1, 2)
-    assert Thing(1, (3,), places[:1], periodic=True, joined=((0, 0),)).find_alike({3}).alike == ()
+    assert thing.find_alike(()) == ()
+    assert thing.find_alike({0, 1}) == (0,)  # 1 and 2 are the same
+    assert thing.find_alike({1}) == ()  # 2 looks as 1 does, and 1 as 0 does
+    assert thing.find_alike({0, 1, 2}) == (1, 2)
+    assert Thing(1, (3,), places[:1], periodic=True, joined=((0, 0),)).find_alike({3}) == ()
 
 
 def test_no_outlines_and_single_points_are_numbered():

@@ -14,7 +14,7 @@ import pytest
 
 from matching import MatchResult
 from matching.errors import InputError
-from matching.objects.description import describe_object
+from matching.objects.description import add_comparison, describe_object
 from matching.objects.differences import Difference
 from matching.objects.transforms import apply_transform
 from matching.output.export_formats import FORMATS, check_formats, export_matches
@@ -194,8 +194,8 @@ def differing():
     """The second of two objects differs in a square around (50, 40) of the first picture."""
     result = planted(2)
     square = np.array([[40.0, 30.0], [60.0, 30.0], [60.0, 50.0], [40.0, 50.0]])
-    difference = Difference(square, apply_transform(HOMOGRAPHY, square), 0.1, 20.0, 0.2, 0.3)
-    objects = result.objects[0], replace(result.objects[1], is_same=False, differences=(difference,))
+    difference = Difference(square, apply_transform(HOMOGRAPHY, square), 0.1, 20.0, 8.0)
+    objects = result.objects[0], add_comparison(result.objects[1], False, [difference])
     return replace(result, objects=objects)
 
 

@@ -13,7 +13,7 @@ from scipy import ndimage
 from matching import MatchConfig, MatchResult, __version__
 from matching._common import opencv
 from matching.errors import InputError
-from matching.objects.description import describe_object
+from matching.objects.description import add_comparison, describe_object
 from matching.objects.differences import Difference
 from matching.output import files as output
 from matching.output import folders
@@ -299,8 +299,8 @@ def test_differences_are_outlined_in_black_and_white(pictures, result):
     square = np.array([[0.0, 0.0], [30.0, 0.0], [30.0, 30.0], [0.0, 30.0]])
     found = result.objects[0]
     centres = [outline.mean(axis=0) for outline in (found.outline0, found.outline1)]
-    difference = Difference(*(square + centre for centre in centres), 0.1, 20.0, 0.2, 0.3)
-    differing = replace(result, objects=(replace(found, differences=(difference,)), *result.objects[1:]))
+    difference = Difference(*(square + centre for centre in centres), 0.1, 20.0, 8.0)
+    differing = replace(result, objects=(add_comparison(found, False, [difference]), *result.objects[1:]))
     plain, drawn = draw_result(*pictures, result), draw_result(*pictures, differing)
     assert len(drawn) > len(plain)  # by the legend
     shift = drawn.shape[1] - pictures[1].width

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from matching import MatchConfig, MatchResult
+from matching._common.once import Later
 from matching.core.ledger import RejectedGroup
 from matching.core.reasons import REASONS
 from matching.objects.completeness import Completeness
-from matching.objects.description import describe_object
+from matching.objects.description import add_comparison, describe_object
 from matching.objects.differences import Difference
 from matching.objects.things import Thing
 from matching.output.remedies import PAIR_HINTS
@@ -27,7 +28,7 @@ from matching.output.words import (
 )
 
 SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
-DIFFERENCE = Difference(SQUARE, SQUARE, 0.1, 20.0, 0.2, 0.3)
+DIFFERENCE = Difference(SQUARE, SQUARE, 0.1, 20.0, 8.0)
 BOX = np.array([[-0.5, -0.5], [99.5, 99.5]])
 EMPTY = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
 REJECTED = (
@@ -98,7 +99,7 @@ def test_table_reports_transform_that_fits_only_some_matches():
 
 def test_alike_places_of_one_picture_are_counted():
     found = replace(describe_object(0, SQUARE, SQUARE + 5, 0.8, 1.0, BOX, BOX), thing=0)
-    thing = Thing(0, (0,), (SQUARE, SQUARE + 5), joined=((0, 1),), alike=(1,))
+    thing = Thing(0, (0,), (SQUARE, SQUARE + 5), joined=((0, 1),), found_alike=Later.known((1,)))
     result = replace(EMPTY, objects=(found,), things=(thing,), is_single_picture=True)
     assert describe_repeats(result) == "thing 0: 2 places, 1 alike but different"
     ((_, places, *_, cell),) = list_repeats(result)
@@ -106,9 +107,9 @@ def test_alike_places_of_one_picture_are_counted():
 
 
 def test_places_that_differ_are_counted_in_every_line():
-    same = replace(describe_object(0, SQUARE, SQUARE, 0.5, 1.0, BOX, BOX), is_same=True)
+    same = add_comparison(describe_object(0, SQUARE, SQUARE, 0.5, 1.0, BOX, BOX), True)
     same = replace(same, completeness=Completeness(1.0, 1.0, 1.0, 0.98))
-    other = replace(same, id=1, is_same=False, differences=(DIFFERENCE, DIFFERENCE))
+    other = replace(add_comparison(same, False, (DIFFERENCE, DIFFERENCE)), id=1)
     result = replace(EMPTY, objects=(other,))
     assert other.doubt == "differs in 2 places"
     assert repr(other).endswith(", differs in 2 places>")
@@ -119,7 +120,7 @@ def test_places_that_differ_are_counted_in_every_line():
     assert describe_result(both).startswith("2 objects in both, 1 differs, ")
     assert describe_result(replace(EMPTY, objects=(other, other))).startswith("2 objects in both, 2 differ, ")
     assert same.doubt == ""
-    unknown = replace(same, is_same=None)
+    unknown = add_comparison(same, None)
     assert unknown.doubt == "can't tell if it is the same"
     assert replace(unknown, completeness=None).doubt == ""  # it is no copy anyway
 

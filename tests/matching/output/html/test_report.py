@@ -18,6 +18,7 @@ from matching.collection import FeatureCache, match_collection, plan_folder
 from matching.collection.database.store import open_store
 from matching.collection.reports.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
+from matching.objects.description import add_comparison
 from matching.objects.differences import Difference
 from matching.output.html.hits import Hit, hits_page
 from matching.output.html.page import _json, candidates_data, objects_data
@@ -282,7 +283,7 @@ def test_collection_shows_the_same_as_a_single_match(tmp_path):
 def test_gallery_tells_what_differs(page_of_collection, tmp_path):
     square = [[40.0, 40.0], [60.0, 40.0], [60.0, 60.0], [40.0, 60.0]]
     difference = {"polygon0": square, "polygon1": square, "share": 0.1, "evidence": 20.0}
-    text = json.dumps([difference | {"unexplained": 0.2, "correlation": 0.3}])
+    text = json.dumps([difference | {"size": 20.0}])
     db = Path(shutil.copy(page_of_collection.with_suffix(".db"), tmp_path / "c.db"))
     with open_store(db) as store:
         number = store.value("SELECT pair FROM objects")
@@ -323,8 +324,8 @@ def page_of_difference(pair, tmp_path_factory):
     found = result.objects[1]
     middles = [outline.mean(axis=0) for outline in (found.outline0, found.outline1)]
     square = 12.0 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
-    difference = Difference(middles[0] + square, middles[1] + square, 0.1, 20.0, 0.2, 0.3)
-    differing = replace(found, is_same=False, differences=(difference,))
+    difference = Difference(middles[0] + square, middles[1] + square, 0.1, 20.0, 8.0)
+    differing = add_comparison(found, False, [difference])
     path = tmp_path_factory.mktemp("difference") / "matches.html"
     result = replace(result, objects=(result.objects[0], differing))
     path.write_bytes(pair_report(pictures, result).encode())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matching._common import opencv
-from matching.agreement.differences import find_places
+from matching.agreement.overlay import find_places
 from matching.agreement.windows import WINDOW
 
 ROWS, COLUMNS = np.indices((90, 120))
