@@ -289,8 +289,8 @@ def test_gallery_tells_what_differs(page_of_collection, tmp_path):
         number = store.value("SELECT pair FROM objects")
         with store.transaction():
             store.cursor(
-                "UPDATE objects SET record = json_set(record, '$.is_same', json('false'), '$.differences',"
-                " json(?)) WHERE pair = ?",
+                "UPDATE objects SET record = json_set(record, '$.compared.is_same', json('false'),"
+                " '$.compared.differences', json(?)) WHERE pair = ?",
                 (text, number),
             )
         n = store.value("SELECT count(*) FROM objects WHERE pair = ?", (number,))
