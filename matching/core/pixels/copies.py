@@ -32,6 +32,7 @@ from matching.pictures.images import Picture, to_picture
 
 SCALES = 1.0, 1.25, 1.5, 2.0, 1 / 1.25, 1 / 1.5, 1 / 2  # of screens; the first one with a copy counts
 MIN_SIDE = 12  # pixels of the small picture
+MAX_PIXELS = 40_000_000  # of the other one, enlarged: limits the memory
 # Pixels of the pictures in which all places are tried: the larger one is reduced to so many, unless the
 # shorter side of the small one would be less than MIN_COARSE_SIDE.
 COARSE_PIXELS, MIN_COARSE_SIDE = 500_000, 10
@@ -52,63 +53,55 @@ def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
     small, large = (first, second) if first.rgb.size <= second.rgb.size else (second, first)
     if min(small.width, small.height) < MIN_SIDE or not (is_drawn(small) or is_drawn(large)):
         return None
+    mask = small.mask if small.shape is None else small.shape
     for scale in SCALES:
-        template, image, side = small.rgb, large.rgb, SIDES[scale != 1]
-        if scale > 1:
-            image = opencv.resize(image, 1 / scale)
-        elif scale < 1:
-            template = opencv.resize(template, scale)
-        mask = small.mask if small.shape is None else small.shape
-        core = None if mask is None else _cut_core(mask, template.shape, side)
-        shown = None if large.mask is None else _resize_mask(large.mask, image.shape)
-        points = find_print(template, core)
+        if large.width * large.height > MAX_PIXELS * scale**2:
+            continue
+        side = SIDES[scale != 1]
+        core = None if mask is None else opencv.erode(mask, 2 * (side // 2) + 3)  # edges mix with the ground
+        points = find_print(small.rgb, core)
         n_squares, log_chance = len(points), LOG_CHANCE * len(points)
         if core is not None:
             points = list_inside(core)
             log_chance += LOG_CHANCE_PLAIN * (core.sum() / BLOCK**2 - n_squares)
         if len(points) < FEW_MATCHES:
             continue
-        places = list(find_places(template, image, core, shown, side))
+        places = list(find_places(small.rgb, large, scale, core, side))
         if places:
-            steps = [
-                np.array([picture.width, picture.height]) / rgb.shape[1::-1]
-                for picture, rgb in ((small, template), (large, image))
-            ]
-            ends = [(to_picture(points, steps[0]), to_picture(points + place, steps[1])) for place in places]
+            step = np.array([large.width, large.height]) / _scale_size(large, scale)
+            ends = [(points, to_picture(points + place, step)) for place in places]
             log_nfa = math.log10(len(SCALES) * large.width * large.height) + log_chance
             found = list_equal(ends, [log_nfa] * len(ends), [1.0] * len(ends))
             return found if small is first else found.swapped
     return None
 
 
-def _resize_mask(mask: Bools, shape: tuple[int, ...]) -> Bools:
-    """A mask at the size of a resized picture: set where all of its pixels are."""
-    height, width = shape[:2]
-    if mask.shape == (height, width):
-        return mask
-    return np.asarray(opencv.resize_area(mask.astype(np.uint8) * 255, width, height) == 255)
-
-
-def _cut_core(mask: Bools, shape: tuple[int, ...], side: int) -> Bools:
-    """What a mask shows, without the pixels near its edge, which may be mixed with the ground -> (h, w)."""
-    return opencv.erode(_resize_mask(mask, shape), 2 * (side // 2) + 3)
+def _scale_size(large: Picture, scale: float) -> Ints:
+    """Width and height of a picture reduced by a scale, as `opencv.resize` makes it."""
+    return np.array([max(round(n * (1 / scale)), 1) for n in (large.width, large.height)])
 
 
 def find_places(
-    template: Array, image: Array, core: Bools | None, shown: Bools | None, side: int
+    template: Array, large: Picture, scale: float, core: Bools | None, side: int
 ) -> Iterator[tuple[int, int]]:
-    """Find the places x, y where an image (h1, w1, 3) shows a template (h, w, 3), the best ones first.
+    """Find the places x, y where a picture, reduced by a scale, shows a template (h, w, 3), the best first.
 
-    core (h, w), shown (h1, w1): the pixels of either that count; None for all.
+    core (h, w): the pixels of the template that count; None for all. side: of compared squares, pixels.
     """
     height, width = template.shape[:2]
-    if height > image.shape[0] or width > image.shape[1]:
+    size = _scale_size(large, scale)
+    if height > size[1] or width > size[0]:
         return
     count = np.ones((height, width), bool) if core is None else core
     margin = max(MIN_SHARE_NEARBY * _measure_variance(template[count]), MIN_DIFFERENCE_NEARBY)
-    reach, last = np.array([width, height]) // 2, np.array([image.shape[1] - width, image.shape[0] - height])
-    taken = list[Ints]()
-    for guess, error in _find_coarsely(image, template, core):
+    reach, last = np.array([width, height]) // 2, size - (width, height)
+    taken, image, shown = list[Ints](), None, None
+    for guess, error in _find_coarsely(large.rgb, size, template, core):
+        if image is None:
+            image = opencv.resize(large.rgb, 1 / scale)
+            shown = (
+                None if large.mask is None else opencv.resize(np.uint8(255) * large.mask, 1 / scale) == 255
+            )
         if any((np.abs(guess - place) <= reach).all() for place in taken):
             continue
         low, high = (np.clip(guess + sign * np.maximum(reach, error), 0, last) for sign in (-1, 1))
@@ -133,24 +126,26 @@ def _measure_variance(colours: Array) -> float:
     return float(colours.var(axis=0).mean())
 
 
-def _find_coarsely(image: Array, template: Array, core: Bools | None) -> Iterator[tuple[Ints, int]]:
-    """Find where reduced pictures look alike, the best first: places (2,), and by how much they may err."""
-    shape, (height, width) = image.shape[:2], template.shape[:2]
-    factor = max(math.sqrt(COARSE_PIXELS / np.prod(shape)), MIN_COARSE_SIDE / min(height, width))
-    error = MAX_SHIFT
-    if factor < 1:
-        error += math.ceil(1 / factor)
-        small = [max(round(n * factor), 1) for n in (width, height)]
-        size = [max(round(n * factor), k) for n, k in zip(shape[::-1], small, strict=True)]
-        core = None if core is None else opencv.resize_area(core.astype(np.float32), *small) > 0.99
-        image, template = opencv.resize_area(image, *size), opencv.resize_area(template, *small)
-    if core is not None and not core.any():
-        return
-    step = np.array(shape[::-1]) / image.shape[1::-1]
+def _find_coarsely(rgb: Array, size: Ints, template: Array, core: Bools | None) -> Iterator[tuple[Ints, int]]:
+    """Find where reduced pictures look alike, the best first: places (2,), and by how much they may err.
+
+    rgb: the larger picture, whose width and height (2,) are to be `size`, in the pixels of the template.
+    """
+    height, width = template.shape[:2]
+    factor = max(math.sqrt(COARSE_PIXELS / np.prod(size)), MIN_COARSE_SIDE / min(height, width))
+    factor = min(factor, 1.0)
+    error = MAX_SHIFT + (math.ceil(1 / factor) if factor < 1 else 0)
+    small = [max(round(n * factor), 1) for n in (width, height)]
+    coarse = [max(round(n * factor), k) for n, k in zip(size.tolist(), small, strict=True)]
+    if core is not None:
+        core = opencv.resize_area(core.astype(np.float32), *small) > 0.99
+        if not core.any():
+            return
+    image, template = opencv.resize_area(rgb, *coarse), opencv.resize_area(template, *small)
     off = opencv.measure_template(image, template, core)
     inside = template.reshape(-1, 3) if core is None else template[core]
     bound = max(MAX_COARSE_SHARE * _measure_variance(inside), MAX_COARSE_DIFFERENCE)
-    reach = np.array(template.shape[:2]) // 2
+    reach, step = np.array(template.shape[:2]) // 2, size / coarse
     for _ in range(MAX_COPIES):
         y, x = np.unravel_index(off.argmin(), off.shape)
         if off[y, x] > bound:
