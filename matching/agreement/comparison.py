@@ -12,7 +12,7 @@ from matching._common.types import Bools, Float32s, Floats
 from matching.agreement.closeup import Closeup, take_closeup
 from matching.agreement.grid import Ends, measure_ratio, to_grey
 from matching.agreement.places import Place, find_places
-from matching.agreement.residual import Residual, measure_residual
+from matching.agreement.residual import MAX_TINT, Residual, measure_residual
 from matching.agreement.told import measure_told
 from matching.objects.comparison import Comparison
 from matching.objects.deformation import SmoothMap
@@ -79,7 +79,7 @@ def compare(
 def _measure_colour(colours: Float32s, use: Bools) -> float:
     """How far colours (h, w, 3) lie from one tint of grey on the pixels in use (h, w), grey values."""
     used, grey = colours[use], to_grey(colours)[use]
-    tint = used.mean(axis=0) / max(float(grey.mean()), 1.0)
+    tint = np.clip(used.mean(axis=0) / max(float(grey.mean()), 1.0), 1 - MAX_TINT, 1 + MAX_TINT)
     return float(np.abs(used - grey[:, None] * tint).mean())
 
 
