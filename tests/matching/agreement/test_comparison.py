@@ -161,3 +161,11 @@ def test_solid_things_seen_from_two_sides_cannot_be_told():
     objects = match(left, right).objects
     assert objects
     assert all(found.is_same is None for found in objects)
+
+
+def test_prints_of_one_strong_colour_each_are_no_grey_versions():
+    grey = crops()["coffee"].mean(axis=2, keepdims=True)
+    red, green = ((grey * tint).astype(np.uint8) for tint in ([1, 0.1, 0.1], [0.1, 1, 0.1]))
+    found = look_between(red, green, XY, XY).compare()
+    assert "in another colour" in found.appearance
+    assert found.is_same is False
