@@ -36,6 +36,9 @@ COARSE_SIDE = 256  # pixels along the longer side, for the first registration of
 MAX_FLAT_MOVE, MAX_BENT_MOVE = 1.5, 4.0
 SMOOTHNESS = 16.0  # pixels, standard deviation
 TEXTURE = 4.0  # pixels, standard deviation of the window whose texture says how much its flow counts
+# Share of the texture that is off by more than so many pixels after registration: two views of a motorcycle
+# have 0.18 and 0.5, of a board 0.1.
+MAX_LOOSE, MAX_OFF = 0.15, 2.0
 BORDER = 15  # pixels along the border of what both show, whose flow does not count
 
 
@@ -57,8 +60,8 @@ class Closeup:
         Where the pixels lie in either picture, pixels.
     pitch : float
         Pixels of the base per pixel.
-    is_flat : bool
-        Whether one homography maps the object.
+    is_loose : bool
+        Whether parts of what bends are off, as those of solid things seen from two sides.
     """
 
     base: Float32s
@@ -69,7 +72,7 @@ class Closeup:
     xy_base: Float32s
     xy_other: Float32s
     pitch: float
-    is_flat: bool
+    is_loose: bool
 
 
 def take_closeup(
@@ -99,14 +102,18 @@ def take_closeup(
     if not is_flat:
         xy_other = _move(xy_other, _flow_coarsely(colours, level.sample(xy_other), seen))
     limit = MAX_FLAT_MOVE if is_flat else MAX_BENT_MOVE
-    xy_other = _move(xy_other, _flow_finely(colours, level.sample(xy_other), seen, limit))
+    flow, texture, off = _flow_finely(colours, level.sample(xy_other), seen, limit)
+    xy_other = _move(xy_other, flow)
     seen = find_seen(base, xy_base) & find_seen(other, xy_other)
     matched, wide = (
         seen & opencv.fill_polygons(seen.shape, [(polygon - low) / pitch - 0.5 for polygon in polygons])
         for polygons in (outlines, frames)
     )
     other_colours = level.sample(xy_other)
-    return Closeup(colours, other_colours, seen, matched, matched | wide, xy_base, xy_other, pitch, is_flat)
+    use = matched | wide
+    texture = texture * matched
+    is_loose = not is_flat and (texture * (off > MAX_OFF)).sum() > MAX_LOOSE * texture.sum()
+    return Closeup(colours, other_colours, seen, matched, use, xy_base, xy_other, pitch, bool(is_loose))
 
 
 def _list_frames(
@@ -142,15 +149,19 @@ def _flow_coarsely(base: Float32s, other: Float32s, seen: Bools) -> Float32s:
     return opencv.enlarge(flow, width, height) * zoom
 
 
-def _flow_finely(base: Float32s, other: Float32s, seen: Bools, limit: float) -> Float32s:
-    """Flow (h, w, 2) of up to `limit` pixels."""
+def _flow_finely(
+    base: Float32s, other: Float32s, seen: Bools, limit: float
+) -> tuple[Float32s, Float32s, Float32s]:
+    """Flow (h, w, 2) of up to `limit` pixels; also the texture (h, w), and how far its own flow is off."""
     grey0, grey1 = to_grey(base), to_grey(other)
     contrasts = [normalise(grey, CONTRAST_WINDOW) for grey in (grey0, grey1)]
     flow = opencv.optical_flow(*contrasts)
     x, y = (opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0))
-    weight: Float32s = opencv.coarse_blur(np.abs(opencv.laplacian(grey0)), TEXTURE) + np.float32(0.5)
-    weight *= opencv.erode(seen, BORDER) & (np.maximum(np.abs(x), np.abs(y)) <= 2 * limit)
-    return np.clip(_smooth(np.stack([x, y], axis=2), weight, SMOOTHNESS), -limit, limit)
+    own = np.stack([x, y], axis=2)
+    texture: Float32s = opencv.coarse_blur(np.abs(opencv.laplacian(grey0)), TEXTURE)
+    is_near = opencv.erode(seen, BORDER) & (np.abs(own).max(axis=2) <= 2 * limit)
+    flow = np.clip(_smooth(own, (texture + np.float32(0.5)) * is_near, SMOOTHNESS), -limit, limit)
+    return flow, texture, np.hypot(*np.moveaxis(own - flow, 2, 0))
 
 
 def _smooth(flow: Float32s, weight: Float32s, sigma: float) -> Float32s:

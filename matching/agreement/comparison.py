@@ -12,13 +12,19 @@ from matching._common.types import Bools, Float32s, Floats
 from matching.agreement.closeup import Closeup, take_closeup
 from matching.agreement.grid import Ends, measure_ratio, to_grey
 from matching.agreement.places import Place, find_places
-from matching.agreement.residual import Residual, measure_residual
+from matching.agreement.residual import MAX_TINT, Residual, measure_residual
 from matching.agreement.told import measure_told
 from matching.objects.comparison import Comparison
 from matching.objects.deformation import SmoothMap
 from matching.objects.differences import Difference
 
 MAX_GREY, MIN_COLOUR = 1.0, 4.0  # grey values by which colours lie off grey: pictures in grey and in colour
+# Grey values, by which what has a colour lies off grey; degrees by which its hue is another, more than lamps
+# turn it; and the share of what has a colour.
+MIN_CHROMA, MIN_TURN, MIN_RECOLOURED = 40.0, 40.0, 0.5
+MIN_COLOURED = 0.01  # of the object: less tells nothing
+MIN_EXPOSURE = 1.4  # grey values over those of the other picture: one stop
+DARK = 8.0  # grey values: what is darker tells less
 # Pixels, standard deviation of the blur that makes the sharper picture as sharp as the other one: detail of
 # 0.7 pixels becomes 1.5 times as coarse with 0.8.
 MIN_BLUR = 0.9
@@ -51,13 +57,20 @@ def compare(
     scale = pair.pitch * (measure_ratio(base, other) if is_swapped else 1.0)  # to pixels of picture 0
     is_print = use & (residual.relief > MIN_RELIEF)
     n_print = max(int(is_print.sum()), 1)
-    differences = tuple(
-        _outline(place, pair, n_print, scale, is_swapped=is_swapped) for place in find_places(pair, residual)
+    told = max(
+        math.inf if pair.is_loose else measure_told(residual, is_print), _measure_largest(residual.hidden)
     )
-    told = max(measure_told(residual, is_print), _measure_largest(residual.hidden))
+    # where noise hides everything, what stands out of it is noise, too
+    places, is_open = ([], True) if math.isinf(told) else find_places(pair, residual)
+    differences = tuple(_outline(place, pair, n_print, scale, is_swapped=is_swapped) for place in places)
     bound = min(max(math.sqrt(SHARE * float(use.sum())), MIN_SIZE), _measure_letters(residual, use))
-    is_same = False if differences else True if told <= bound else None
+    is_recoloured = not is_grey and _is_recoloured(pair)
+    is_told = told <= bound and not (is_open or residual.is_stepped)
+    is_same = False if differences or is_recoloured else is_told or None
     words = ["in grey"] if is_grey and (colour0 if is_swapped else colour1) < MAX_GREY else []
+    words += ["in another colour"] * is_recoloured
+    exposure = _measure_exposure(pair) ** (-1 if is_swapped else 1)
+    words += ["darker"] * (exposure <= 1 / MIN_EXPOSURE) + ["brighter"] * (exposure >= MIN_EXPOSURE)
     blur0, blur1 = residual.blurs[::-1] if is_swapped else residual.blurs
     words += ["less sharp"] * (blur0 >= MIN_BLUR) + ["sharper"] * (blur1 >= MIN_BLUR)
     return Comparison(is_same, differences, told * scale, tuple(words))
@@ -66,8 +79,27 @@ def compare(
 def _measure_colour(colours: Float32s, use: Bools) -> float:
     """How far colours (h, w, 3) lie from one tint of grey on the pixels in use (h, w), grey values."""
     used, grey = colours[use], to_grey(colours)[use]
-    tint = used.mean(axis=0) / max(float(grey.mean()), 1.0)
+    tint = np.clip(used.mean(axis=0) / max(float(grey.mean()), 1.0), 1 - MAX_TINT, 1 + MAX_TINT)
     return float(np.abs(used - grey[:, None] * tint).mean())
+
+
+def _is_recoloured(pair: Closeup) -> bool:
+    """Whether most of what has a colour in both pictures has another hue in either."""
+    angles, is_coloured = [], pair.matched
+    for colours in (pair.base, pair.other):
+        red, green, blue = np.moveaxis(colours, 2, 0)
+        x, y = red - (green + blue) / 2, math.sqrt(0.75) * (green - blue)
+        is_coloured = is_coloured & (np.hypot(x, y) >= MIN_CHROMA)
+        angles.append(np.arctan2(y, x))
+    turn = np.abs(np.angle(np.exp(1j * (angles[0] - angles[1])[is_coloured])))
+    is_enough = len(turn) >= MIN_COLOURED * float(pair.matched.sum())
+    return is_enough and float(np.mean(turn > math.radians(MIN_TURN))) >= MIN_RECOLOURED
+
+
+def _measure_exposure(pair: Closeup) -> float:
+    """How many times as bright the other picture is."""
+    grey0, grey1 = (to_grey(colours)[pair.matched] + DARK for colours in (pair.base, pair.other))
+    return float(np.median(grey1 / grey0))
 
 
 def _outline(place: Place, pair: Closeup, n_print: int, scale: float, *, is_swapped: bool) -> Difference:

@@ -15,6 +15,9 @@ BLUR = 1.2  # pixels, standard deviation: pixels that differ lie together
 MIN_UNLIKE = 2.0  # times the noise, of each pixel of a place
 # Of a place, times the noise: the highest pixel, and the sum of what is above 1.
 MIN_PEAK, MIN_SUM = 6.7, 150.0
+# Of what may be one, and what the peaks of all of these must have above it together: one with 4.7 has it, or
+# five with 3.9 each. Of 32 copies, two have a little more than 3.7.
+OPEN_PEAK, MIN_OPEN_SUM, MIN_OPEN = 3.7, 60.0, 1.0
 EDGE = 5  # pixels along the border of what both show, where pixels do not count
 INNER = 7  # pixels, the side of a square that lies in the object around each pixel ...
 MIN_INSIDE = 0.9  # ... of this share of a place
@@ -29,22 +32,26 @@ class Place:
     evidence: float
 
 
-def find_places(pair: Closeup, residual: Residual) -> list[Place]:
-    """Find the places that differ, the one with most evidence first."""
+def find_places(pair: Closeup, residual: Residual) -> tuple[list[Place], bool]:
+    """Find the places that differ, the one with most evidence first, and whether there may be others."""
     reach = 2 * int(EDGE + 2 * max(residual.blurs)) + 1
     inner = opencv.erode(np.pad(pair.seen, 1), reach)[1:-1, 1:-1]
     inside = opencv.erode(pair.use, INNER)
     unlike = gather(np.where(inner, residual.unlike, 0))
     labels, boxes = opencv.box_components(unlike > MIN_UNLIKE)
-    places = []
+    places, doubt = list[Place](), 0.0
     for k, (x, y, width, height) in enumerate(boxes.tolist()):
         box = np.s_[y : y + height, x : x + width]
         mask = labels[box] == k + 1
         high = unlike[box][mask]
-        evidence = float((high - 1).sum())
-        if high.max() >= MIN_PEAK and evidence >= MIN_SUM and inside[box][mask].mean() >= MIN_INSIDE:
+        peak, evidence = float(high.max()), float((high - 1).sum())
+        if peak < OPEN_PEAK or evidence < MIN_OPEN_SUM or inside[box][mask].mean() < MIN_INSIDE:
+            continue
+        if peak >= MIN_PEAK and evidence >= MIN_SUM:
             places.append(Place(mask, (x, y), evidence))
-    return sorted(places, key=lambda place: -place.evidence)
+        else:
+            doubt += peak - OPEN_PEAK
+    return sorted(places, key=lambda place: -place.evidence), doubt >= MIN_OPEN
 
 
 def gather(unlike: Float32s) -> Float32s:

@@ -21,7 +21,7 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Float32s
 from matching.agreement._residual_kernels import measure_unlike
 from matching.agreement.closeup import Closeup
-from matching.agreement.glare import find_glare
+from matching.agreement.glare import find_glare, has_step
 from matching.agreement.grid import to_grey
 from matching.agreement.registration import equalise_sharpness
 
@@ -59,6 +59,8 @@ class Residual:
         Grey values of the base without those of its surroundings.
     hidden : (h, w) bool
         Where glare hides print.
+    is_stepped : bool
+        Whether light took something off that it can't explain.
     blurs : pair of float
         By how much base and other were blurred to be equally sharp, standard deviations in pixels.
     """
@@ -68,6 +70,7 @@ class Residual:
     noise: Float32s
     grey: Float32s
     hidden: Bools
+    is_stepped: bool
     blurs: tuple[float, float]
 
 
@@ -80,6 +83,7 @@ def measure_residual(pair: Closeup) -> Residual:
     base, other = (_soften(colours, blur) for colours, blur in zip((pair.base, shown), blurs, strict=True))
     base = _relight(base, other, use)
     hidden = find_glare((pair.base, pair.other), (base, other), pair.use)
+    is_stepped = has_step((base, other), pair.use & ~hidden)
     gradient = np.minimum(
         *(opencv.neighbourhood_limits(opencv.gradient(to_grey(c)))[0] for c in (base, other))
     )
@@ -100,7 +104,7 @@ def measure_residual(pair: Closeup) -> Residual:
     noise = _measure_noise(unlike, gradient, use)
     relief = np.maximum.reduce([np.abs(c[..., k]) for c in (base, other) for k in range(3)])
     unlike = np.where(hidden, 0, np.minimum(unlike / noise, MAX_UNLIKE))
-    return Residual(unlike, relief, noise, to_grey(base), hidden & pair.use, blurs)
+    return Residual(unlike, relief, noise, to_grey(base), hidden & pair.use, is_stepped, blurs)
 
 
 def _soften(colours: Float32s, blur: float) -> Float32s:

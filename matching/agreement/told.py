@@ -15,11 +15,11 @@ from matching._common.types import Bools
 from matching.agreement.places import MIN_UNLIKE, gather
 from matching.agreement.residual import MAX_UNLIKE, Residual
 
-SIDES = 4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 57, 68, 80  # pixels
+SIDES = 6, 8, 9, 10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 57, 68, 80  # pixels
 MIN_TOLD = 0.95  # of the squares of the stated side
 # Times the noise: more than a place must have, as noise and light take some of it. With the bounds of places
 # themselves, 17 of 20 altered places as large as stated are told, with these all of 120.
-CLEAR_PEAK, CLEAR_SUM = 9.0, 225.0
+CLEAR_PEAK, CLEAR_SUM = 8.5, 260.0
 MIN_PRINT = 100  # pixels: less print tells nothing
 
 
@@ -27,7 +27,9 @@ def measure_told(residual: Residual, is_print: Bools) -> float:
     """The side of the squares, pixels, nearly all of which would be told; inf if none are."""
     if is_print.sum() < MIN_PRINT:
         return math.inf
-    unlike = gather(np.minimum(residual.relief / residual.noise, MAX_UNLIKE))
+    # the print of one picture alone has less noise than edges of both, but more than what is flat
+    noise = np.sqrt(residual.noise * residual.noise.min())
+    unlike = gather(np.minimum(residual.relief / noise, MAX_UNLIKE))
     evidence = np.where(unlike > MIN_UNLIKE, unlike - 1, np.float32(0))
     for side in SIDES:
         total, peak = opencv.box_mean(evidence, side) * side**2, opencv.box_max(unlike, side)

@@ -95,10 +95,18 @@ class Judged:
         return self.proposal.likeness is not None
 
     def compare(self, outlines: tuple[Floats, Floats], *, is_largest: bool) -> Comparison:
-        """What differs; only an object can be the same."""
-        if self.proposal.likeness == 1:
+        """What differs; only an object can be the same.
+
+        The largest may have all of the frame, beside its equal pixels.
+        """
+        is_equal = self.proposal.likeness == 1
+        found = (
+            Comparison()
+            if is_equal and not is_largest
+            else self.look.compare(outlines, is_largest=is_largest)
+        )
+        if is_equal and not found.differences:
             return Comparison(is_same=True, smallest_difference=1.0)
-        found = self.look.compare(outlines, is_largest=is_largest)
         return replace(found, is_same=None) if found.is_same and self.verdict is not Verdict.OBJECT else found
 
     @property

@@ -9,8 +9,11 @@ import matching.agreement.look as looks
 from matching import match
 from matching._common import opencv
 from matching.agreement._residual_kernels import measure_unlike
+from matching.agreement.closeup import Closeup
+from matching.agreement.glare import has_step
 from matching.agreement.look import look_between
-from matching.agreement.residual import MIN_NOISE, _measure_noise
+from matching.agreement.places import find_places
+from matching.agreement.residual import MIN_NOISE, Residual, _measure_noise
 
 SIDE = 220
 XY = np.random.default_rng(1).uniform(4, SIDE - 5, (90, 2))
@@ -110,3 +113,59 @@ def test_softer_version_says_so():
     soft = opencv.gaussian_blur(print_.astype(np.float32), 1.6).astype(np.uint8)
     assert look_between(print_, soft, XY, XY).compare().appearance == ("less sharp",)
     assert look_between(soft, print_, XY, XY).compare().appearance == ("sharper",)
+
+
+def test_exposure_and_another_colour_are_named():
+    print_ = crops()["coffee"]
+    dark = look_between(print_, (print_ * 0.5).astype(np.uint8), XY, XY).compare()
+    assert (dark.appearance, dark.is_same) == (("darker",), True)
+    assert look_between((print_ * 0.5).astype(np.uint8), print_, XY, XY).compare().appearance == ("brighter",)
+    turned = look_between(print_, np.ascontiguousarray(print_[..., [2, 0, 1]]), XY, XY).compare()
+    assert "in another colour" in turned.appearance
+    assert turned.is_same is False
+
+
+def test_band_of_another_grey_is_no_light():
+    page = np.full((180, SIDE, 3), 236, np.uint8)
+    page[20:160:12, 20:60] = 40
+    banded = page.copy()
+    banded[60:130][banded[60:130] == 236] = 228
+    rows = np.arange(180)[:, None, None]
+    lit = (page * (1 - 0.06 * np.exp(-(((rows - 90) / 40) ** 2)))).astype(np.uint8)
+    whole = np.ones(page.shape[:2], bool)
+    first, *others = (image.astype(np.float32) for image in (page, banded, lit))
+    assert [has_step((first, other), whole) for other in others] == [True, False]
+
+
+def test_what_may_be_a_place_counts_together():
+    rng = np.random.default_rng(0)
+    print_ = rng.integers(0, 255, (120, 120, 3)).astype(np.float32)
+    whole = np.ones((120, 120), bool)
+    xy = np.zeros((120, 120, 2), np.float32)
+    pair = Closeup(print_, print_, whole, whole, whole, xy, xy, 1.0, False)
+
+    def look(n, unlike):
+        map_ = np.zeros((120, 120), np.float32)
+        for k in range(n):
+            map_[20 + 30 * (k // 3) :, 20 + 30 * (k % 3) :][:9, :9] = unlike
+        return find_places(pair, Residual(map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
+
+    assert look(1, 4.0) == ([], False)
+    assert look(5, 4.0) == ([], True)
+    assert look(1, 5.0) == ([], True)
+    assert len(look(1, 9.0)[0]) == 1
+
+
+def test_solid_things_seen_from_two_sides_cannot_be_told():
+    left, right, _ = skimage.data.stereo_motorcycle()
+    objects = match(left, right).objects
+    assert objects
+    assert all(found.is_same is None for found in objects)
+
+
+def test_prints_of_one_strong_colour_each_are_no_grey_versions():
+    grey = crops()["coffee"].mean(axis=2, keepdims=True)
+    red, green = ((grey * tint).astype(np.uint8) for tint in ([1, 0.1, 0.1], [0.1, 1, 0.1]))
+    found = look_between(red, green, XY, XY).compare()
+    assert "in another colour" in found.appearance
+    assert found.is_same is False
