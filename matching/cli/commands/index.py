@@ -37,7 +37,7 @@ from matching.interchange.hloc import retrieval_list
 from matching.objects.description import MatchedObject
 from matching.output.files import summarise_object
 from matching.output.folders import write_whole
-from matching.output.words import UNKNOWN, align_columns, count, format_place
+from matching.output.words import UNKNOWN, align_columns, count, describe_sameness, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
 
 
@@ -116,8 +116,7 @@ def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
     centre, size, *_ = format_place(best)
     return (
         f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(path)}: seen around {centre},"
-        f" {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}"
-        + (f", {best.doubt}" if best.doubt else "")
+        f" {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}" + describe_sameness([best])
     )
 
 
