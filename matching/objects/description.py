@@ -1,6 +1,5 @@
 """Objects in the result: their outlines in both images, and the transforms from image to image."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
