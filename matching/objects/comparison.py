@@ -1,10 +1,12 @@
 """What two pictures of one object look like beside each other."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matching.objects.differences import Difference
 
+OPPOSITES = {"in grey": "in colour", "darker": "brighter", "less sharp": "sharper"}
+OPPOSITES |= {word: opposite for opposite, word in OPPOSITES.items()}
 UNTOLD = "can't tell if it is the same"
 
 
@@ -53,3 +55,8 @@ class Comparison:
     def words(self) -> str:
         """The verdict, and in what picture 1 looks other: "the same (nothing larger than 6 px), in grey"."""
         return ", ".join((self.verdict, *self.appearance))
+
+    def reverse(self, scale: float) -> "Comparison":
+        """Exchange the pictures, but not the polygons of what differs; scale: of picture 0 in picture 1."""
+        words = tuple(OPPOSITES.get(word, word) for word in self.appearance)
+        return replace(self, smallest_difference=self.smallest_difference * scale, appearance=words)

@@ -11,6 +11,7 @@ from matching.cli import arguments as options
 from matching.cli.commands.collection import (
     add_duplicate_options,
     add_run_options,
+    check_duplicate_options,
     prepare_run,
     read_listed_groups,
     run_options,
@@ -154,6 +155,7 @@ def _write_pairs(arguments: Namespace, pairs: Sequence[tuple[str, str]]) -> int:
 
 
 def _groups(arguments: Namespace) -> int:
+    check_duplicate_options(arguments)
     running = run_options(arguments)
     if arguments.html is not None:
         check_page(arguments.html, "--html")
