@@ -265,9 +265,11 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
         yield tuple(members)
 
 
-def _rank(link: Link) -> tuple[int, bool, bool, int, int, int]:
+def _rank(link: Link) -> tuple[int, int, bool, int, int, int]:
     """Make the sort key of a link: the smallest for the best link, and different for all links."""
     relation = link.relation
     kind = KINDS_BEHIND.index(relation.kind) if relation.kind in KINDS_BEHIND else -1
-    differs = relation.compared.is_same is False
-    return kind, differs, relation.mirrored, -link.n_matches, link.image0, link.image1
+    is_same = relation.compared.is_same
+    # behind those that differ: a copy that is too small to tell equals several that do
+    doubt = 2 if is_same is None and relation.kind == "thumbnail" else int(is_same is False)
+    return kind, doubt, relation.mirrored, -link.n_matches, link.image0, link.image1

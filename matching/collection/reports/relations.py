@@ -15,7 +15,7 @@ import shapely
 
 from matching._common.arrays import count_distinct
 from matching._common.types import Array, Floats
-from matching.agreement.comparison import MAX_GREY, compare
+from matching.agreement.comparison import MAX_GREY, MIN_COLOUR, compare
 from matching.agreement.grid import Ends, choose_base
 from matching.agreement.look import look_between
 from matching.agreement.overlay import compare_overlaid
@@ -208,16 +208,12 @@ def _look_closely(image0: Array, image1: Array, motion: Array) -> Comparison:
 
 def _list_looks(image0: Array, image1: Array, *, is_equal: bool) -> list[str]:
     """List in what picture 1 (h, w, 3) looks other; is_equal: whether both show the same."""
-    words = ["in colour"] if _is_grey(image0) and not _is_grey(image1) else []
+    colour0, colour1 = (float(np.ptp(image, axis=2).mean()) for image in (image0, image1))
+    words = ["in colour"] if colour0 < MAX_GREY and colour1 > MIN_COLOUR else []
     change = float(image1.mean()) - float(image0.mean())
     if is_equal and abs(change) > MAX_TONE_CHANGE:
         words.append("darker" if change < 0 else "brighter")
     return words
-
-
-def _is_grey(image: Array) -> bool:
-    """Test whether a picture (h, w, 3) has no colour."""
-    return float(np.ptp(image, axis=2).mean()) < MAX_GREY
 
 
 def find_shown(

@@ -215,6 +215,13 @@ def test_thumbnail_is_that_of_the_original_and_not_of_its_mirror_image():
     assert [(m.picture, m.of) for m in members] == [("a", None), ("c", "a"), ("mirror", "a")]
 
 
+def test_copies_that_differ_are_not_joined_by_one_that_is_too_small_to_tell():
+    links = [_link(0, 1, 300), _link(0, 2, 900, "thumbnail"), _link(1, 2, 800, "thumbnail")]
+    links[0] = replace(links[0], relation=replace(links[0].relation, compared=Comparison(is_same=False)))
+    (members,) = _grow_groups(links, {0: "a", 1: "changed", 2: "small"})
+    assert [(m.picture, m.of) for m in members] == [("a", None), ("changed", "a"), ("small", "a")]
+
+
 def test_groups_are_written_as_table_csv_and_page(db, tmp_path, capsys):
     out = ["--csv", str(tmp_path / "tables"), "--html", str(tmp_path / "page.html")]
     assert main(["collection", "--db", str(db), "--groups", *out]) == 0
