@@ -68,7 +68,7 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
     use = windows.comparable | windows.lone
     z = to_z(windows.strict, *Z_LIMITS)
     bound = MAX_Z_RATIO * float(np.median(z[use])) if use.any() else 0.0
-    found = [place for place, _ in find_places(grid, windows, likelihood) if np.median(z[place]) < bound]
+    found = [place for place in find_places(grid, windows, likelihood) if np.median(z[place]) < bound]
     differing = np.any([np.zeros(use.shape, bool), *found], axis=0)
     near = max(round(NEAR_SHARE * math.hypot(*differing.shape)), 1)
     n_components, _ = opencv.label_components(opencv.dilate(differing, near))
@@ -81,8 +81,8 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
     )
 
 
-def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[tuple[Bools, float]]:
-    """The connected places (h, w) where another print is likelier by MIN_EVIDENCE, and their evidence."""
+def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[Bools]:
+    """The connected places (h, w) where another print is likelier by MIN_EVIDENCE."""
     # windows across the edge of the hull may see something else
     use = (windows.comparable | windows.lone) & opencv.erode(grid.hull & grid.seen, WINDOW)
     unlike = (likelihood.ratio > 0) & use
@@ -93,7 +93,7 @@ def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterato
     for k in np.flatnonzero(evidence > MIN_EVIDENCE):
         place = labels == k
         if k > 0 and opencv.erode(place, CORE).any():
-            yield place, float(evidence[k])
+            yield place
 
 
 def _lay_grid(image0: Array, image1: Array, motion: Floats, scale: float) -> Grid:

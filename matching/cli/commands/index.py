@@ -180,9 +180,8 @@ def _show(results: Sequence[QueryResult]) -> None:
         rows: list[tuple[str, ...]] = [("rank", "score", "objects", "matches", "votes", "picture")]
         for picture in result.pictures:
             n = sum(found.n_matches for found in picture.objects)
-            n_differing = sum(found.is_same is False for found in picture.objects)
-            differing = f", {count(n_differing, 'differs', 'differ')}" if n_differing else ""
-            numbers = f"{len(picture.objects)}{differing}", str(n), str(picture.votes)
+            found = f"{len(picture.objects)}{describe_sameness(picture.objects)}"
+            numbers = found, str(n), str(picture.votes)
             name = make_printable(picture.path)
             rows.append((f"{picture.rank:.3f}", f"{picture.score:.2f}", *numbers, name))
         print("\n".join(align_columns(rows, left=(5,))))

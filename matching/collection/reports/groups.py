@@ -17,7 +17,7 @@ import shapely
 from shapely import Polygon
 
 from matching._common.components import find_components
-from matching._common.types import Floats
+from matching._common.types import Array, Floats
 from matching.collection.database.store import (
     PAIRS_WITH_IMAGES,
     Store,
@@ -131,44 +131,31 @@ def find_links(store: Store) -> Iterator[Link]:
         relation = UNMEASURED if motion is None else find_relation(motion, size0, size1)
         outlines = _list_outlines(objects)
         covered = _find_covered(outlines, (size0, size1))
-        pictures = read(path0), read(path1)
-        if motion is not None and relation.is_measured:
-            relation = _check_made(relation, *pictures, motion)
+        picture0, picture1 = read(path0), read(path1)
+        if picture0 is None or picture1 is None:
+            relation = UNMEASURED
+        elif motion is not None and relation.is_measured:
+            relation = check_made(relation, picture0.rgb, picture1.rgb, motion)
         if not relation.is_measured:  # the motion of one thing says nothing of the rest of the pictures
             share0, share1 = map(_measure_union, outlines, (size0, size1))
             relation = replace(relation, kind="same thing", share0=share0, share1=share1)
             if covered < MIN_PICTURE_SHARE:
                 relation = replace(relation, kind="shares a part")
-            else:
-                relation = _find_shown(relation, objects, matches, *pictures)
+            elif picture0 is not None and picture1 is not None:
+                relation = _find_shown(relation, objects, matches, picture0.rgb, picture1.rgb)
         yield Link(image0, image1, relation, score, n, covered)
 
 
-def _check_made(
-    relation: Relation, picture0: Picture | None, picture1: Picture | None, motion: Floats
-) -> Relation:
-    """Check whether one picture was made from the other; if a file can't be read, that can't be told."""
-    if picture0 is None or picture1 is None:
-        return replace(relation, kind="same thing", derived=None)
-    return check_made(relation, picture0.rgb, picture1.rgb, motion)
-
-
 def _find_shown(
-    relation: Relation,
-    objects: Sequence[MatchedObject],
-    matches: Floats,
-    picture0: Picture | None,
-    picture1: Picture | None,
+    relation: Relation, objects: Sequence[MatchedObject], matches: Floats, image0: Array, image1: Array
 ) -> Relation:
-    """Find which of two pictures shows the other one, by the first objects that show most of either.
+    """Find which of two pictures (h, w, 3) shows the other, by the first objects that show most of either.
 
     The columns of matches (n, 5) are the objects, and x and y in both pictures.
     """
-    if picture0 is None or picture1 is None:
-        return relation
     for found in objects[:MAX_LOOKED_AT]:
         xy = matches[matches[:, 0] == found.id, 1:]
-        shown = find_shown(picture0.rgb, picture1.rgb, xy[:, :2], xy[:, 2:], found.transform)
+        shown = find_shown(image0, image1, xy[:, :2], xy[:, 2:], found.transform)
         whole = [k for k in (0, 1) if shown[k] >= MIN_WHOLE_SHARE]
         if any(shown):
             return replace(relation, kind="shows", derived=whole[0]) if len(whole) == 1 else relation
