@@ -154,14 +154,10 @@ class MatchedObject:
         return "" if self.is_same else self.sameness
 
     def __repr__(self) -> str:
-        words = (
-            "" if self.confidence is None else f"{self.confidence}",
-            f"{self.n_matches} matches",
-            f"score {self.score:.2f}",
-            "" if self.motion is None else self.motion.words,
-            self.sameness,
-        )
-        return f"<MatchedObject {self.id}: {', '.join(filter(None, words))}>"
+        motion = "" if self.motion is None else self.motion.words
+        matches = f"{self.n_matches} matches, score {self.score:.2f}"
+        words = ", ".join(filter(None, (self.confidence, matches, motion, self.sameness)))
+        return f"<MatchedObject {self.id}: {words}>"
 
     @property
     def rank(self) -> float:

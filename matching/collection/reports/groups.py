@@ -42,7 +42,11 @@ COLUMNS = (
     *("group", "picture", "role", "of", "share", "share_of"),
     *("turn", "scale", "mirrored", "score", "matches"),
 )
-KINDS_BEHIND = ("same template", "shows", "same thing")  # a picture is described by these if by no other
+KINDS_BEHIND = {
+    "same template": 1,
+    "shows": 2,
+    "same thing": 3,
+}  # a picture is described by these if by no other
 PICTURES_IN_MEMORY = 8
 MAX_LOOKED_AT = 3  # objects of a pair, of which any may show most of a picture; no record of a choice
 
@@ -255,7 +259,7 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
 def _rank(link: Link) -> tuple[int, int, bool, int, int, int]:
     """Make the sort key of a link: the smallest for the best link, and different for all links."""
     relation = link.relation
-    kind = KINDS_BEHIND.index(relation.kind) if relation.kind in KINDS_BEHIND else -1
+    kind = KINDS_BEHIND.get(relation.kind, 0)
     is_same = relation.compared.is_same
     # behind those that differ: a copy that is too small to tell equals several that do
     doubt = 2 if is_same is None and relation.kind == "thumbnail" else int(is_same is False)

@@ -87,14 +87,10 @@ class Relation:
         return self.kind not in ("same thing", "shows", "shares a part")
 
     @property
-    def is_made(self) -> bool:
-        """Whether one picture was made from the other."""
-        return self.is_measured and self.kind != "same template"
-
-    @property
     def verdict(self) -> str:
         """Whether a picture that was made from the other is the same, in words; "" if the role says it."""
-        return self.compared.verdict if self.is_made and not self.compared.differences else ""
+        is_told = not self.is_measured or self.kind == "same template" or self.compared.differences
+        return "" if is_told else self.compared.verdict
 
     @property
     def role(self) -> str:
