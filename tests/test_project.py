@@ -75,7 +75,7 @@ LAYERS = {  # a folder or module imports from those before it
     "matching/core/repeats": ("motions periodicity", "folding copies", "places"),
     "matching/agreement": (
         "_kernels _residual_kernels registration",
-        "grid light",
+        "grid",
         "closeup glare windows",
         "existence likelihood residual",
         "completeness extent places resemblance",

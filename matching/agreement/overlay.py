@@ -15,7 +15,6 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 from matching.agreement.grid import Ends, Grid, cut_level, find_seen, list_places, to_grey
-from matching.agreement.light import compare_in_light
 from matching.agreement.likelihood import MIN_EVIDENCE, Z_LIMITS, Likelihood, learn, weigh_windows
 from matching.agreement.registration import equalise_sharpness
 from matching.agreement.windows import WINDOW, WINDOW_AREA, Windows, correlate_windows, to_z
@@ -29,9 +28,6 @@ MIN_CORRELATION = 0.5  # of windows that agree: strong compression and blur leav
 # Fisher's z of a place that differs, over that of all windows: other words have 0.24 and less, places of
 # strongly blurred copies 0.4 and more.
 MAX_Z_RATIO = 0.35
-# Grey values, in the light of the other picture: plain areas that differ by
-# more have another colour, such as the modules of a code.
-MAX_LEVEL_DIFFERENCE = 60.0
 CLEANING = 5  # pixels of the map, side of the square: smaller places and smaller gaps in places are chance
 # Pixels of the map: a square of this side lies in a place. Another print spoils all windows that touch it, so
 # even a letter has one.
@@ -72,11 +68,8 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
     use = windows.comparable | windows.lone
     z = to_z(windows.strict, *Z_LIMITS)
     bound = MAX_Z_RATIO * float(np.median(z[use])) if use.any() else 0.0
-    found = [place for place, _ in find_places(grid, windows, likelihood) if np.median(z[place]) < bound]
-    # grey values, as a grey copy is a copy, and those that are equally sharp
-    level0, level1 = (np.repeat(grey[..., None], 3, axis=2) for grey in (grid.grey0, grid.grey1))
-    off = compare_in_light(level0, level1, grid.seen).whole > MAX_LEVEL_DIFFERENCE**2
-    differing = np.any([opencv.dilate(opencv.erode(off & grid.seen, CORE), CORE), *found], axis=0)
+    found = [place for place in find_places(grid, windows, likelihood) if np.median(z[place]) < bound]
+    differing = np.any([np.zeros(use.shape, bool), *found], axis=0)
     near = max(round(NEAR_SHARE * math.hypot(*differing.shape)), 1)
     n_components, _ = opencv.label_components(opencv.dilate(differing, near))
     hull = opencv.convex_hull(np.argwhere(differing).astype(float)) if differing.any() else np.zeros((1, 2))
@@ -88,8 +81,8 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
     )
 
 
-def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[tuple[Bools, float]]:
-    """The connected places (h, w) where another print is likelier by MIN_EVIDENCE, and their evidence."""
+def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[Bools]:
+    """The connected places (h, w) where another print is likelier by MIN_EVIDENCE."""
     # windows across the edge of the hull may see something else
     use = (windows.comparable | windows.lone) & opencv.erode(grid.hull & grid.seen, WINDOW)
     unlike = (likelihood.ratio > 0) & use
@@ -100,7 +93,7 @@ def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterato
     for k in np.flatnonzero(evidence > MIN_EVIDENCE):
         place = labels == k
         if k > 0 and opencv.erode(place, CORE).any():
-            yield place, float(evidence[k])
+            yield place
 
 
 def _lay_grid(image0: Array, image1: Array, motion: Floats, scale: float) -> Grid:

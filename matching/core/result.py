@@ -235,12 +235,12 @@ class MatchResult:
         return self.inputs
 
     def __repr__(self) -> str:
-        from matching.output.words import count_differing
+        from matching.output.words import describe_sameness
 
         kept = int((self.cluster >= 0).sum())
         n = len(self.objects)
         found = f"{n} object{'' if n == 1 else 's'}" if n else "no common object"
-        found += count_differing(self.objects)
+        found += describe_sameness(self.objects)
         confidence = "" if self.confidence is None else f", {self.confidence}"
         return f"<MatchResult: {found}{confidence}, {kept} of {len(self.cluster)} candidates>"
 

@@ -1,6 +1,5 @@
 """Objects in the result: their outlines in both images, and the transforms from image to image."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -141,28 +140,24 @@ class MatchedObject:
         return self.completeness is not None and self.completeness.is_whole
 
     @property
-    def doubt(self) -> str:
-        """In what the pictures may differ, in words, or "".
+    def sameness(self) -> str:
+        """Whether it is the same in both pictures, in words, see `Comparison.words`, or "".
 
-        "differs in 1 place", "alike; what is smaller than 40 px can't be told".
         That it can't be told matters where the whole of picture 0 is shown, because that counts as a copy.
         """
-        if n := len(self.differences):
-            return f"differs in {n} place{'' if n == 1 else 's'}"
-        if not self.is_whole or self.is_same is not None:
-            return ""
-        smallest = self.smallest_difference
-        if math.isinf(smallest):
-            return "can't tell if it is the same"
-        return f"alike; what is smaller than {smallest:.0f} px can't be told"
+        compared = self.compared.read()
+        return "" if compared.is_same is None and not self.is_whole else compared.words
+
+    @property
+    def doubt(self) -> str:
+        """In what the pictures may differ, in words, or "": "differs in 1 place"."""
+        return "" if self.is_same else self.sameness
 
     def __repr__(self) -> str:
-        words = "" if self.motion is None else f", {self.motion.words}"
-        words += f", {self.doubt}" if self.doubt else ""
-        confidence = "" if self.confidence is None else f" {self.confidence},"
-        return (
-            f"<MatchedObject {self.id}:{confidence} {self.n_matches} matches, score {self.score:.2f}{words}>"
-        )
+        motion = "" if self.motion is None else self.motion.words
+        matches = f"{self.n_matches} matches, score {self.score:.2f}"
+        words = ", ".join(filter(None, (self.confidence, matches, motion, self.sameness)))
+        return f"<MatchedObject {self.id}: {words}>"
 
     @property
     def rank(self) -> float:

@@ -76,7 +76,7 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
         return centre, size, *(UNKNOWN,) * 4
     share = UNKNOWN if motion.share is None else format_percent(motion.share)
     known = [] if found.completeness is None else [format_percent(found.completeness.value)]
-    complete = ", ".join(filter(None, (*known, found.doubt))) or UNKNOWN
+    complete = ", ".join(filter(None, (*known, found.sameness))) or UNKNOWN
     return centre, size, format_turn(motion), f"{motion.scale:.2f}", share, complete
 
 
@@ -192,12 +192,11 @@ def _name_objects(places: Sequence[Sequence[int]]) -> str:
     return f"object{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
 
 
-def count_differing(objects: Sequence[MatchedObject]) -> str:
-    """Count the places where an object differs, or the objects that differ: ", 2 differ"; "" for none."""
+def describe_sameness(objects: Sequence[MatchedObject]) -> str:
+    """Describe whether an object is the same, or count the objects that differ: ", 2 differ"; "" for none."""
     n = sum(bool(found.differences) for found in objects)
-    if not n:
-        return ""
-    return f", {objects[0].doubt}" if len(objects) == 1 else f", {count(n, 'differs', 'differ')}"
+    words = objects[0].sameness if len(objects) == 1 else count(n, "differs", "differ") if n else ""
+    return words and f", {words}"
 
 
 def describe_result(result: MatchResult) -> str:
@@ -209,7 +208,7 @@ def describe_result(result: MatchResult) -> str:
     if result.is_single_picture:
         found = count(len(result.things), "thing that appears", "things that appear") + " more than once"
     else:
-        found = f"{count(n, 'object')} in both{count_differing(result.objects)}"
+        found = f"{count(n, 'object')} in both{describe_sameness(result.objects)}"
         found += f", {IN_NEGATIVE}" if result.negative else ""
     return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 

@@ -49,7 +49,7 @@ PARTS = [SimpleNamespace(id=k, thing=0, is_whole=False) for k in range(2)]
         (find_meant("serv"), "serve"),
         (find_meant("collections"), "collection"),
         (find_meant("a.jpg"), None),
-        (CROP.role, "crop of"),
+        (CROP.role, "part of"),
         (CROP.reverse().role, "shows more than"),
         (frames_from_angles(np.array([2.0]), np.array([np.pi / 2])).round(12).tolist(), [[[0, -2], [2, 0]]]),
         (sort_frames(["frame10.png", "frame9.png"]), [1, 0]),

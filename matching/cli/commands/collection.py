@@ -35,7 +35,7 @@ from matching.output.exchange import check_name
 from matching.output.files import make_folder
 from matching.output.folders import check_folder, write_whole
 from matching.output.words import align_columns, count
-from matching.pictures.names import make_relative
+from matching.pictures.names import is_folder, make_relative
 from matching.settings import Setting
 
 COMMAND = "gdl-match collection"
@@ -64,6 +64,17 @@ def add_duplicate_options(group: options.Group) -> None:
     text = "with groups: write the pictures that could go, as another one that is kept shows exactly the same"
     options.add_path(group, "list", "FILE", f"{text}; nothing is deleted")
     options.add_choice(group, "keep", KEPT)
+    text = "never list what lies in this folder or below it; may be given several times"
+    options.add_path(group, "never_list", "FOLDER", text, action="append", default=[])
+
+
+def check_duplicate_options(arguments: Namespace) -> None:
+    """Check the folders from which nothing may be listed: now, as a wrong name would protect nothing."""
+    if arguments.never_list and arguments.list is None:
+        raise InputError("--never-list requires --list")
+    for folder in arguments.never_list:
+        if not is_folder(folder):
+            raise InputError(f"{folder}: no such folder")
 
 
 def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bool = True) -> None:
@@ -99,6 +110,7 @@ def run(arguments: Namespace) -> int:
         raise InputError("--shortlist requires --all, or --query and --gallery")
     if arguments.list is not None and not arguments.groups:
         raise InputError("--list requires --groups")
+    check_duplicate_options(arguments)
     if arguments.restart and not n_sources:
         raise InputError("--restart requires --pairs, --all, or --query and --gallery")
     prepare_run(arguments)
@@ -237,7 +249,7 @@ def read_listed_groups(arguments: Namespace, db: Path | None = None) -> list[Gro
     with open_store(db or arguments.db) as store:
         links = list(find_links(store))
         if arguments.list is not None:
-            removable = list_removable(store, links, arguments.keep)
+            removable = list_removable(store, links, arguments.keep, arguments.never_list)
             write_whole(
                 arguments.list, "".join(f"{path}\n" for path in removable).encode("utf-8", "surrogateescape")
             )

@@ -11,6 +11,7 @@ from matching.cli import arguments as options
 from matching.cli.commands.collection import (
     add_duplicate_options,
     add_run_options,
+    check_duplicate_options,
     prepare_run,
     read_listed_groups,
     run_options,
@@ -37,7 +38,7 @@ from matching.interchange.hloc import retrieval_list
 from matching.objects.description import MatchedObject
 from matching.output.files import summarise_object
 from matching.output.folders import write_whole
-from matching.output.words import UNKNOWN, align_columns, count, format_place
+from matching.output.words import UNKNOWN, align_columns, count, describe_sameness, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
 
 
@@ -116,8 +117,7 @@ def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
     centre, size, *_ = format_place(best)
     return (
         f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(path)}: seen around {centre},"
-        f" {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}"
-        + (f", {best.doubt}" if best.doubt else "")
+        f" {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}" + describe_sameness([best])
     )
 
 
@@ -155,6 +155,7 @@ def _write_pairs(arguments: Namespace, pairs: Sequence[tuple[str, str]]) -> int:
 
 
 def _groups(arguments: Namespace) -> int:
+    check_duplicate_options(arguments)
     running = run_options(arguments)
     if arguments.html is not None:
         check_page(arguments.html, "--html")
@@ -179,9 +180,8 @@ def _show(results: Sequence[QueryResult]) -> None:
         rows: list[tuple[str, ...]] = [("rank", "score", "objects", "matches", "votes", "picture")]
         for picture in result.pictures:
             n = sum(found.n_matches for found in picture.objects)
-            n_differing = sum(found.is_same is False for found in picture.objects)
-            differing = f", {count(n_differing, 'differs', 'differ')}" if n_differing else ""
-            numbers = f"{len(picture.objects)}{differing}", str(n), str(picture.votes)
+            found = f"{len(picture.objects)}{describe_sameness(picture.objects)}"
+            numbers = found, str(n), str(picture.votes)
             name = make_printable(picture.path)
             rows.append((f"{picture.rank:.3f}", f"{picture.score:.2f}", *numbers, name))
         print("\n".join(align_columns(rows, left=(5,))))

@@ -3,40 +3,61 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from matching.collection.database.store import Store
 from matching.collection.reports.groups import Link, look_up
 from matching.collection.reports.relations import MAX_EQUAL_RATIO
 
 KEPT = "largest", "oldest", "first"  # which of several equal pictures is kept, the first by default
+# What a picture that could go must not be beside the one that is kept: either exposure may show more.
+BETTER = {"in colour", "in another colour", "darker", "brighter", "sharper"}
 
 
-def list_removable(store: Store, links: Iterable[Link], keep: str) -> list[str]:
-    """List the pictures that are copies or thumbnails of one that is kept, and differ from it nowhere.
+def list_removable(store: Store, links: Iterable[Link], keep: str, never: Sequence[Path] = ()) -> list[str]:
+    """List the pictures that are copies or thumbnails of one that is kept, and are better in nothing.
 
-    keep: "largest" (in pixels, then in bytes), "oldest" (by the time of its last change), or "first" (by its
-    path). A picture that is larger than the one that is kept is not listed, as it shows more; nor is one of
-    which it can't be told whether it is the same.
+    keep: "largest" (in pixels of detail: a picture has no more of them than a smaller one that is sharper),
+    "oldest" (by the time of its last change), or "first" (by its path). A picture that has more detail,
+    colour or another exposure than the one that is kept is not listed; nor is one that differs anywhere, or
+    of which that can't be told. Nothing below the folders `never` is listed; it is kept before others.
     """
     sizes = {k: (path, n) for k, path, n in store.rows("SELECT id, path, width * height FROM images")}
+    looks = defaultdict[int, dict[int, tuple[str, ...]]](dict)  # of each picture beside another one
+    for link in links:
+        if link.relation.compared.is_same and link.relation.kind in ("copy", "thumbnail"):
+            for each in (link, link.reverse()):
+                looks[each.image0][each.image1] = each.relation.compared.appearance
+    sharper = {k: [sizes[j][1] for j in looks[k] if "sharper" in looks[k][j]] for k in looks}
+    detail = {k: min([sizes[k][1], *sharper[k]]) for k in looks}
+    protected = {k for k in looks if _is_below(Path(sizes[k][0]), never)}
 
     def order(picture: int) -> tuple[float | str, ...]:
-        path, n_pixels = sizes[picture]
+        path, _ = sizes[picture]
         n_bytes, changed = look_up(path)
-        first: dict[str, tuple[float, ...]] = {"largest": (-n_pixels, -n_bytes), "oldest": (changed,)}
-        return (*first.get(keep, ()), path)
+        largest = -detail[picture], len(sharper[picture]), -n_bytes
+        first: dict[str, tuple[float, ...]] = {"largest": largest, "oldest": (changed,)}
+        return (picture not in protected, *first.get(keep, ()), path)
 
-    same = defaultdict[int, set[int]](set)
-    for link in links:
-        if link.relation.is_same and link.relation.kind in ("copy", "thumbnail"):
-            same[link.image0].add(link.image1)
-            same[link.image1].add(link.image0)
     kept: set[int] = set()
     removable: set[int] = set()
-    for picture in sorted(same, key=order):
+    for picture in sorted(looks, key=order):
         if picture not in removable:
             kept.add(picture)
-            bound = MAX_EQUAL_RATIO**2 * sizes[picture][1]
-            removable |= {k for k in same[picture] - kept if sizes[k][1] <= bound}
+            bound = MAX_EQUAL_RATIO**2 * detail[picture]
+            removable |= {
+                k
+                for k, words in looks[picture].items()
+                if detail[k] <= bound and not BETTER.intersection(words) and k not in kept | protected
+            }
     return sorted(sizes[k][0] for k in removable)
+
+
+def _is_below(path: Path, folders: Sequence[Path]) -> bool:
+    """Test whether a file lies below one of some folders, also if links lead there."""
+    return any(
+        one.is_relative_to(folder)
+        for given in folders
+        for one, folder in ((path, given.absolute()), (path.resolve(), given.resolve()))
+    )

@@ -17,19 +17,20 @@ import shapely
 from shapely import Polygon
 
 from matching._common.components import find_components
-from matching._common.types import Floats
+from matching._common.types import Array, Floats
 from matching.collection.database.store import (
     PAIRS_WITH_IMAGES,
     Store,
     read_objects,
 )
 from matching.collection.reports.relations import (
+    MIN_WHOLE_SHARE,
     UNMEASURED,
     Relation,
     check_made,
     find_relation,
+    find_shown,
     fit_motion,
-    shows_most,
 )
 from matching.errors import InputError
 from matching.objects.description import MatchedObject
@@ -41,7 +42,11 @@ COLUMNS = (
     *("group", "picture", "role", "of", "share", "share_of"),
     *("turn", "scale", "mirrored", "score", "matches"),
 )
-KINDS_BEHIND = ("same template", "same thing")  # a picture is described by these if by no other
+KINDS_BEHIND = {
+    "same template": 1,
+    "shows": 2,
+    "same thing": 3,
+}  # a picture is described by these if by no other
 PICTURES_IN_MEMORY = 8
 MAX_LOOKED_AT = 3  # objects of a pair, of which any may show most of a picture; no record of a choice
 
@@ -130,40 +135,35 @@ def find_links(store: Store) -> Iterator[Link]:
         relation = UNMEASURED if motion is None else find_relation(motion, size0, size1)
         outlines = _list_outlines(objects)
         covered = _find_covered(outlines, (size0, size1))
-        pictures = read(path0), read(path1)
-        if motion is not None and relation.is_measured:
-            relation = _check_made(relation, *pictures, motion)
+        picture0, picture1 = read(path0), read(path1)
+        if picture0 is None or picture1 is None:
+            relation = UNMEASURED
+        elif motion is not None and relation.is_measured:
+            relation = check_made(relation, picture0.rgb, picture1.rgb, motion)
         if not relation.is_measured:  # the motion of one thing says nothing of the rest of the pictures
             share0, share1 = map(_measure_union, outlines, (size0, size1))
             relation = replace(relation, kind="same thing", share0=share0, share1=share1)
-            if covered < MIN_PICTURE_SHARE or _shares_a_part(objects, matches, *pictures):
+            if covered < MIN_PICTURE_SHARE:
                 relation = replace(relation, kind="shares a part")
+            elif picture0 is not None and picture1 is not None:
+                relation = _find_shown(relation, objects, matches, picture0.rgb, picture1.rgb)
         yield Link(image0, image1, relation, score, n, covered)
 
 
-def _check_made(
-    relation: Relation, picture0: Picture | None, picture1: Picture | None, motion: Floats
+def _find_shown(
+    relation: Relation, objects: Sequence[MatchedObject], matches: Floats, image0: Array, image1: Array
 ) -> Relation:
-    """Check whether one picture was made from the other; if a file can't be read, that can't be told."""
-    if picture0 is None or picture1 is None:
-        return replace(relation, kind="same thing", derived=None)
-    return check_made(relation, picture0.rgb, picture1.rgb, motion)
-
-
-def _shares_a_part(
-    objects: Sequence[MatchedObject], matches: Floats, picture0: Picture | None, picture1: Picture | None
-) -> bool:
-    """Test whether neither picture shows most of the other one, by the first objects.
+    """Find which of two pictures (h, w, 3) shows the other, by the first objects that show most of either.
 
     The columns of matches (n, 5) are the objects, and x and y in both pictures.
     """
-    if picture0 is None or picture1 is None:
-        return False
     for found in objects[:MAX_LOOKED_AT]:
         xy = matches[matches[:, 0] == found.id, 1:]
-        if shows_most(picture0.rgb, picture1.rgb, xy[:, :2], xy[:, 2:], found.transform):
-            return False
-    return True
+        shown = find_shown(image0, image1, xy[:, :2], xy[:, 2:], found.transform)
+        whole = [k for k in (0, 1) if shown[k] >= MIN_WHOLE_SHARE]
+        if any(shown):
+            return replace(relation, kind="shows", derived=whole[0]) if len(whole) == 1 else relation
+    return replace(relation, kind="shares a part")
 
 
 def _list_outlines(objects: Sequence[MatchedObject]) -> list[list[Polygon]]:
@@ -256,8 +256,11 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
         yield tuple(members)
 
 
-def _rank(link: Link) -> tuple[int, bool, int, int, int]:
+def _rank(link: Link) -> tuple[int, int, bool, int, int, int]:
     """Make the sort key of a link: the smallest for the best link, and different for all links."""
     relation = link.relation
-    kind = KINDS_BEHIND.index(relation.kind) if relation.kind in KINDS_BEHIND else -1
-    return kind, relation.mirrored, -link.n_matches, link.image0, link.image1
+    kind = KINDS_BEHIND.get(relation.kind, 0)
+    is_same = relation.compared.is_same
+    # behind those that differ: a copy that is too small to tell equals several that do
+    doubt = 2 if is_same is None and relation.kind == "thumbnail" else int(is_same is False)
+    return kind, doubt, relation.mirrored, -link.n_matches, link.image0, link.image1

@@ -147,7 +147,8 @@ def describe_link(member: Member) -> str:
         return matches
     relation = link.relation
     motion = Motion(np.zeros(2), relation.turn, relation.scale, relation.mirrored, relation.share0)
-    return f"{relation.share0:.0%} of it, {motion.words}, {matches}"
+    words = f"{relation.share0:.0%} of it", motion.words, relation.verdict, matches
+    return ", ".join(filter(None, words))
 
 
 def format_groups(groups: Sequence[Sequence[Member]]) -> str:

@@ -15,7 +15,7 @@ import shapely
 
 from matching._common.arrays import count_distinct
 from matching._common.types import Array, Floats
-from matching.agreement.comparison import compare
+from matching.agreement.comparison import MAX_GREY, MIN_COLOUR, compare
 from matching.agreement.grid import Ends, choose_base
 from matching.agreement.look import look_between
 from matching.agreement.overlay import compare_overlaid
@@ -23,7 +23,6 @@ from matching.objects.comparison import Comparison
 from matching.objects.deformation import SmoothMap
 from matching.objects.frames import describe_motion, list_corners, polygon_area
 from matching.objects.transforms import apply_transform
-from matching.output.words import count
 
 # Share of a picture from which it counts as the whole: fits err by a few percent at the borders.
 MIN_WHOLE_SHARE = 0.93
@@ -48,6 +47,16 @@ MAX_CHANGED, MAX_SCATTERED = 0.2, 0.1
 # Share of the print that agrees in pictures that are known to be the same: copies at a JPEG quality of 30
 # have 0.95 and more.
 MIN_SAME = 0.9
+MAX_TONE_CHANGE = 10.0  # grey values by which the means of copies differ; recompression moves them by 1
+UNCOMPARED = Comparison()
+NAMES = {  # of each kind: what picture 0 is to picture 1 if it is the derived one, and if not
+    "copy": ("copy of",),
+    "thumbnail": ("thumbnail of", "larger copy of"),
+    "crop": ("part of", "shows more than"),
+    "same template": ("same template as",),
+    "shows": ("shown in", "shows"),
+    "same thing": ("same thing as",),
+}
 # Completeness of one of two pictures that show the same thing: photographs of covers have 0.51 and more,
 # packages of one brand 0.47 at most.
 MIN_COMPLETENESS = 0.5
@@ -58,9 +67,10 @@ class Relation:
     """The relation of two pictures."""
 
     # "copy", "thumbnail", "crop", "turned" or "mirrored", if one picture was made from the other; "same
-    # template", if both were made from a third one; "same thing" or "shares a part"
+    # template", if both were made from a third one; "shows", if one is a photograph of the other; "same
+    # thing" or "shares a part"
     kind: str
-    derived: int | None  # 0 or 1, the one that is a thumbnail or crop; None for other kinds
+    derived: int | None  # 0 or 1, the one that is a thumbnail or crop, or is shown; None for other kinds
     # share of each picture that the other one shows, if one motion holds throughout; in a group, the objects
     # measure it for the kinds "same thing" and "shares a part"
     share0: float
@@ -69,27 +79,28 @@ class Relation:
     turn: float
     scale: float  # size of picture 0 in picture 1; NaN, like the turn, if no frame is known
     mirrored: bool
-    n_differences: int = 0  # places where one picture was changed
-    # of a picture that was made from the other one: False if it differs, None if it is too small to tell
-    is_same: bool | None = None
+    compared: Comparison = UNCOMPARED  # of pictures of which one was made from the other, or both from one
 
     @property
     def is_measured(self) -> bool:
         """Whether one motion holds throughout, so that turn, scale and shares are those of whole pictures."""
-        return self.kind not in ("same thing", "shares a part")
+        return self.kind not in ("same thing", "shows", "shares a part")
+
+    @property
+    def verdict(self) -> str:
+        """Whether a picture that was made from the other is the same, in words; "" if the role says it."""
+        is_told = not self.is_measured or self.kind == "same template" or self.compared.differences
+        return "" if is_told else self.compared.verdict
 
     @property
     def role(self) -> str:
         """The role of picture 0, as words that stand before the name of picture 1."""
-        changed = f", differs in {count(self.n_differences, 'place')}" if self.n_differences else ""
-        if self.kind == "crop":
-            return ("crop of" if self.derived == 0 else "shows more than") + changed
-        if self.kind == "thumbnail":
-            return ("thumbnail of" if self.derived == 0 else "larger copy of") + changed
         if self.kind == "shares a part":
             return f"shares a part with ({min(self.share0, self.share1):.0%})".replace("%", " %")
-        words = {"copy": "copy of", "same thing": "same thing as", "same template": "same template as"}
-        return words.get(self.kind, f"{self.kind} copy of") + changed
+        words = [NAMES.get(self.kind, (f"{self.kind} copy of",))[self.derived or 0]]
+        if self.compared.differences:
+            words.append(self.compared.verdict)
+        return ", ".join((*words, *self.compared.reverse(self.scale).appearance))
 
     def reverse(self) -> Relation:
         """Exchange the two pictures."""
@@ -100,6 +111,7 @@ class Relation:
             share1=self.share0,
             turn=self.turn if self.mirrored or self.turn == 180 else -self.turn,
             scale=1 / self.scale,
+            compared=self.compared.reverse(self.scale),
         )
 
 
@@ -168,12 +180,13 @@ def check_made(relation: Relation, image0: Array, image1: Array, motion: Array) 
         return replace(relation, kind="same thing", derived=None)
     is_changed = found.differing <= MAX_CHANGED and found.n_places * found.gaps <= MAX_SCATTERED
     if found.agreeing < MIN_AGREEING or not is_changed:
-        return replace(relation, kind="same template", derived=None, is_same=False)
-    if not found.n_places and found.agreeing >= MIN_SAME:
-        compared = _look_closely(image0, image1, motion)
-        n = len(compared.differences)
-        return replace(relation, n_differences=n, is_same=False if n else compared.is_same)
-    return replace(relation, n_differences=found.n_places, is_same=False if found.n_places else None)
+        return replace(relation, kind="same template", derived=None, compared=Comparison(is_same=False))
+    compared = _look_closely(image0, image1, motion)
+    if found.n_places or found.agreeing < MIN_SAME:
+        compared = replace(compared, is_same=False if compared.differences else None)
+    words = *_list_looks(image0, image1, is_equal=is_whole and not compared.differences), *compared.appearance
+    compared = replace(compared, appearance=tuple(dict.fromkeys(words)))
+    return replace(relation, compared=compared)
 
 
 def _look_closely(image0: Array, image1: Array, motion: Array) -> Comparison:
@@ -189,10 +202,26 @@ def _look_closely(image0: Array, image1: Array, motion: Array) -> Comparison:
     return compare(base, other, smooth_map, base.xy, is_swapped=is_swapped, is_largest=True)
 
 
-def shows_most(image0: Array, image1: Array, xy0: Floats, xy1: Floats, transform: Array) -> bool:
-    """Test whether one of two pictures (h, w, 3) shows most of the other, by an object's matches (n, 2)."""
+def _list_looks(image0: Array, image1: Array, *, is_equal: bool) -> list[str]:
+    """List in what picture 1 (h, w, 3) looks other; is_equal: whether both show the same."""
+    colour0, colour1 = (float(np.ptp(image, axis=2).mean()) for image in (image0, image1))
+    words = ["in colour"] if colour0 < MAX_GREY and colour1 > MIN_COLOUR else []
+    change = float(image1.mean()) - float(image0.mean())
+    if is_equal and abs(change) > MAX_TONE_CHANGE:
+        words.append("darker" if change < 0 else "brighter")
+    return words
+
+
+def find_shown(
+    image0: Array, image1: Array, xy0: Floats, xy1: Floats, transform: Array
+) -> tuple[float, float]:
+    """Measure which share of each of two pictures (h, w, 3) the other shows, by an object's matches (n, 2).
+
+    0 if it shows less than half of the print that should be visible.
+    """
     ends = (image0, xy0, transform), (image1, xy1, np.linalg.inv(transform))
-    for (first, points0, forward), (second, points1, _) in (ends, ends[::-1]):
+    shares = [0.0, 0.0]
+    for k, ((first, points0, forward), (second, points1, _)) in enumerate((ends, ends[::-1])):
         size = first.shape[1], first.shape[0]
         frame = map_frame(forward, size)
         if frame is None:
@@ -200,8 +229,8 @@ def shows_most(image0: Array, image1: Array, xy0: Floats, xy1: Floats, transform
         look = look_between(first, second, points0, points1)
         _, found = look.look_around((_corners(size), frame))
         if found is not None and found.value >= MIN_COMPLETENESS:
-            return True
-    return False
+            shares[k] = found.visible
+    return shares[0], shares[1]
 
 
 def fit_similarity(xy0: Array, xy1: Array) -> Array:

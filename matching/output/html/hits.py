@@ -87,7 +87,7 @@ def _make_hit(
         kind,
         found.confidence or UNKNOWN,
         found.score,
-        ", ".join(filter(None, (f"{found.n_matches} matches", found.doubt))),
+        ", ".join(filter(None, (f"{found.n_matches} matches", found.sameness))),
         report,
     )
 

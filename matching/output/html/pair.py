@@ -44,7 +44,7 @@ def lay_objects_over(pictures: Sequence[Picture], result: MatchResult) -> list[d
         shown.append(
             {
                 "id": found.id,
-                "doubt": found.doubt,
+                "sameness": found.sameness,
                 "size": laid.rgb.shape[1::-1],
                 "sources": [embed_picture(rgb, MAX_LAID_SIDE) for rgb in (laid.rgb, warped)],
                 "differences": "".join(svg_path(laid.place(one.polygon0)) for one in found.differences),

@@ -19,6 +19,7 @@ from matching.collection.database.store import open_store
 from matching.collection.kept_index._index import Candidate
 from matching.collection.records import make_pair_record
 from matching.collection.reports import query_results
+from matching.collection.reports.duplicates import list_removable
 from matching.collection.reports.groups import (
     COLUMNS,
     Link,
@@ -28,6 +29,7 @@ from matching.collection.reports.groups import (
     find_links,
 )
 from matching.collection.reports.relations import Relation
+from matching.objects.comparison import Comparison
 from matching.objects.description import describe_object
 
 
@@ -108,7 +110,7 @@ def test_groups_name_the_role_of_each_picture(db):
     coffee, cat = ({named(m.picture): (m.role, named(m.of)) for m in members} for members in read_groups(db))
     whole = {"coffee.png", "coffee copy.jpg"}
     assert set(coffee) == {*whole, "coffee crop.png"}
-    assert coffee["coffee crop.png"][0] == "crop of"
+    assert coffee["coffee crop.png"][0] == "part of"
     assert coffee["coffee crop.png"][1] in whole
     assert coffee["coffee.png"][0] == ""  # though the other name comes first
     assert coffee["coffee copy.jpg"] == ("copy of", "coffee.png")
@@ -213,13 +215,22 @@ def test_thumbnail_is_that_of_the_original_and_not_of_its_mirror_image():
     assert [(m.picture, m.of) for m in members] == [("a", None), ("c", "a"), ("mirror", "a")]
 
 
+def test_copies_that_differ_are_not_joined_by_one_that_is_too_small_to_tell():
+    links = [_link(0, 1, 300), _link(0, 2, 900, "thumbnail"), _link(1, 2, 800, "thumbnail")]
+    links[0] = replace(links[0], relation=replace(links[0].relation, compared=Comparison(is_same=False)))
+    (members,) = _grow_groups(links, {0: "a", 1: "changed", 2: "small"})
+    assert [(m.picture, m.of) for m in members] == [("a", None), ("changed", "a"), ("small", "a")]
+
+
 def test_groups_are_written_as_table_csv_and_page(db, tmp_path, capsys):
     out = ["--csv", str(tmp_path / "tables"), "--html", str(tmp_path / "page.html")]
     assert main(["collection", "--db", str(db), "--groups", *out]) == 0
     told = capsys.readouterr().out
     assert "group 0: 3 pictures" in told
-    assert "coffee crop.png  crop of coffee" in told
-    assert re.search(r"46% of it, (same size|1.00 times as large), \d+ matches", told)
+    assert "coffee crop.png  part of coffee" in told
+    assert re.search(
+        r"46% of it, (same size|1.00 times as large), (the same|alike; what).*, \d+ matches", told
+    )
     with (tmp_path / "tables" / "groups.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == COLUMNS
@@ -232,7 +243,7 @@ def test_groups_are_written_as_table_csv_and_page(db, tmp_path, capsys):
     assert abs(float(turned["turn"])) == pytest.approx(90, abs=1)
     page = (tmp_path / "page.html").read_text()
     assert page.count("<figure>") == 5
-    assert "crop of" in page
+    assert "part of" in page
 
 
 def test_no_groups_gives_status_1(cache, tmp_path, capsys):
@@ -292,3 +303,56 @@ def test_first_keeps_no_thumbnail_in_place_of_its_original(copies, tmp_path):
 def test_list_requires_groups(copies, capsys):
     assert main(["collection", "--db", str(copies / "c.db"), "--html", "x.html", "--list", "list.txt"]) == 2
     assert "--list requires --groups" in capsys.readouterr().err
+
+
+def test_nothing_below_a_folder_is_listed_and_what_equals_it_may_go(copies, tmp_path, capsys):
+    """The copies lie in one folder, so none is listed; a link to it is as good."""
+    (tmp_path / "link").symlink_to(copies)
+    file = tmp_path / "list.txt"
+    command = ["collection", "--db", str(copies / "c.db"), "--groups", "--list", str(file), "--never-list"]
+    for folder in (copies, tmp_path / "link", copies.parent):
+        assert main([*command, str(folder)]) == 0
+        assert file.read_text() == ""
+    assert main([*command, str(tmp_path), "--never-list", str(copies)]) == 0
+    assert file.read_text() == ""
+    assert main([*command, str(tmp_path)]) == 0
+    assert len(file.read_text().splitlines()) == 2
+    assert main([*command, str(copies / "none")]) == 2
+    assert "no such folder" in capsys.readouterr().err
+    assert main(["collection", "--db", str(copies / "c.db"), "--groups", "--never-list", str(copies)]) == 2
+    assert "--never-list requires --list" in capsys.readouterr().err
+
+
+def _copy(image0, image1, *appearance, kind="copy"):
+    """A link of copies; picture 1 has this appearance beside picture 0."""
+    relation = replace(
+        Relation(kind, None, 1.0, 1.0, 0.0, 1.0, False), compared=Comparison(True, (), 6.0, appearance)
+    )
+    return Link(image0, image1, relation, 0.5, 99)
+
+
+@pytest.mark.parametrize(
+    ("links", "keep", "removable"),
+    [
+        ([_copy(1, 2)], "largest", ["2"]),
+        ([_copy(1, 2, "in grey")], "largest", ["2"]),
+        ([_copy(2, 1, "in grey")], "largest", []),  # neither: the larger one is in grey
+        ([_copy(1, 2, "darker")], "largest", []),
+        ([_copy(1, 2, "in another colour")], "largest", []),
+        ([_copy(0, 2, "sharper")], "largest", ["0"]),  # an enlargement that is less sharp
+        ([_copy(0, 2, "less sharp")], "largest", ["2"]),
+        ([_copy(1, 2, "sharper")], "first", []),
+        ([_copy(0, 2, "sharper"), _copy(2, 3), _copy(0, 3, "sharper")], "largest", ["0", "3"]),
+    ],
+)
+def test_what_is_better_in_anything_is_not_listed(tmp_path, links, keep, removable):
+    """Picture 0 has the most pixels; 1, 2 and 3 are of one size."""
+    with open_store(tmp_path / "c.db", MatchConfig()) as store:
+        sizes = [(200, 150), (100, 75), (100, 75), (100, 75)]
+        with store.transaction():
+            for k, (width, height) in enumerate(sizes):
+                store.cursor(
+                    "INSERT INTO images (id, path, width, height) VALUES (?, ?, ?, ?)",
+                    (k, str(tmp_path / str(k)), width, height),
+                )
+        assert [named(path) for path in list_removable(store, links, keep)] == removable

@@ -9,6 +9,7 @@ from matching import MatchConfig, MatchResult
 from matching._common.once import Later
 from matching.core.ledger import RejectedGroup
 from matching.core.reasons import REASONS
+from matching.objects.comparison import Comparison
 from matching.objects.completeness import Completeness
 from matching.objects.description import add_comparison, describe_object
 from matching.objects.differences import Difference
@@ -119,10 +120,29 @@ def test_places_that_differ_are_counted_in_every_line():
     both = replace(EMPTY, objects=(same, other))
     assert describe_result(both).startswith("2 objects in both, 1 differs, ")
     assert describe_result(replace(EMPTY, objects=(other, other))).startswith("2 objects in both, 2 differ, ")
-    assert same.doubt == ""
+    assert (same.doubt, same.sameness) == ("", "the same")
     unknown = add_comparison(same, None)
     assert unknown.doubt == "can't tell if it is the same"
     assert replace(unknown, completeness=None).doubt == ""  # it is no copy anyway
+
+
+@pytest.mark.parametrize(
+    ("compared", "words"),
+    [
+        (Comparison(True, (), 5.7), "the same (nothing larger than 6 px)"),
+        (Comparison(True, (), 5.7, ("in grey",)), "the same (nothing larger than 6 px), in grey"),
+        (Comparison(None, (), 40.2), "alike; what is smaller than 40 px can't be told"),
+        (Comparison(False, (DIFFERENCE,), 9.0, ("less sharp",)), "differs in 1 place, less sharp"),
+    ],
+)
+def test_every_line_says_how_small_a_difference_would_have_been_found(compared, words):
+    found = describe_object(0, SQUARE, SQUARE, 0.5, 1.0, BOX, BOX)
+    found = replace(found, completeness=Completeness(1.0, 1.0, 1.0, 1.0), compared=Later.known(compared))
+    assert found.sameness == words
+    assert repr(found).endswith(f", {words}>")
+    assert format_object(found)[-2] == f"100%, {words}"
+    assert describe_result(replace(EMPTY, objects=(found,))).startswith(f"1 object in both, {words}, ")
+    assert found.doubt == ("" if compared.is_same else words)
 
 
 def test_largest_rejected_group_is_reported_without_objects():
