@@ -96,7 +96,7 @@ def test_representations_are_one_short_line(found):
     assert repr(found) == f"<MatchResult: 2 objects, sure, {kept} of 1500 candidates>"
     one = found.objects[0]
     words = f"{one.n_matches} matches, score {one.score:.2f}, same size"
-    assert repr(one) == f"<MatchedObject 0: sure, {words}>"
+    assert repr(one) == f"<MatchedObject 0: sure, {words}, {one.sameness}>"
 
 
 def test_a_result_is_drawn_and_saved(found, tmp_path):
