@@ -72,7 +72,7 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "matching/core/points": ("_plane_kernels checks units", "scene", "maps planes solids"),
     "matching/core/pixels": ("equality", "copies frames parts"),
-    "matching/core/repeats": ("motions periodicity", "folding copies", "places"),
+    "matching/core/repeats": ("motions", "copies"),
     "matching/agreement": (
         "_kernels _residual_kernels registration",
         "grid",

@@ -39,6 +39,9 @@ MIN_PIXELS = 30  # with print: fewer say nothing
 # logos on 53 covers and boxes 0.55 to 1, and 76 false objects there 0.39 in the median and 0.55 at most, but
 # for four of up to 0.7.
 MIN_SHARE, CERTAIN_SHARE = 0.5, 0.58
+# Log10 of false alarms. Of small parts of covers, seven whose places do not look the same have -1.2 and more,
+# and true repeats -1.6 and less.
+MAX_LOG_NFA, CERTAIN_LOG_NFA = -1.0, -1.5
 WINDOW_AREA = 4 * math.pi * WINDOW**2  # grid pixels, of a Gaussian: windows farther apart are independent
 
 
@@ -59,10 +62,11 @@ class Resemblance:
 
     @property
     def verdict(self) -> Verdict:
-        """An object if enough of the print looks the same; doubtful in between, and without print."""
-        if self.share >= CERTAIN_SHARE:
-            return Verdict.OBJECT
-        return Verdict.NONE if self.share < MIN_SHARE else Verdict.DOUBTFUL
+        """An object if enough of enough print looks the same; doubtful in between, and without print."""
+        if self.share < MIN_SHARE or self.log_nfa > MAX_LOG_NFA:
+            return Verdict.NONE
+        is_certain = self.share >= CERTAIN_SHARE and self.log_nfa <= CERTAIN_LOG_NFA
+        return Verdict.OBJECT if is_certain else Verdict.DOUBTFUL
 
     @property
     def measured(self) -> tuple[float, float]:

@@ -39,9 +39,7 @@ REASONS = {
     "agreement": Reason(
         "no-agreement", "what lies between its matches does not agree in both pictures", is_cause=True
     ),
-    "places": Reason(
-        "no-second-place", "its two places overlap or are mirrored, or another object joins them already"
-    ),
+    "places": Reason("no-second-place", "it makes no two places that are apart, or larger things contain it"),
     "method": Reason("outlier-of-method", "the chosen method puts it into no cluster"),
     "details": Reason("seen-closer", "the same object has more matches in a later search"),
 }

@@ -18,8 +18,18 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
-from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds, mirrored_features
+from matching.features.extraction import (
+    DESCRIPTOR_NORM,
+    FeatureConfig,
+    Features,
+    list_kinds,
+    measure_by_kind,
+    mirrored_features,
+)
+from matching.features.windows import DESCRIBED_SHARE
 from matching.settings import MAX_MATCHES, check_settings, setting
+
+DIRECTION = 0.94, 0.34  # in which pairs within a picture lead, x and y
 
 
 @dataclass(frozen=True)
@@ -123,6 +133,15 @@ def match_within(
     return _share_out_found(find, list_kinds(*both), config)
 
 
+def measure_clearance(features: Features, config: FeatureConfig, min_clearance: float) -> Floats:
+    """Measure how far from each feature its matches must be, so that their windows differ -> (n,) pixels."""
+    window = measure_by_kind(config, "window")[features.kind]
+    clearance: Floats = np.maximum(
+        np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED_SHARE, min_clearance
+    )
+    return clearance
+
+
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:
     """Concatenate several records of candidates."""
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
@@ -194,9 +213,10 @@ def _find_best_within(
 
     comparable = find_comparable_rows(features, others, kind, config.per_polarity)
     i, j, squared = join_pairs(find_pairs(*rows) for rows in comparable)
-    # The left feature comes first, so that a pair equals its reverse, and near duplicates lead the same way.
+    # A pair equals its reverse, and near duplicates lead the same way, to the right and somewhat down, as few
+    # things are arranged across that direction.
     rank = np.empty(len(features), np.int64)
-    rank[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
+    rank[np.argsort(features.xy @ DIRECTION, kind="stable")] = np.arange(len(features))
     i, j = np.where(rank[i] < rank[j], i, j), np.where(rank[i] < rank[j], j, i)
     first = np.unique(i * len(features) + j, return_index=True)[1]
     pairs = FeaturePairs(i[first], j[first], squared[first])

@@ -128,3 +128,20 @@ def is_narrow(points: Array) -> bool:
         return True
     low, high = measure_spread(points)
     return bool(low < NARROW_WIDTH**2 * high)
+
+
+def list_neighbors(xy: Floats) -> Ints:
+    """List the pairs of neighbours among points (n, 2): the sides of their Delaunay triangles -> (e, 2).
+
+    Points on a line have no triangles, and no neighbours but those at the same point.
+    """
+    points, first, point = np.unique(xy, axis=0, return_index=True, return_inverse=True)
+    same = np.column_stack([first[point.ravel()], np.arange(len(xy))])  # several at one point
+    pairs = [same[same[:, 0] != same[:, 1]]]
+    from scipy.spatial import Delaunay  # loads only where it is needed
+
+    if np.linalg.matrix_rank(points - points[:1], tol=1.0) > 1:  # pixels
+        triangles = Delaunay(points).simplices
+        pairs += [first[triangles[:, sides]] for sides in ([0, 1], [1, 2], [2, 0])]
+    neighbors: Ints = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
+    return neighbors

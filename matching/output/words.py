@@ -103,7 +103,7 @@ def list_repeats(result: MatchResult) -> list[tuple[str, ...]]:
         n_matches = str(sum(found.n_matches for found in objects))
         places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture has no count
         _, _, score, sure, *_, error = format_object(best)
-        kind = thing.name_kind(best.score)
+        kind = thing.kind
         if thing.alike:
             kind = f"{len(thing.alike)} alike but different"
         rows.append((str(thing.number), places, n_matches, score, sure, error, kind))
@@ -159,7 +159,7 @@ def describe_things(
         n_places, kind = len(of_thing), ""
         if number in by_number:
             n_places = len(by_number[number].places)
-            kind = by_number[number].name_kind(max(found.score for found in of_thing))
+            kind = by_number[number].kind
         if n_places > 1 or kind:
             title = name if len(numbers) == 1 else f"thing {number} of {name}"
             ids = _name_objects([[found.id for found in of_thing]])

@@ -2,19 +2,13 @@
 
 import numpy as np
 import pytest
-from planting import crops, make_groups
+from planting import crops
 
 from matching import InputError, MatchConfig, find_repeats
-from matching.core.groups import ObjectsConfig, number_rows
-from matching.core.ledger import STEPS, Ledger, name_steps
-from matching.core.one_picture import describe_repeats
-from matching.core.proposals import Listing, Proposal
-from matching.core.repeats.folding import Repeat, Repeats, direct_both_ways, find_repeats_in_groups
-from matching.core.repeats.places import Placed
-from matching.core.source import describe_picture
+from matching.core.groups import ObjectsConfig
+from matching.core.one_picture import join_places, split_group
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
-from matching.pictures.images import make_picture
 from synth.pages import draw_icons, draw_wallpaper
 
 SIDE = 220
@@ -160,147 +154,50 @@ def test_a_picture_without_features_has_no_repeats():
     assert found.objects == found.things == ()
 
 
-def test_two_places_are_joined_by_one_object():
-    """The matches of a second one, which moves a little otherwise, belong to no object."""
+def test_matches_are_split_where_they_lie_far_apart():
     rng = np.random.default_rng(0)
-    xy = rng.uniform(20, 110, (80, 2))
-    moved = xy + np.repeat([[200.0, 0.0], [203.0, 8.0]], 40, axis=0)
-    dropped_by = np.repeat([STEPS.index(""), STEPS.index("graph")], [70, 10]).astype(np.int8)
-    objects = [Repeat(np.arange(40), 0.8), Repeat(np.arange(40, 70), 0.5)]
-    proposals = tuple(
-        Proposal(one.rows, xy[one.rows], moved[one.rows], np.zeros(len(one.rows)), one.score, np.ones(2))
-        for one in objects
-    )
-    listing = Listing(xy, moved, np.zeros(80), dropped_by, proposals)
-    placed = Placed(Repeats(objects, np.zeros(80, bool)), [])
-    picture = make_picture(np.zeros((150, 350), np.uint8))  # without print, agreement can't be told
-    described = describe_picture(picture)
-    matches, (one,), (thing,), (rejected,) = describe_repeats(
-        picture, described, listing, placed, MatchConfig()
-    )
-    assert (one.id, one.n_matches, one.score, one.is_doubtful) == (0, 40, 0.8, True)
-    assert thing.joined == ((0, 1),)
-    assert matches.labels.tolist() == [0] * 40 + [-1] * 40
-    assert name_steps(matches.dropped_by).tolist() == [""] * 40 + ["places"] * 30 + ["graph"] * 10
-    assert (rejected.step, rejected.n_matches) == ("places", 30)
-
-
-def both_groups(xy0, xy1, scores=(0.8, 0.8)):
-    """A place that moves, n matches, as two groups that are each other's reverse."""
-    n = len(xy0)
-    return direct_both_ways(xy0, xy1, np.tile(np.eye(2), (n, 1, 1))), make_groups(
-        np.repeat([0, 1], n), scores
-    )
-
-
-def find_in_groups(correspondences, groups, *more, **options):
-    """The repeats of n matches in both directions, the object of each match, and the ledger."""
-    n = len(correspondences) // 2
-    ledger = Ledger(n)
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig(), ledger, *more, **options)
-    return repeats, number_rows(n, [one.rows for one in repeats.objects]), ledger
-
-
-def list_periodic(repeats):
-    return [one.is_periodic for one in repeats.objects]
-
-
-def test_groups_of_either_direction_are_one_object_from_left_to_right():
-    xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
-    correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
-    repeats, labels, _ = find_in_groups(correspondences, groups)
-    assert labels.tolist() == [0] * 40
-    assert repeats.is_reversed.all()
-    assert [(one.score, one.is_periodic) for one in repeats.objects] == [(0.8, False)]
-
-
-@pytest.mark.parametrize(("shift", "periodic"), [(100.0, [False] * 4), (5.0, [True])])
-def test_what_is_shifted_onto_itself_is_a_row_or_a_texture(shift, periodic):
-    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
-    correspondences, groups = both_groups(xy, xy + np.array([shift, 0.0]))
-    assert list_periodic(find_in_groups(correspondences, groups)[0]) == periodic
-
-
-def test_things_that_only_one_direction_tells_apart_are_apart():
-    """Three boxes of a shelf, one next to the other, whose copies move by almost the same."""
-    rng = np.random.default_rng(0)
-    starts = [(0, 0), (95, 0), (190, 0)]
-    xy = np.concatenate([rng.uniform(start, np.add(start, 90), (40, 2)) for start in starts])
-    there = direct_both_ways(xy, xy + np.array([400.0, 0.0]), np.tile(np.eye(2), (120, 1, 1)))
-    together, apart = np.zeros(120, int), np.repeat([1, 2, 3], 40)
-    groups = make_groups(np.concatenate([together, apart]), [0.8, 0.7, 0.7, 0.7])
-    _, labels, _ = find_in_groups(there, groups)
-    assert sorted(np.bincount(labels).tolist()) == [40, 40, 40]
-    assert all(len(np.unique(box)) == 1 for box in np.split(labels, 3))
+    first = np.concatenate([rng.uniform((0, y), (90, y + 90), (40, 2)) for y in (0, 500)])
+    parts = split_group(first, first + np.array([100.0, 0.0]), ObjectsConfig())
+    assert [(rows // 40).tolist() for rows in parts] == [[0] * 40, [1] * 40]
 
 
 def test_a_row_is_cut_into_its_steps():
-    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
-    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    _, labels, _ = find_in_groups(correspondences, groups)
-    assert labels.tolist() == ((xy[:, 0] - xy[:, 0].min()) // 100).astype(int).tolist()
+    copy = np.append(np.random.default_rng(0).uniform(2, 98, (99, 2)), [[0.0, 0.0]], axis=0)
+    xy = np.concatenate([copy + np.array([100.0 * k, 0.0]) for k in range(4)])
+    parts = split_group(xy, xy + np.array([100.0, 0.0]), ObjectsConfig())
+    assert [np.unique(rows // 100).tolist() for rows in parts] == [[0], [1], [2], [3]]
 
 
-def test_half_a_turn_in_one_group_is_one_object_of_one_direction():
+def test_two_things_with_a_place_in_common_are_one():
+    """And two places are joined by one object, which leads from left to right."""
     rng = np.random.default_rng(0)
-    left = rng.uniform(0, 90, (40, 2))
-    right = np.array([300.0, 90.0]) - left
-    turned = rng.random(40) < 0.5  # given from right to left
-    xy0, xy1 = np.where(turned[:, None], right, left), np.where(turned[:, None], left, right)
-    correspondences = direct_both_ways(xy0, xy1, np.tile(-np.eye(2), (40, 1, 1)))
-    repeats, labels, _ = find_in_groups(correspondences, make_groups(np.zeros(80), [0.7]))
-    assert labels.tolist() == [0] * 40
-    assert repeats.is_reversed.tolist() == turned.tolist()
+    xy = np.concatenate([rng.uniform((x, 0), (x + 90, 90), (30, 2)) for x in (300, 0, 600)])
+    rows = np.arange(90).reshape(3, 30)
+    places, joins = join_places(xy, [rows[[0, 1]], rows[[0, 2]], rows[[1, 0]][:, ::2]], ObjectsConfig())
+    assert [np.unique(one).tolist() for one in places] == [*rows.tolist()]
+    assert sorted(one.places for one in joins) == [(0, 2), (1, 0)]
+    assert [one.rows.shape for one in joins] == [(2, 30), (2, 30)]
 
 
-@pytest.mark.parametrize("may_mirror", [False, True])
-def test_a_mirrored_object_is_found_only_where_features_are_mirrored_too(may_mirror):
-    xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
-    correspondences, groups = both_groups(xy, xy * [-1.0, 1.0] + [400.0, 0.0])
-    repeats, labels, ledger = find_in_groups(correspondences, groups, may_mirror=may_mirror)
-    assert len(repeats.objects) == may_mirror
-    _, rejected = ledger.close(labels, xy, xy)
-    assert [group.step for group in rejected] == ([] if may_mirror else ["places"])
-
-
-def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
+def test_a_thing_at_many_places_is_joined_with_its_first_place():
     rng = np.random.default_rng(0)
-    xy0 = rng.uniform(0, 100, (120, 2))
-    xy1 = xy0 + np.repeat([[200.0, 0.0], [200.0, 2.0]], 60, axis=0)
-    correspondences = direct_both_ways(xy0, xy1, np.tile(np.eye(2), (120, 1, 1)))
-    groups = make_groups(np.repeat([0, 1, 2, 3], 60), [0.9, 0.8, 0.9, 0.8])
-    tested = []
-    repeats, labels, _ = find_in_groups(correspondences, groups, lambda rows: tested.append(rows) or True)
-    assert list_periodic(repeats) == [True]
-    assert labels.tolist() == [0] * 60 + [-1] * 60
-    assert [sorted(rows % 120) for rows in tested] == [[*range(60)], [*range(60, 120)]]
-    assert not any(list_periodic(find_in_groups(correspondences, groups)[0]))
+    thing = rng.uniform(0, 90, (30, 2))
+    xy = np.concatenate([thing + np.array([200.0 * k, 0.0]) for k in range(8)])
+    _, joins = join_places(xy, [np.arange(240).reshape(8, 30)], ObjectsConfig())
+    assert [one.places for one in joins] == [(0, k) for k in range(1, 8)]
 
 
-@pytest.mark.parametrize(("score", "periodic"), [(0.5, [False] * 4), (0.49, [True])])
-def test_a_row_of_too_low_a_score_is_a_texture(score, periodic):
-    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
-    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]), (score, score))
-    assert list_periodic(find_in_groups(correspondences, groups)[0]) == periodic
+def test_a_pair_of_features_is_listed_once(c):
+    found = find_repeats(np.hstack([c["coffee"], c["rocket"], c["coffee"]]))
+    ends = np.sort(np.stack([found.xy0, found.xy1]), axis=0).transpose(1, 0, 2).reshape(-1, 4)
+    in_object = {*map(tuple, ends[found.cluster >= 0].tolist())}
+    assert in_object and in_object.isdisjoint(map(tuple, ends[found.cluster < 0].tolist()))
 
 
-def test_rows_above_each_other_are_cut_each_for_itself():
-    """A A B above each other with C C D, shifted by half a copy: their steps are not at the same places."""
-    rng = np.random.default_rng(0)
-    upper = rng.uniform(0, [200, 90], (200, 2))
-    lower = np.concatenate([rng.uniform((x, 110), (x + 60, 200), (40, 2)) for x in (50, 150, 250, 350)])
-    xy = np.concatenate([upper, lower])
-    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats, labels, _ = find_in_groups(correspondences, groups)
-    assert not any(list_periodic(repeats))
-    assert all(np.ptp(xy[one.rows, 0]) <= 100 for one in repeats.objects)
-    assert (labels >= 0).mean() > 0.9
-
-
-def test_parts_of_a_group_have_scores_of_their_own():
-    rng = np.random.default_rng(0)
-    xy = np.concatenate([rng.uniform(0, 90, (40, 2)), rng.uniform((200, 0), (290, 90), (60, 2))])
-    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats, labels, _ = find_in_groups(correspondences, groups, measure_score=lambda rows: len(rows) / 100)
-    assert [one.score for one in repeats.objects] == [0.6, 0.4]
-    assert labels.tolist() == [1] * 40 + [0] * 60
+def test_faint_panels_are_found(c):
+    """A tenth of the contrast of the photograph, on white."""
+    panel = (c["chelsea"] * 0.1 + 200).astype(np.uint8)
+    figure = np.full((300, 640, 3), 255, np.uint8)
+    figure[20:240, 20:240], figure[60:280, 380:600] = panel, panel
+    (thing,) = find_repeats(figure).things
+    assert len(thing.places) == 2

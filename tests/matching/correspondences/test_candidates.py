@@ -8,6 +8,7 @@ from planting import record
 
 from matching.correspondences import candidates
 from matching.correspondences.candidates import (
+    DIRECTION,
     CandidateConfig,
     Candidates,
     _equal_shares,
@@ -209,7 +210,7 @@ def test_match_within_lists_each_pair_once_outside_the_clearance():
     for i in range(len(f)):
         others = [j for j in np.argsort(squared[i], kind="stable") if apart[i, j] > 90]
         for j in others[:3]:
-            expected.add((squared[i, j], *sorted((i, j), key=lambda k: f.xy[k, 0])))
+            expected.add((squared[i, j], *sorted((i, j), key=lambda k: f.xy[k] @ DIRECTION)))
     best, reserve = match_within(f, clearance, config)
     assert len(best) == 50
     rows = [*zip(best.row0.tolist(), best.row1.tolist(), strict=True)]

@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from matching._common.threads import limit_threads
-from matching.correspondences.points import NearestMembers, is_inside, is_within_reach, nearest_points
+from matching.correspondences.points import (
+    NearestMembers,
+    is_inside,
+    is_within_reach,
+    list_neighbors,
+    nearest_points,
+)
 
 rng = np.random.default_rng(0)
 SETS = {
@@ -104,3 +110,14 @@ def test_points_amid_others_are_found():
     # where the others are sparse they reach as far as they are apart
     between = np.array([[250.0, 250], [150, 50], [-20, 600]])
     assert is_inside(between, 10 * others).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("xy", [np.zeros((0, 2)), np.zeros((3, 2)), np.arange(12.0)[:, None] * [3.0, 1.0]])
+def test_points_on_a_line_have_only_others_at_their_own_point_as_neighbours(xy):
+    pairs = list_neighbors(xy)
+    assert pairs.tolist() == ([[0, 1], [0, 2]] if len(xy) == 3 else [])
+
+
+def test_neighbours_are_the_sides_of_triangles():
+    xy = np.array([[0.0, 0.0], [40.0, 0.0], [0.0, 40.0], [30.0, 30.0], [0.0, 0.0]])
+    assert list_neighbors(xy).tolist() == [[0, 1], [0, 2], [0, 3], [0, 4], [1, 3], [2, 3]]

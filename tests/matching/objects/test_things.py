@@ -1,7 +1,6 @@
 """Which objects are copies of one thing."""
 
 import numpy as np
-import pytest
 from planting import object_pair
 
 from matching import match
@@ -9,7 +8,6 @@ from matching.objects.things import (
     Thing,
     find_things_of_repeats,
     list_in_rows,
-    list_joined_again,
     number_places,
 )
 from matching.pictures.images import add_mask, make_picture_of_array
@@ -43,12 +41,18 @@ def test_no_outlines_and_single_points_are_numbered():
 
 
 def test_places_that_objects_join_are_one_thing():
-    a, b, c, d, e = (square(x, 0, 50) for x in (0, 100, 200, 400, 500))
-    things = find_things_of_repeats([a, d, b], [b + 3, e, c], [False, True, False])
-    assert [thing.objects for thing in things] == [(0, 2), (1,)]
-    assert [len(thing.places) for thing in things] == [3, 2]
-    assert [thing.periodic for thing in things] == [False, True]
-    assert find_things_of_repeats([], [], []) == ()
+    """A texture is joined with itself. Places are listed from left to right, row by row."""
+    a, b, c, d = (square(x, y, 50) for x, y in ((200, 0), (0, 0), (0, 100), (400, 0)))
+    things = find_things_of_repeats([a, b, c, d], [(0, 1), (3, 3), (2, 1)])
+    assert [(thing.objects, thing.periodic) for thing in things] == [((0, 2), False), ((1,), True)]
+    assert [thing.joined for thing in things] == [((1, 0), (2, 0)), ((0, 0),)]
+    assert [place.tolist() for place in things[0].places] == [b.tolist(), a.tolist(), c.tolist()]
+    assert find_things_of_repeats([], []) == ()
+
+
+def test_places_that_no_object_joins_are_none():
+    (thing,) = find_things_of_repeats([square(x, 0, 50) for x in (0, 100, 200)], [(0, 2)])
+    assert (len(thing.places), thing.joined) == (2, ((0, 1),))
 
 
 def test_two_copies_in_a_picture_are_one_thing():
@@ -73,69 +77,6 @@ def test_frame_surrounds_the_masked_part():
     (found,) = match(picture, scene, mask0=mask).objects
     assert np.abs(found.frame1[0] - [39.5, 249.5]).max() < 3
     assert np.abs(found.frame1[2] - [199.5, 409.5]).max() < 3
-
-
-def test_places_are_the_largest_outlines_there():
-    small, large, elsewhere, far = (
-        square(10, 10, 80),
-        square(0, 0, 100),
-        square(300, 0, 90),
-        square(600, 0, 90),
-    )
-    things = find_things_of_repeats(
-        [small, large, far], [elsewhere, elsewhere + 2, far + 200], [True, False, True]
-    )
-    assert [thing.number for thing in things] == [0, 1]
-    assert [thing.objects for thing in things] == [(0, 1), (2,)]
-    first, second = things[0].places
-    assert first.tolist() == large.tolist()
-    assert second.tolist() == elsewhere.tolist()
-    assert [place.tolist() for place in things[1].places] == [far.tolist(), (far + 200).tolist()]
-    assert [thing.periodic for thing in things] == [False, True]  # half of the objects are not most of them
-
-
-def test_known_places_belong_to_the_thing_even_if_no_object_joins_them():
-    a, b, c, d, e = (square(x, 0, 50) for x in (0, 100, 200, 400, 500))
-    joins = np.array([[2, 0], [-1, -1]])
-    things = find_things_of_repeats([c, d], [a, e], [False, False], [[a, b, c]], joins)
-    assert [(thing.objects, len(thing.places)) for thing in things] == [((0,), 3), ((1,), 2)]
-    first, other = things[0].joined[0]
-    assert np.array_equal(things[0].places[first], c) and np.array_equal(things[0].places[other], a)
-
-
-@pytest.mark.parametrize("known", [False, True])
-def test_texture_shifted_onto_itself_shares_no_place_with_copies(known):
-    """Although its outlines, which reach far beyond, are similar to that place."""
-    first, second = square(0, 0, 100), square(300, 0, 100)
-    texture = square(0, 0, 130), square(5, 5, 125)
-    joins = np.array([[0, 1], [-1, -1]]) if known else None
-    things = find_things_of_repeats(
-        [first, texture[0]], [second, texture[1]], [False, True], [[first, second]] if known else (), joins
-    )
-    assert [(thing.objects, thing.periodic) for thing in things] == [((0,), False), ((1,), True)]
-    assert [place.tolist() for place in things[0].places] == [first.tolist(), second.tolist()]
-    assert [thing.joined for thing in things] == [((0, 1),), ((0, 0),)]
-
-
-def test_object_joins_two_different_places():
-    """Both of its outlines are similar to a third one, or to each other."""
-    large, far = square(0, 0, 100), square(300, 0, 100)
-    arch = square(0, 0, 75), square(20, 20, 78)
-    (thing,) = find_things_of_repeats([large, arch[0]], [far, arch[1]], [False, False])
-    assert len(thing.places) == 3
-    assert all(a != b for a, b in thing.joined)
-    (thing,) = find_things_of_repeats([arch[0]], [square(5, 5, 75)], [False])
-    assert thing.joined == ((0, 1),)
-
-
-def test_objects_that_join_the_same_places_again_are_listed():
-    """The third is the other way round; a texture may have several objects."""
-    a, b, c = square(0, 0, 100), square(300, 0, 100), square(0, 300, 100)
-    first, second = [a, a, b, a + 2, c, c], [b, c, a, b, c + 9, c + 8]
-    things = find_things_of_repeats(first, second, [False] * 4 + [True] * 2)
-    assert [thing.periodic for thing in things] == [False, True]
-    assert list_joined_again(things) == [2, 3]
-    assert list_joined_again(find_things_of_repeats(first[:2], second[:2], [False] * 2)) == []
 
 
 def test_places_are_read_row_by_row_from_left_to_right():

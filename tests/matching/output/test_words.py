@@ -49,15 +49,11 @@ def test_rejected_groups_are_a_table():
     assert replace(EMPTY, rejected=REJECTED).explain() == "\n".join(lines)
 
 
-@pytest.mark.parametrize(
-    ("score", "periodic", "kind"),
-    [(0.6, True, "periodic texture"), (0.3, True, "similar, no copies"), (0.3, False, "")],
-)
-def test_thing_that_is_periodic_by_its_score_alone_is_not_called_a_texture(score, periodic, kind):
-    """By the best of its objects."""
+@pytest.mark.parametrize(("periodic", "kind"), [(True, "periodic texture"), (False, "")])
+def test_a_texture_is_called_so(periodic, kind):
     objects = tuple(
         replace(describe_object(k, SQUARE, SQUARE + 5, value, 1.0, BOX, BOX), thing=0)
-        for k, value in enumerate((score, 0.2))
+        for k, value in enumerate((0.6, 0.2))
     )
     thing = Thing(0, (0, 1), (SQUARE, SQUARE + 5), periodic)
     result = replace(EMPTY, objects=objects, things=(thing,), is_single_picture=True)
