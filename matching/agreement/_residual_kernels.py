@@ -16,21 +16,16 @@ def measure_unlike(a: Array, b: Array, out: Array) -> None:
     best = np.empty((2, width), np.float32)
     for y in range(height):
         best[:] = np.inf
-        for dy in range(3):
-            for dx in range(3):
-                for x in range(width):
-                    far = max(
-                        abs(a[0, y + 1, x + 1] - b[0, y + dy, x + dx]),
-                        abs(a[1, y + 1, x + 1] - b[1, y + dy, x + dx]),
-                        abs(a[2, y + 1, x + 1] - b[2, y + dy, x + dx]),
-                    )
-                    best[0, x] = min(best[0, x], far)
-                for x in range(width):
-                    far = max(
-                        abs(b[0, y + 1, x + 1] - a[0, y + dy, x + dx]),
-                        abs(b[1, y + 1, x + 1] - a[1, y + dy, x + dx]),
-                        abs(b[2, y + 1, x + 1] - a[2, y + dy, x + dx]),
-                    )
-                    best[1, x] = min(best[1, x], far)
+        for way in range(2):
+            first, second = (a, b) if way == 0 else (b, a)
+            for dy in range(3):
+                for dx in range(3):
+                    for x in range(width):
+                        far = max(
+                            abs(first[0, y + 1, x + 1] - second[0, y + dy, x + dx]),
+                            abs(first[1, y + 1, x + 1] - second[1, y + dy, x + dx]),
+                            abs(first[2, y + 1, x + 1] - second[2, y + dy, x + dx]),
+                        )
+                        best[way, x] = min(best[way, x], far)
         for x in range(width):
             out[y, x] = max(best[0, x], best[1, x])

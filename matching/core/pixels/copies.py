@@ -22,7 +22,6 @@ from matching.core.pixels.equality import (
     MAX_DIFFERENCE,
     SIDES,
     find_print,
-    is_drawn,
     list_equal,
     list_inside,
     measure_difference,
@@ -51,7 +50,7 @@ MAX_COPIES = 100  # limits the work
 def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
     """Find the places where one picture shows the other one pixel for pixel; None if there are none."""
     small, large = (first, second) if first.rgb.size <= second.rgb.size else (second, first)
-    if min(small.width, small.height) < MIN_SIDE or not (is_drawn(small) or is_drawn(large)):
+    if min(small.width, small.height) < MIN_SIDE or not (small.is_drawn or large.is_drawn):
         return None
     mask = small.mask if small.shape is None else small.shape
     for scale in SCALES:

@@ -10,12 +10,7 @@ from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 from matching.core.ledger import IN_OBJECT
 from matching.core.proposals import Listing, Proposal
-from matching.pictures.images import Picture
 
-# Share of neighbouring pixels that are equal, at least, in what was drawn by a program. Screens, drawings and
-# scanned line art have 0.6 and more, photographs at most 0.36.
-MIN_EQUAL_NEIGHBOURS = 0.5
-ROW_STEP = 4  # rows between those that are looked at
 BLOCK = 4  # pixels: side of a square that shows print or not
 MIN_RANGE = 24  # grey levels in a square with print
 # Grey levels: largest difference of the means of equal squares, with 3 pixels a side at the same scale and 5
@@ -25,22 +20,11 @@ MAX_DIFFERENCE, SIDES = 32, (3, 5)
 LOG_CHANCE = -1.0
 
 
-def is_drawn(picture: Picture) -> bool:
-    """Test whether a picture was drawn by a program, and is no photograph: many neighbours are equal."""
-    if picture.transparent is not None or picture.shape is not None:
-        return True
-    rows = picture.rgb[::ROW_STEP]
-    equal = (rows[:, 1:] == rows[:, :-1]).all(axis=2)
-    if picture.mask is not None:
-        equal = equal[picture.mask[::ROW_STEP, 1:]]
-    return bool(equal.size) and float(equal.mean()) >= MIN_EQUAL_NEIGHBOURS
-
-
 def find_print(rgb: Array, core: Bools | None = None) -> Floats:
     """Find the squares of a picture (h, w, 3) that show print, and lie in core (h, w) -> (n, 2), centres."""
-    has_print = np.asarray(np.ptp(_split(opencv.luma(rgb)), axis=(1, 3)) >= MIN_RANGE)
+    has_print = np.asarray(np.ptp(split_squares(opencv.luma(rgb), BLOCK), axis=(1, 3)) >= MIN_RANGE)
     if core is not None:
-        has_print &= _split(core).all(axis=(1, 3))
+        has_print &= split_squares(core, BLOCK).all(axis=(1, 3))
     return _list_centres(has_print)
 
 
@@ -49,10 +33,10 @@ def list_inside(core: Bools) -> Floats:
     return np.asarray(2.0 * np.argwhere(core[::2, ::2])[:, ::-1])
 
 
-def _split(values: Array) -> Array:
-    """Pixels (h, w) by squares (h / BLOCK, BLOCK, w / BLOCK, BLOCK), without what is left at the edges."""
-    height, width = (n // BLOCK for n in values.shape)
-    return values[: BLOCK * height, : BLOCK * width].reshape(height, BLOCK, width, BLOCK)
+def split_squares(values: Array, side: int) -> Array:
+    """Pixels (h, w) by squares (h / side, side, w / side, side), without what is left at the edges."""
+    height, width = (n // side for n in values.shape)
+    return values[: side * height, : side * width].reshape(height, side, width, side)
 
 
 def _list_centres(squares: Bools) -> Floats:

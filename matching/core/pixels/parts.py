@@ -21,9 +21,9 @@ from matching.core.pixels.equality import (
     MAX_DIFFERENCE,
     MIN_RANGE,
     SIDES,
-    is_drawn,
     list_equal,
     measure_difference,
+    split_squares,
 )
 from matching.core.proposals import Listing
 from matching.pictures.images import Picture
@@ -81,7 +81,7 @@ def find_best_interval(values: Floats) -> slice:
 
 def find_equal_parts(first: Picture, second: Picture) -> Listing | None:
     """Find the parts that two drawn pictures show pixel for pixel; None if there are none."""
-    if not (is_drawn(first) and is_drawn(second)):
+    if not (first.is_drawn and second.is_drawn):
         return None
     boxes = list_boxes(first, second)
     n_places = math.log10(first.width * first.height * second.width * second.height)
@@ -99,7 +99,7 @@ def find_equal_parts(first: Picture, second: Picture) -> Listing | None:
 def list_boxes(first: Picture, second: Picture) -> list[tuple[tuple[int, ...], Floats, int]]:
     """List boxes of equal cells, the largest first: shift, points (n, 2), and number of unequal cells."""
     sample = Sample.draw(first, second)
-    shifts = {tuple(sample.refine(*peak).tolist()) for peak in list_shifts(first, second)}
+    shifts = {tuple(sample.refine(*peak).tolist()) for peak in list_shifts(sample.edges0, sample.edges1)}
     compared = [
         compare_shifted(first, second, np.array(shift))
         for shift in sorted(shifts)
@@ -145,25 +145,19 @@ class Sample:
 
     def count_equal(self, shift: Ints) -> int:
         """Count the pixels that are equal after a shift."""
-        return len(self._find_equal(shift))
-
-    def _find_equal(self, shift: Ints) -> Ints:
-        """The pixels (m, 2) that are equal after a shift."""
         moved = self.xy + shift
         xy = self.xy[((moved >= 0) & (moved < self.edges1.shape[::-1])).all(axis=1)]
         (x0, y0), (x1, y1) = xy.T, (xy + shift).T
-        is_equal = np.abs(self.edges0[y0, x0] - self.edges1[y1, x1]) <= MIN_EDGE
-        return np.asarray(xy[is_equal])
+        return int((np.abs(self.edges0[y0, x0] - self.edges1[y1, x1]) <= MIN_EDGE).sum())
 
 
-def list_shifts(first: Picture, second: Picture) -> list[tuple[Ints, int]]:
+def list_shifts(edges0: Array, edges1: Array) -> list[tuple[Ints, int]]:
     """List shifts (2,) from picture 0 to picture 1, and pixels below which they err.
 
-    They are the peaks of the phase correlation of the edges of both.
+    They are the peaks of the phase correlation of the edges of both, (h, w), the curvature of grey values.
     """
-    n_pixels = max(first.width * first.height, second.width * second.height)
-    factor = math.ceil(math.sqrt(n_pixels / MAX_PIXELS))
-    edges = [_reduce_edges(opencv.luma(picture.rgb), factor) for picture in (first, second)]
+    factor = math.ceil(math.sqrt(max(edges0.size, edges1.size) / MAX_PIXELS))
+    edges = [_reduce_edges(each, factor) for each in (edges0, edges1)]
     height, width = (opencv.fast_length(sum(each.shape[axis] for each in edges)) for axis in (0, 1))
     spectra = [np.fft.rfft2(each, (height, width)) for each in edges]
     power = np.conj(spectra[0]) * spectra[1]
@@ -178,14 +172,12 @@ def list_shifts(first: Picture, second: Picture) -> list[tuple[Ints, int]]:
     return found
 
 
-def _reduce_edges(grey: Array, factor: int) -> Array:
+def _reduce_edges(edges: Array, factor: int) -> Array:
     """How strong edges are (h, w), reduced by a factor; of mean 0."""
-    edges = np.minimum(np.abs(opencv.laplacian(grey)), 64)
-    height, width = (max(n // factor, 1) for n in grey.shape)
-    edges = opencv.resize_area(
-        np.ascontiguousarray(edges[: height * factor, : width * factor]), width, height
-    )
-    return np.asarray(edges - edges.mean())
+    height, width = (max(n // factor, 1) for n in edges.shape)
+    strength = np.minimum(np.abs(edges[: height * factor, : width * factor]), 64)
+    strength = opencv.resize_area(np.ascontiguousarray(strength), width, height)
+    return np.asarray(strength - strength.mean())
 
 
 def compare_shifted(first: Picture, second: Picture, shift: Ints) -> Cells:
@@ -208,17 +200,12 @@ def compare_shifted(first: Picture, second: Picture, shift: Ints) -> Cells:
             if picture.mask is not None:
                 equal[here] &= picture.mask[part]
                 unequal[here] &= picture.mask[part]
-    n_equal, n_unequal = (_split(mask).sum(axis=(1, 3)) for mask in (equal, unequal))
+    n_equal, n_unequal = (split_squares(mask, CELL).sum(axis=(1, 3)) for mask in (equal, unequal))
     has_corner = np.logical_and(
-        *(_split(edges).sum(axis=(1, 3)) >= MIN_EDGE_PIXELS for edges in (across, along))
+        *(split_squares(edges, CELL).sum(axis=(1, 3)) >= MIN_EDGE_PIXELS for edges in (across, along))
     )
     is_unequal = n_unequal > np.maximum(MAX_UNEQUAL * n_equal, 1)
     rows, columns = np.indices(equal.shape)
-    sums = [_split(places * equal).sum(axis=(1, 3)) for places in (columns, rows)]
+    sums = [split_squares(places * equal, CELL).sum(axis=(1, 3)) for places in (columns, rows)]
     centres = np.stack(sums, axis=2) / np.maximum(n_equal, 1)[..., None]
     return Cells(shift, (n_equal >= MIN_EQUAL_PIXELS) & ~is_unequal, is_unequal, has_corner, centres)
-
-
-def _split(values: Array) -> Array:
-    """Pixels (h, w) by cells (h / CELL, CELL, w / CELL, CELL)."""
-    return values.reshape(values.shape[0] // CELL, CELL, -1, CELL)
