@@ -56,6 +56,8 @@ class Closeup:
         Where both show the object between its matches, or in its outline: what tells of light and noise.
     use : (h, w) bool
         The same, and the frames of which it is all: what is compared.
+    between : (h, w) bool
+        Where both show what lies between its matches.
     xy_base, xy_other : (h, w, 2) float32
         Where the pixels lie in either picture, pixels.
     pitch : float
@@ -69,6 +71,7 @@ class Closeup:
     seen: Bools
     matched: Bools
     use: Bools
+    between: Bools
     xy_base: Float32s
     xy_other: Float32s
     pitch: float
@@ -105,15 +108,15 @@ def take_closeup(
     flow, texture, off = _flow_finely(colours, level.sample(xy_other), seen, limit)
     xy_other = _move(xy_other, flow)
     seen = find_seen(base, xy_base) & find_seen(other, xy_other)
-    matched, wide = (
+    between, matched, wide = (
         seen & opencv.fill_polygons(seen.shape, [(polygon - low) / pitch - 0.5 for polygon in polygons])
-        for polygons in (outlines, frames)
+        for polygons in (outlines[:1], outlines, frames)
     )
     other_colours = level.sample(xy_other)
     use = matched | wide
     texture = texture * matched
     is_loose = not is_flat and (texture * (off > MAX_OFF)).sum() > MAX_LOOSE * texture.sum()
-    return Closeup(colours, other_colours, seen, matched, use, xy_base, xy_other, pitch, bool(is_loose))
+    return Closeup(colours, other_colours, seen, matched, use, between, xy_base, xy_other, pitch, bool(is_loose))
 
 
 def _list_frames(

@@ -21,6 +21,8 @@ OPEN_PEAK, MIN_OPEN_SUM, MIN_OPEN = 3.7, 60.0, 1.0
 EDGE = 5  # pixels along the border of what both show, where pixels do not count
 INNER = 7  # pixels, the side of a square that lies in the object around each pixel ...
 MIN_INSIDE = 0.9  # ... of this share of a place
+END = 13  # pixels, the side of a square that leaves the object around each pixel where the object may end ...
+MIN_BETWEEN = 0.5  # ... unless this share of a place lies between the matches
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,8 @@ def find_places(pair: Closeup, residual: Residual) -> tuple[list[Place], bool]:
     reach = 2 * int(EDGE + 2 * max(residual.blurs)) + 1
     inner = opencv.erode(np.pad(pair.seen, 1), reach)[1:-1, 1:-1]
     inside = opencv.erode(pair.use, INNER)
+    # what differs there, beyond the matches, is what lies beside the object
+    end = ~opencv.erode(pair.use | ~pair.seen, END)
     unlike = gather(np.where(inner, residual.unlike, 0))
     labels, boxes = opencv.box_components(unlike > MIN_UNLIKE)
     places, doubt = list[Place](), 0.0
@@ -46,6 +50,8 @@ def find_places(pair: Closeup, residual: Residual) -> tuple[list[Place], bool]:
         high = unlike[box][mask]
         peak, evidence = float(high.max()), float((high - 1).sum())
         if peak < OPEN_PEAK or evidence < MIN_OPEN_SUM or inside[box][mask].mean() < MIN_INSIDE:
+            continue
+        if end[box][mask].any() and pair.between[box][mask].mean() < MIN_BETWEEN:
             continue
         if peak >= MIN_PEAK and evidence >= MIN_SUM:
             places.append(Place(mask, (x, y), evidence))

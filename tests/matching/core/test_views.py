@@ -124,7 +124,7 @@ def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
     record = match_files(1, *sources, settings)
     assert record.error is None
     assert len(record.objects) == 1
-    np.testing.assert_array_equal(record.xy0, found.xy0[found.cluster >= 0])
+    np.testing.assert_array_equal(record.objects[0].points0, found.xy0[found.cluster == 0])
 
 
 @pytest.mark.parametrize(
