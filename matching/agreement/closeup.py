@@ -116,7 +116,9 @@ def take_closeup(
     use = matched | wide
     texture = texture * matched
     is_loose = not is_flat and (texture * (off > MAX_OFF)).sum() > MAX_LOOSE * texture.sum()
-    return Closeup(colours, other_colours, seen, matched, use, between, xy_base, xy_other, pitch, bool(is_loose))
+    return Closeup(
+        colours, other_colours, seen, matched, use, between, xy_base, xy_other, pitch, bool(is_loose)
+    )
 
 
 def _list_frames(
