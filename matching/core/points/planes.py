@@ -31,7 +31,7 @@ import numpy as np
 from matching._common.types import Array, Floats, Ints
 from matching.core.groups import FEW_MATCHES, Group, make_group, number_rows
 from matching.core.ledger import Ledger
-from matching.core.points import _plane_kernels
+from matching.core.points.homographies import fit_homographies, measure_errors
 from matching.core.points.scene import Scene, find_near, find_places
 from matching.core.points.units import MAX_SPREADS, UNIT
 
@@ -54,12 +54,14 @@ PROPOSAL_NOISE = 0.001  # of the extent, by which the best proposal is chosen
 N_NEAREST = 8, 16, 32  # matches around a match that propose planes
 N_DRAWN = 5  # of them that also propose one, twice, in case others are on another plane
 MAX_SEEDS = 400  # matches around which planes are proposed: limits the work
+MAX_JUDGES = 500  # matches by which the best proposal around a match is chosen: limits the work
 MAX_SEARCHED = 3000  # matches among which planes are searched for: limits the work
 MAX_MERGED = 200  # matches of two planes to which a merged one is fitted at first: limits the work
 MAX_TRIED = 3  # the most promising merges that are tried before the planes count as settled
 MAX_ROUNDS = 4  # of a search; nearly all end by themselves
 LEAST_GAIN = 1.0  # of the energy by another fit: less is not worth its time, and follows stray matches
 LEAST_CHANGE = 1e-6  # of the energy: less is rounding
+BLOCK_SIZE = 2**17  # errors measured at a time, which fit into the processor's cache
 EVERYTHING = slice(None)
 
 # The plane (1, 3, 3) in place of two, and the costs of their matches, by the bytes of their rows.
@@ -87,22 +89,22 @@ class PlaneScene(Scene):
     def measure_errors(self, planes: Floats, rows: Ints | slice = EVERYTHING) -> Floats:
         """Measure the errors (p, k) of matches, some rows (k,) or all, from planes (p, 3, 3)."""
         xy0, xy1 = self.xy0[rows], self.xy1[rows]
-        errors = np.empty((len(planes), len(xy0)))
-        _plane_kernels.squared_errors(planes, xy0, xy1, errors)
-        return errors
+        step = max(1, BLOCK_SIZE // max(len(xy0), 1))
+        blocks = [planes[k : k + step] for k in range(0, len(planes), step)]
+        errors = [measure_errors(block, xy0[None], xy1[None])[0] for block in blocks]
+        return np.concatenate([np.empty((0, len(xy0))), *errors])
 
     def measure_costs(self, planes: Floats, noise: float, rows: Ints | slice = EVERYTHING) -> Floats:
         """Measure the costs (p + 1, k) of matches on planes (p, 3, 3) and, in the last row, on none."""
         errors = self.measure_errors(planes, rows) / (FREEDOM * noise**2)
-        costs = (FREEDOM / 2 + 1) * np.log1p(errors) - self.gain(noise)
+        costs = (FREEDOM / 2 + 1) * np.log1p(errors) - self.gain(noise) - self.odds[rows]
         return np.vstack([costs, np.zeros(costs.shape[1])])
 
-    def measure_savings(self, planes: Floats, left: Floats, noise: float) -> Floats:
-        """Measure by how much planes (p, 3, 3) lower the costs of matches, now `left` (n,) -> (p,)."""
-        saved = np.empty(len(planes))
-        noise_terms = FREEDOM, noise**2, self.gain(noise)
-        _plane_kernels.savings(planes, self.xy0, self.xy1, left, *noise_terms, saved)
-        return saved
+    def measure_savings(
+        self, planes: Floats, left: Floats, noise: float, rows: Ints | slice = EVERYTHING
+    ) -> Floats:
+        """Measure by how much planes (p, 3, 3) lower the costs of matches, now `left` (k,) -> (p,)."""
+        return np.asarray(np.maximum(left - self.measure_costs(planes, noise, rows)[:-1], 0).sum(axis=1))
 
     def sum_energy(self, costs: Floats, labels: Ints, noise: float) -> float:
         """Sum up the energy of labels (n,), rows of costs (p + 1, n)."""
@@ -112,38 +114,20 @@ class PlaneScene(Scene):
         return of_matches + EDGE_PRICE * n_edges + self.price(noise) * n_planes
 
     def fit(self, rows: Sequence[Ints], planes: Floats, noise: float, n_steps: int) -> Floats:
-        """Fit planes (p, 3, 3) to some rows each, in steps from earlier planes, or from zeros for none.
-
-        Each step is a direct linear transform of normalised points, with equations weighted by the covariance
-        and by the density of the errors from the plane before.
-        """
-        joined, starts = np.concatenate(rows), np.cumsum([0, *map(len, rows)])
-        frames, normal = np.empty((len(planes), 2, 3)), np.empty((len(planes), 9, 9))
+        """Fit planes (p, 3, 3) to some rows each, in steps from earlier planes, or from zeros for none."""
+        counts = np.array([len(some) for some in rows])
+        weights = (np.arange(counts.max(initial=1)) < counts[:, None]).astype(float)
+        padded = np.zeros(weights.shape, np.int64)
+        padded[weights > 0] = np.concatenate(rows)
         for _ in range(n_steps):
-            _plane_kernels.moments(
-                planes, self.xy0, self.xy1, joined, starts, FREEDOM, noise**2, frames, normal
-            )
-            fitted = np.linalg.eigh(normal)[1][:, :, 0].reshape(-1, 3, 3)
-            into0, into1 = (_make_normalising(frames[:, k]) for k in (0, 1))
-            fitted = np.linalg.solve(into1, fitted @ into0)
-            # the depth of the middle of the matches is 1, so it is positive in front of the horizon
-            middle = np.concatenate([frames[:, 0, :2], np.ones((len(planes), 1))], axis=1)
-            depth = np.einsum("pa,pa->p", fitted[:, 2], middle)[:, None, None]
-            planes = fitted / np.where(np.abs(depth) > np.finfo(float).tiny, depth, 1)
+            planes = fit_homographies(planes, self.xy0[padded], self.xy1[padded], weights, FREEDOM * noise**2)
         return planes
 
 
-def _make_normalising(frames: Floats) -> Floats:
-    """Make matrices (p, 3, 3) that take points to mean 0 and deviation 1: frames (p, 3)."""
-    into = np.zeros((len(frames), 3, 3))
-    into[:, 0, 0] = into[:, 1, 1] = frames[:, 2]
-    into[:, :2, 2] = -frames[:, :2] * frames[:, 2:]
-    into[:, 2, 2] = 1
-    return into
-
-
-def split_into_planes(xy0: Floats, xy1: Floats, groups: Sequence[Group], ledger: Ledger) -> list[Group]:
-    """Split objects into planes, with all the matches on them: xy0, xy1 (n, 2).
+def split_into_planes(
+    xy0: Floats, xy1: Floats, odds: Floats, groups: Sequence[Group], ledger: Ledger
+) -> list[Group]:
+    """Split objects into planes, with all the matches on them: xy0, xy1 (n, 2); odds (n,), see `Scene`.
 
     A plane has the score of the object with most of its matches, or the lowest score if it is in no object.
     Without objects there are no planes.
@@ -152,7 +136,7 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Sequence[Group], ledger:
         return []
     is_near = (np.abs(np.hstack([xy0, xy1])) * UNIT < MAX_SPREADS).all(axis=1)
     labels, found = np.full(len(xy0), -1), list[Group]()
-    labels[is_near] = find_planes(xy0[is_near], xy1[is_near])
+    labels[is_near] = find_planes(xy0[is_near], xy1[is_near], odds[is_near])
     weakest = min(groups, key=lambda group: group.score)
     owner = number_rows(len(xy0), [group.rows for group in groups])
     for group in groups:
@@ -165,8 +149,8 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Sequence[Group], ledger:
     return sorted(found, key=lambda plane: (-plane.score, -len(plane.rows), plane.rows[0]))
 
 
-def find_planes(xy0: Floats, xy1: Floats) -> Ints:
-    """Find the plane of each match, -1 for none: xy0, xy1 (n, 2) -> (n,)."""
+def find_planes(xy0: Floats, xy1: Floats, odds: Floats | None = None) -> Ints:
+    """Find the plane of each match, -1 for none: xy0, xy1 (n, 2); odds (n,) -> (n,)."""
     places, none = find_places(xy0, xy1), np.full(len(xy0), -1)
     if places is None or len(places.xy) < FEW_MATCHES:
         return none
@@ -174,7 +158,8 @@ def find_planes(xy0: Floats, xy1: Floats) -> Ints:
         return none  # a match on a plane would save nothing
     n_searched = min(len(places.xy), MAX_SEARCHED)
     sample = np.sort(np.random.default_rng(0).permutation(len(places.xy))[:n_searched])
-    scene = PlaneScene.from_places(places.xy[sample], places.area)
+    best_odds = np.zeros(len(places.xy)) if odds is None else places.best(odds)
+    scene = PlaneScene.from_places(places.xy[sample], places.area, best_odds[sample])
     pool = propose_planes(scene)
     begun = sorted((begin_search(scene, pool, noise) for noise in NOISES), key=lambda start: start[0])
     searches = (search(scene, pool, planes, noise) for _, planes, noise in begun[:MAX_SEARCHES])
@@ -182,7 +167,7 @@ def find_planes(xy0: Floats, xy1: Floats) -> Ints:
     if not len(planes):
         return none
     if n_searched < len(places.xy):  # then all matches choose, and the planes are fitted to all
-        scene = PlaneScene.from_places(places.xy, places.area)
+        scene = PlaneScene.from_places(places.xy, places.area, best_odds)
         planes, labels, _ = settle(scene, planes, scene.measure_costs(planes, noise).argmin(axis=0), noise)
     return np.where(labels == len(planes), -1, labels)[places.row]
 
@@ -191,14 +176,16 @@ def propose_planes(scene: PlaneScene) -> Floats:
     """Propose for each of some matches the plane through its nearest ones that saves most -> (p, 3, 3)."""
     rng, n = np.random.default_rng(0), len(scene.xy0)
     near = find_near(np.hstack([scene.xy0, scene.xy1]), max(N_NEAREST))
-    near = near[np.sort(rng.permutation(n)[:MAX_SEEDS])]
+    near = near[scene.draw(rng, np.arange(n), MAX_SEEDS)]
     rows = list[Array]()
     for k in N_NEAREST:
         rows += [near[:, :k], *(rng.permuted(near[:, :k], axis=1)[:, :N_DRAWN] for _ in range(2))]
     n_proposals = len(rows) * len(near)
     flat = [row for drawn in rows for row in drawn]
     planes = scene.fit(flat, np.zeros((n_proposals, 3, 3)), np.inf, 3)
-    saved = scene.measure_savings(planes, np.zeros(n), PROPOSAL_NOISE).reshape(len(rows), len(near))
+    judges = scene.draw(rng, np.arange(n), MAX_JUDGES)
+    saved = scene.measure_savings(planes, np.zeros(len(judges)), PROPOSAL_NOISE, judges)
+    saved = saved.reshape(len(rows), len(near))
     best: Floats = planes.reshape(len(rows), len(near), 3, 3)[saved.argmax(axis=0), np.arange(len(near))]
     return best
 

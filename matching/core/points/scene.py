@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 
 from matching._common.types import Floats, Ints
-from matching.core.points import _plane_kernels
+from matching.core.points import _choice_kernel
 
 N_NEIGHBOURS = 8  # edges from each match
 TAIL = 0.05  # share of the points at each end that may be strays, when the extent is measured
@@ -28,9 +28,10 @@ class Scene:
     neighbours: Ints  # those of match i are neighbours[starts[i]:starts[i + 1]]
     starts: Ints
     area: float
+    odds: Floats  # (n,) logarithms: how much likelier a match is right than the mean one, by its score
 
     @classmethod
-    def from_places(cls, places: Floats, area: float) -> Self:
+    def from_places(cls, places: Floats, area: float, odds: Floats | None = None) -> Self:
         """Make a scene of different places (n, 4) in both pictures, which have the given area."""
         n = len(places)
         near = find_near(places, N_NEIGHBOURS + 1)
@@ -40,7 +41,12 @@ class Scene:
         here, there = here[here != there], there[here != there]
         starts = np.searchsorted(here, np.arange(n + 1))
         xy0, xy1 = (np.ascontiguousarray(xy) for xy in np.hsplit(places, 2))
-        return cls(xy0, xy1, there, starts, area)
+        return cls(xy0, xy1, there, starts, area, np.zeros(n) if odds is None else odds)
+
+    def draw(self, rng: np.random.Generator, rows: Ints, most: int) -> Ints:
+        """Choose at most some of the rows, those with the best odds, of equal ones at random, in order."""
+        drawn = rng.permutation(rows)
+        return np.sort(drawn[np.argsort(-self.odds[drawn], kind="stable")][:most])
 
     def choose(self, costs: Floats, labels: Ints, edge_price: float) -> Ints:
         """Let each match in turn take its cheapest label, given those of its neighbours.
@@ -48,7 +54,7 @@ class Scene:
         costs (p, n): of each match, with each label; labels (n,) -> (n,).
         """
         labels = labels.copy()
-        _plane_kernels.choose_in_turn(costs, self.neighbours, self.starts, edge_price, labels)
+        _choice_kernel.choose_in_turn(costs, self.neighbours, self.starts, edge_price, labels)
         return labels
 
 
@@ -59,6 +65,12 @@ class Places:
     xy: Floats
     area: float  # mean of both pictures
     row: Ints  # (n,), the place of each match
+
+    def best(self, odds: Floats) -> Floats:
+        """The best of the odds (n,) of the matches at each place (m,)."""
+        best = np.full(len(self.xy), -np.inf)
+        np.maximum.at(best, self.row, odds)
+        return best
 
 
 def find_places(xy0: Floats, xy1: Floats) -> Places | None:

@@ -36,6 +36,7 @@ from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
 from matching.core.groups import Group, ObjectsConfig, is_object, make_group, number_rows
 from matching.core.ledger import Ledger
+from matching.core.points.homographies import normalise
 from matching.core.points.scene import Scene, find_near, find_places
 from matching.core.points.units import MAX_SPREADS, UNIT
 from matching.correspondences.correspondences import Correspondences
@@ -129,6 +130,7 @@ class Solid:
 def complete_solids(
     xy0: Floats,
     xy1: Floats,
+    odds: Floats,
     groups: Sequence[Group],
     mirrored: bool | Literal["auto"],
     config: ObjectsConfig,
@@ -136,14 +138,14 @@ def complete_solids(
 ) -> list[Group]:
     """Let groups that are solid take in the matches on them, and add the solid things that are in no group.
 
-    xy0, xy1 (n, 2): all matches. mirrored: whether added things are mirrored; "auto" stands for either. They
-    have the lowest score of all groups.
+    xy0, xy1 (n, 2): all matches; odds (n,), see `Scene`. mirrored: whether added things are mirrored; "auto"
+    stands for either. They have the lowest score of all groups.
     """
     near = np.flatnonzero((np.abs(np.hstack([xy0, xy1])) * UNIT < MAX_SPREADS).all(axis=1))
     places = find_places(xy0[near], xy1[near])
     if not groups or places is None or not places.area > 0:
         return list(groups)
-    scene = Scene.from_places(places.xy * PER_EXTENT, places.area * PER_EXTENT**2)
+    scene = Scene.from_places(places.xy * PER_EXTENT, places.area * PER_EXTENT**2, places.best(odds[near]))
     before = np.full(len(places.xy), -1)
     before[places.row] = number_rows(len(xy0), [group.rows for group in groups])[near]
     labels, log_nfas = find_solids(scene, before, len(groups), mirrored, config)
@@ -216,6 +218,7 @@ def _settle(
     for _ in range(MAX_STEPS):
         costs = _measure_costs(scene, solids, noise)
         counts = np.maximum(np.bincount(labels, minlength=len(solids) + 1), 1)
+        costs[:-1] -= scene.odds
         costs[:-1] += joins * np.maximum(np.log(counts[-1] / counts[:-1]), 0)[:, None]
         costs[:, stays] = np.inf
         costs[labels[stays], stays] = 0.0
@@ -250,7 +253,7 @@ def _find_more(
 ) -> tuple[list[Solid], list[float]]:
     """Find things among matches `free` (k,), and log10 of their numbers of false alarms."""
     rng = np.random.default_rng(0)
-    free = np.sort(rng.permutation(free)[:MAX_SEARCHED])
+    free = scene.draw(rng, free, MAX_SEARCHED)
     xy0, xy1 = scene.xy0[free], scene.xy1[free]
     pool, found, log_nfas = _propose(xy0, xy1, rng), list[Solid](), list[float]()
     while pool:
@@ -318,7 +321,7 @@ def _fit_matrix(xy0: Floats, xy1: Floats, matrix: Array, weights: Floats, rank: 
     rank: 0 for the best matrix, 1 for the best one that is orthogonal to it, ...
     """
     weights_of_terms = weights / _find_residuals(matrix, xy0, xy1)[1]
-    into0, into1 = _make_normalising(xy0, weights), _make_normalising(xy1, weights)
+    into0, into1 = (normalise(xy[None], weights[None])[0] for xy in (xy0, xy1))
     one = np.ones((len(xy0), 1))
     x, y = np.hstack([xy0, one]) @ into0.T, np.hstack([xy1, one]) @ into1.T
     terms = (y[:, :, None] * x[:, None]).reshape(-1, 9)
@@ -326,14 +329,6 @@ def _fit_matrix(xy0: Floats, xy1: Floats, matrix: Array, weights: Floats, rank: 
     left, values, right = np.linalg.svd(np.linalg.eigh(normal)[1][:, rank].reshape(3, 3))
     fitted = into1.T @ (left[:, :2] * values[:2]) @ right[:2] @ into0
     return np.asarray(fitted / np.linalg.norm(fitted))
-
-
-def _make_normalising(xy: Floats, weights: Floats) -> Floats:
-    """Make the matrix (3, 3) that takes points (n, 2) to mean 0 and deviation 1."""
-    middle = np.average(xy, axis=0, weights=weights)
-    variance = np.average(((xy - middle) ** 2).sum(axis=1), weights=weights) / 2
-    scale = 1 / math.sqrt(variance + TINY)
-    return np.array([[scale, 0, -scale * middle[0]], [0, scale, -scale * middle[1]], [0, 0, 1]])
 
 
 def _fit_affine(xy0: Floats, xy1: Floats, weights: Floats) -> Floats:
