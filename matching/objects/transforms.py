@@ -78,8 +78,7 @@ def refine_transform(
     box = _find_box(xy0)
     fitted = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), box, perspective, weights)
     fitted = fitted / fitted[2, 2]
-    if kind == "affine":
-        return np.vstack([fitted[:2], [0.0, 0.0, 1.0]])
+    fitted[2, :2] *= kind != "affine"
     return fitted if is_sound(fitted, opencv.convex_hull(xy0)) else first
 
 
@@ -203,8 +202,6 @@ def measure_covariance(transform: Array, kind: str, xy0: Array, xy1: Array) -> F
     off /= spread
     weight = 1 / (1 + off**2)
     curvature = np.einsum("kni,kn,knj->ij", design, (1 - off**2) * weight**2, design)
-    if not np.linalg.eigvalsh(curvature)[0] > 0:
-        curvature = np.einsum("kni,kn,knj->ij", design, weight**2, design)
     gradients = spread * np.einsum("kni,kn->ni", design, off * weight)
     scatter = CORRELATION * n / max(n - 8, 1) * gradients.T @ gradients
     if kind == "affine":

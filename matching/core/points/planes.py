@@ -32,7 +32,7 @@ from matching._common.types import Array, Floats, Ints
 from matching.core.groups import FEW_MATCHES, Group, make_group, number_rows
 from matching.core.ledger import Ledger
 from matching.core.points.homographies import fit_homographies, measure_errors
-from matching.core.points.scene import Scene, find_near, find_places
+from matching.core.points.scene import Scene, estimate_deviation, find_near, find_places
 from matching.core.points.units import MAX_SPREADS, UNIT
 
 # Figures without a source are the share of wrong matches in AdelaideRMF's homography scenes barrsmith,
@@ -63,9 +63,6 @@ LEAST_GAIN = 1.0  # of the energy by another fit: less is not worth its time, an
 LEAST_CHANGE = 1e-6  # of the energy: less is rounding
 BLOCK_SIZE = 2**17  # errors measured at a time, which fit into the processor's cache
 EVERYTHING = slice(None)
-
-# The plane (1, 3, 3) in place of two, and the costs of their matches, by the bytes of their rows.
-MergedPlanes = dict[tuple[bytes, bytes], tuple[Floats, float]]
 
 
 class PlaneScene(Scene):
@@ -254,12 +251,12 @@ def _add_planes(scene: PlaneScene, pool: Floats, planes: Floats, left: Floats, n
 
 def settle(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> tuple[Floats, Ints, float]:
     """Let matches choose, fit, remove and merge planes in turn while the energy falls."""
-    found, known = (planes, labels, np.inf), MergedPlanes()
+    found = planes, labels, np.inf
     while True:
         labels = scene.choose(scene.measure_costs(planes, noise), labels, EDGE_PRICE)
         planes, labels = _drop_small(planes, labels)
         planes = _refit(scene, planes, labels, noise)
-        planes, labels, energy = _reduce(scene, planes, labels, noise, known)
+        planes, labels, energy = _reduce(scene, planes, labels, noise)
         if energy >= found[2] - LEAST_CHANGE:
             return found
         found = planes, labels, energy
@@ -286,16 +283,14 @@ def _refit(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> Flo
     return np.where((after < before)[:, None, None], fitted, planes)
 
 
-def _reduce(
-    scene: PlaneScene, planes: Floats, labels: Ints, noise: float, known: MergedPlanes
-) -> tuple[Floats, Ints, float]:
+def _reduce(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> tuple[Floats, Ints, float]:
     """Remove a plane, or fit one to two that touch, while the energy falls once matches have chosen again."""
     costs = scene.measure_costs(planes, noise)
     energy = scene.sum_energy(costs, labels, noise)
     is_settled = False
     while not is_settled:
         is_settled = True
-        for p, q, plane in _rank_merges(scene, planes, costs, labels, noise, known)[:MAX_TRIED]:
+        for p, q, plane in _rank_merges(scene, planes, costs, labels, noise)[:MAX_TRIED]:
             fewer, fewer_costs = planes, costs
             if p != q:
                 plane = scene.fit([np.flatnonzero((labels == p) | (labels == q))], plane, noise, 5)
@@ -316,7 +311,7 @@ def _reduce(
 
 
 def _rank_merges(
-    scene: PlaneScene, planes: Floats, costs: Floats, labels: Ints, noise: float, known: MergedPlanes
+    scene: PlaneScene, planes: Floats, costs: Floats, labels: Ints, noise: float
 ) -> list[tuple[int, int, Floats]]:
     """Rank merges by the energy if only their matches choose again, the lowest first.
 
@@ -333,36 +328,28 @@ def _rank_merges(
     is_pair = (low < high) & (high < len(planes))
     codes, n_edges = np.unique(low[is_pair] * len(planes) + high[is_pair], return_counts=True)
     pairs = np.column_stack(np.divmod(codes, max(len(planes), 1)))
-    keys = [(members[p].tobytes(), members[q].tobytes()) for p, q in pairs]
-    changed = [(key, pair) for key, pair in zip(keys, pairs, strict=True) if key not in known]
-    if changed:
-        joined = [np.concatenate([members[p], members[q]]) for _, (p, q) in changed]
+    if len(pairs):
+        joined = [np.concatenate([members[p], members[q]]) for p, q in pairs]
         better = [
-            pair[costs[pair][:, rows].sum(axis=1).argmin()]
-            for (_, pair), rows in zip(changed, joined, strict=True)
+            pair[costs[pair][:, rows].sum(axis=1).argmin()] for pair, rows in zip(pairs, joined, strict=True)
         ]
         few = [rows[:: 1 + (len(rows) - 1) // MAX_MERGED] for rows in joined]
         fitted = scene.fit(few, planes[better], noise, 3)
-        for k, (key, _) in enumerate(changed):
-            plane = fitted[[k]]
-            known[key] = plane, float(scene.measure_costs(plane, noise, joined[k]).min(axis=0).sum())
-    for key, (p, q), n in zip(keys, pairs.tolist(), n_edges.tolist(), strict=True):
-        plane, cost = known[key]
-        ranked.append((cost - float(paid[p] + paid[q]) - EDGE_PRICE * n, p, q, plane))
+        for k, (p, q) in enumerate(pairs.tolist()):
+            cost = scene.measure_costs(fitted[[k]], noise, joined[k]).min(axis=0).sum()
+            change = float(cost - paid[p] - paid[q] - EDGE_PRICE * n_edges[k])
+            ranked.append((change, p, q, fitted[[k]]))
     return [merge[1:] for merge in sorted(ranked, key=lambda merge: merge[:3])]
 
 
 def _estimate_noise(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> float:
     """Estimate the likeliest noise of the matches on planes, within its bounds."""
-    rows, variance = np.flatnonzero(labels < len(planes)), noise**2
+    rows = np.flatnonzero(labels < len(planes))
     errors = scene.measure_errors(planes)[labels[rows], rows]
-    for _ in range(NOISE_STEPS):
-        variance = float(np.mean((FREEDOM + 2) * errors / (FREEDOM + errors / variance))) / 2
-        if not variance > 0:
-            break
+    likeliest = estimate_deviation(errors, noise, FREEDOM, 2, NOISE_STEPS)
     sizes = [_measure_size(scene, np.flatnonzero(labels == p)) for p in range(len(planes))]
     size = min(float(np.median(np.array(sizes)[labels[rows]])), 1.0)
-    return min(max(math.sqrt(variance), MIN_NOISE * size), MAX_NOISE * size)
+    return min(max(likeliest, MIN_NOISE * size), MAX_NOISE * size)
 
 
 def _measure_size(scene: PlaneScene, rows: Ints) -> float:

@@ -6,6 +6,7 @@ match is on. Matches choose labels in turn (Besag 1986), and an edge between two
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,6 +17,7 @@ from matching._common.types import Floats, Ints
 from matching.core.points import _choice_kernel
 
 N_NEIGHBOURS = 8  # edges from each match
+LEAST_VARIANCE = 1e-18  # in squared units of the scene: less is rounding
 TAIL = 0.05  # share of the points at each end that may be strays, when the extent is measured
 
 
@@ -90,3 +92,14 @@ def find_places(xy0: Floats, xy1: Floats) -> Places | None:
 def find_near(places: Floats, k: int) -> Ints:
     """Find the k matches nearest to each place (n, 4), itself included -> (n, k)."""
     return np.asarray(scipy.spatial.cKDTree(places).query(places, min(k, len(places)))[1])
+
+
+def estimate_deviation(
+    errors: Floats, deviation: float, freedom: float, dimension: int, n_steps: int
+) -> float:
+    """Estimate the likeliest deviation of squared errors (n,) with Student's density, from another one."""
+    variance = deviation**2
+    for _ in range(n_steps):
+        mean = np.mean((freedom + dimension) * errors / (freedom + errors / variance))
+        variance = max(float(mean) / dimension, LEAST_VARIANCE)
+    return math.sqrt(variance)

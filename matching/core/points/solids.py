@@ -37,7 +37,7 @@ from matching._common.types import Array, Floats, Ints
 from matching.core.groups import Group, ObjectsConfig, is_object, make_group, number_rows
 from matching.core.ledger import Ledger
 from matching.core.points.homographies import normalise
-from matching.core.points.scene import Scene, find_near, find_places
+from matching.core.points.scene import Scene, estimate_deviation, find_near, find_places
 from matching.core.points.units import MAX_SPREADS, UNIT
 from matching.correspondences.correspondences import Correspondences
 
@@ -65,7 +65,6 @@ NOISE_STEPS = 30  # of the estimate of the noise, which converges by a factor of
 MAX_SEEDS = 200  # matches around which things are proposed: limits the work
 MAX_SEARCHED = 3000  # matches in no group among which things are searched for: limits the work
 N_NEAREST, N_DRAWN, N_DRAWS = 16, 5, 20  # matches around a match; how many of them propose, how often
-TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +121,7 @@ class Solid:
             matrix = _fit_matrix(xy0, xy1, solid.matrix, weights)
             affine = _fit_affine(xy0, xy1, weights / (1 + along / (LINE_FREEDOM * solid.relief**2)))
             along = Solid(matrix, affine, solid.relief).measure(xy0, xy1)[1]
-            relief = _estimate_deviation(along, solid.relief, LINE_FREEDOM, 1)
+            relief = estimate_deviation(along, solid.relief, LINE_FREEDOM, 1, 1)
             solid = Solid(matrix, affine, min(max(relief, noise), MAX_RELIEF))
         return solid
 
@@ -235,7 +234,7 @@ def _settle(
             errors.append(fitted.measure(scene.xy0[rows], scene.xy1[rows])[0])
         if not errors or np.array_equal(labels, before):
             break
-        noise = _estimate_deviation(np.concatenate(errors), noise, FREEDOM, NOISE_STEPS)
+        noise = estimate_deviation(np.concatenate(errors), noise, FREEDOM, 1, NOISE_STEPS)
         noise = min(max(noise, MIN_NOISE), MAX_NOISE)
     return solids, labels, noise
 
@@ -338,12 +337,3 @@ def _fit_affine(xy0: Floats, xy1: Floats, weights: Floats) -> Floats:
     squares = np.linalg.pinv(weighted.T @ (xy0 - middle0), rcond=1e-6, hermitian=True)
     linear = (squares @ weighted.T @ (xy1 - middle1)).T
     return np.column_stack([linear, middle1 - linear @ middle0])
-
-
-def _estimate_deviation(errors: Floats, deviation: float, freedom: float, n_steps: int) -> float:
-    """Estimate the likeliest deviation of squared errors (n,), in steps from another one."""
-    variance = deviation**2
-    for _ in range(n_steps):
-        mean = float(np.mean((freedom + 1) * errors / (freedom + errors / variance)))
-        variance = max(mean, TINY)
-    return math.sqrt(variance)
