@@ -59,8 +59,9 @@ def single_blas_thread() -> Iterator[None]:
 
 
 def describe_blas() -> str:
-    """Name NumPy's BLAS (of all, it is loaded first), its version and the kernels that it chose."""
-    blas: dict[str, Any] = next((pool for pool in threadpool_info() if pool["user_api"] == "blas"), {})
+    """Name NumPy's BLAS (of those loaded, in whatever order), its version and the kernels that it chose."""
+    pools: list[dict[str, Any]] = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    blas = min(pools, key=lambda pool: ("numpy" not in pool["filepath"], pool["filepath"]), default={})
     return " ".join(str(blas.get(key)) for key in ("internal_api", "version", "architecture"))
 
 

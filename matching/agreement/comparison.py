@@ -22,6 +22,7 @@ MAX_GREY, MIN_COLOUR = 1.0, 4.0  # grey values by which colours lie off grey: pi
 # Grey values, by which what has a colour lies off grey; degrees by which its hue is another, more than lamps
 # turn it; and the share of what has a colour.
 MIN_CHROMA, MIN_TURN, MIN_RECOLOURED = 40.0, 40.0, 0.5
+COLOUR_STEP = 2  # pixels between those whose colours are measured: cameras and JPEG have half of them
 MIN_COLOURED = 0.01  # of the object: less tells nothing
 MIN_EXPOSURE = 1.4  # grey values over those of the other picture: one stop
 DARK = 8.0  # grey values: what is darker tells less
@@ -46,7 +47,9 @@ def compare(
     use = pair.use
     if pair.matched.sum() < MIN_PIXELS:
         return Comparison()
-    colour0, colour1 = (_measure_colour(colours, pair.matched) for colours in (pair.base, pair.other))
+    some = np.s_[::COLOUR_STEP, ::COLOUR_STEP]
+    coloured = [colours[some][pair.matched[some]] for colours in (pair.base, pair.other)]
+    colour0, colour1 = map(_measure_colour, coloured)
     is_grey = min(colour0, colour1) < MAX_GREY and max(colour0, colour1) > MIN_COLOUR
     if is_grey:
         base_grey, other_grey = (
@@ -64,41 +67,41 @@ def compare(
     places, is_open = ([], True) if math.isinf(told) else find_places(pair, residual)
     differences = tuple(_outline(place, pair, n_print, scale, is_swapped=is_swapped) for place in places)
     bound = min(max(math.sqrt(SHARE * float(use.sum())), MIN_SIZE), _measure_letters(residual, use))
-    is_recoloured = not is_grey and _is_recoloured(pair)
+    is_recoloured = not is_grey and _is_recoloured(*coloured)
     is_told = told <= bound and not (is_open or residual.is_stepped)
     is_same = False if differences or is_recoloured else is_told or None
     words = ["in grey"] if is_grey and (colour0 if is_swapped else colour1) < MAX_GREY else []
     words += ["in another colour"] * is_recoloured
-    exposure = _measure_exposure(pair) ** (-1 if is_swapped else 1)
+    exposure = _measure_exposure(*coloured) ** (-1 if is_swapped else 1)
     words += ["darker"] * (exposure <= 1 / MIN_EXPOSURE) + ["brighter"] * (exposure >= MIN_EXPOSURE)
     blur0, blur1 = residual.blurs[::-1] if is_swapped else residual.blurs
     words += ["less sharp"] * (blur0 >= MIN_BLUR) + ["sharper"] * (blur1 >= MIN_BLUR)
     return Comparison(is_same, differences, told * scale, tuple(words))
 
 
-def _measure_colour(colours: Float32s, use: Bools) -> float:
-    """How far colours (h, w, 3) lie from one tint of grey on the pixels in use (h, w), grey values."""
-    used, grey = colours[use], to_grey(colours)[use]
-    tint = np.clip(used.mean(axis=0) / max(float(grey.mean()), 1.0), 1 - MAX_TINT, 1 + MAX_TINT)
-    return float(np.abs(used - grey[:, None] * tint).mean())
+def _measure_colour(colours: Float32s) -> float:
+    """How far colours (n, 3) lie from one tint of grey, grey values."""
+    grey = to_grey(colours)
+    tint = np.clip(colours.mean(axis=0) / max(float(grey.mean()), 1.0), 1 - MAX_TINT, 1 + MAX_TINT)
+    return float(np.abs(colours - grey[:, None] * tint).mean())
 
 
-def _is_recoloured(pair: Closeup) -> bool:
-    """Whether most of what has a colour in both pictures has another hue in either."""
-    angles, is_coloured = [], pair.matched
-    for colours in (pair.base, pair.other):
-        red, green, blue = np.moveaxis(colours, 2, 0)
+def _is_recoloured(*pair: Float32s) -> bool:
+    """Whether most of what has a colour in both pictures (n, 3) has another hue in either."""
+    angles, is_coloured = [], np.ones(len(pair[0]), bool)
+    for colours in pair:
+        red, green, blue = colours.T
         x, y = red - (green + blue) / 2, math.sqrt(0.75) * (green - blue)
-        is_coloured = is_coloured & (np.hypot(x, y) >= MIN_CHROMA)
+        is_coloured &= np.hypot(x, y) >= MIN_CHROMA
         angles.append(np.arctan2(y, x))
     turn = np.abs(np.angle(np.exp(1j * (angles[0] - angles[1])[is_coloured])))
-    is_enough = len(turn) >= MIN_COLOURED * float(pair.matched.sum())
+    is_enough = len(turn) >= MIN_COLOURED * len(is_coloured)
     return is_enough and float(np.mean(turn > math.radians(MIN_TURN))) >= MIN_RECOLOURED
 
 
-def _measure_exposure(pair: Closeup) -> float:
-    """How many times as bright the other picture is."""
-    grey0, grey1 = (to_grey(colours)[pair.matched] + DARK for colours in (pair.base, pair.other))
+def _measure_exposure(*pair: Float32s) -> float:
+    """How many times as bright the second of two pictures (n, 3) is."""
+    grey0, grey1 = (to_grey(colours) + DARK for colours in pair)
     return float(np.median(grey1 / grey0))
 
 

@@ -32,7 +32,7 @@ def find_glare(pictures: tuple[Float32s, Float32s], lit: tuple[Float32s, Float32
     hidden = np.zeros(use.shape, bool)
     off = to_grey(lit[0]) - to_grey(lit[1])
     for picture, brighter in zip(pictures, (off, -off), strict=True):
-        channels = np.moveaxis(picture, 2, 0)
+        channels = [picture[..., k] for k in range(3)]
         saturated = (np.maximum.reduce(channels) >= SATURATION) & use
         labels, boxes = opencv.box_components(saturated)
         slope, inner = opencv.gradient(to_grey(picture)), opencv.erode(saturated, 3)
@@ -43,7 +43,7 @@ def find_glare(pictures: tuple[Float32s, Float32s], lit: tuple[Float32s, Float32
             if patch.sum() < MIN_AREA or np.median(brighter[box][patch]) < MIN_BRIGHTER:
                 continue
             rise = np.median(brighter[box][patch]) / max(float(np.median(slope[box][edge])), 1e-3)
-            white = (np.minimum.reduce(channels)[box][patch] >= SATURATION).mean()
+            white = (np.min([c[box][patch] for c in channels], axis=0) >= SATURATION).mean()
             if rise >= MIN_RISE and white >= MIN_WHITE:
                 hidden[box] |= patch
     return opencv.dilate(hidden, FRINGE) if hidden.any() else hidden

@@ -51,12 +51,13 @@ def equalise_sharpness(
     Also returns by how much each was blurred: standard deviations, pixels.
     """
     greys, n_steps = [grey0, grey1], [0, 0]
-    for _ in range(MAX_BLURS if use.any() else 0):
-        sharpness0, sharpness1 = (measure_sharpness(grey, use) for grey in greys)
-        if max(sharpness0, sharpness1) <= MAX_SHARPNESS_RATIO * min(sharpness0, sharpness1):
+    sharpness = [measure_sharpness(grey, use) for grey in greys] if use.any() else [0.0, 0.0]
+    for _ in range(MAX_BLURS):
+        if max(sharpness) <= MAX_SHARPNESS_RATIO * min(sharpness):
             break
-        k = int(sharpness1 > sharpness0)
+        k = int(sharpness[1] > sharpness[0])
         greys[k], n_steps[k] = opencv.gaussian_blur(greys[k], BLUR_STEP), n_steps[k] + 1
+        sharpness[k] = measure_sharpness(greys[k], use)
     blurs = BLUR_STEP * math.sqrt(n_steps[0]), BLUR_STEP * math.sqrt(n_steps[1])
     return greys[0], greys[1], blurs
 

@@ -39,6 +39,7 @@ MAX_GAIN = 2.0  # of a window
 STRIP = 128  # rows that are compared at a time
 N_CLASSES = 12  # of gradients
 QUANTILE, MAX_RATIO = 0.9, 5.0  # of the residual: the noise is this quantile, but at most so many medians
+NOISE_STEP = 2  # pixels between those that tell the noise: neighbours have nearly the same
 MIN_NOISE = 2.5  # grey values
 MAX_UNLIKE = 12.0  # times the noise: more says no more
 
@@ -174,7 +175,8 @@ def _level(a: Float32s, b: Float32s, use: Bools) -> tuple[Float32s, Float32s, tu
 
 def _measure_noise(unlike: Float32s, gradient: Float32s, use: Bools) -> Float32s:
     """The noise (h, w) that pixels with such a gradient have."""
-    level, off = gradient[use], unlike[use]
+    some = np.s_[::NOISE_STEP, ::NOISE_STEP]
+    level, off = (values[some][use[some]] for values in (gradient, unlike))
     edges = np.quantile(level, np.linspace(0, 1, N_CLASSES + 1))
     middles, noise = np.empty((2, N_CLASSES))
     for k in range(N_CLASSES):

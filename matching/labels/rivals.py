@@ -75,6 +75,8 @@ def _settle(
     frame = first.found.frame1
     if not first.place.whole or frame is None or all(one.name == first.place.name for one, _ in rivals):
         return first.place, None, False
+    if first.place.same:  # closer than rivals are compared, and in its colour
+        return first.place, None, False
     shown = cut_square(scene, frame)
     fits = [explain(_cut_reference(*rival), shown) for rival in rivals]
     k = int(np.argmin([fit.cost for fit in fits]))

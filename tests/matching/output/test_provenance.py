@@ -39,10 +39,15 @@ def test_the_digest_changes_with_any_line_and_any_name(program):
 def test_the_program_has_a_digest_and_the_machine_names_the_kernels_of_the_blas(monkeypatch):
     assert provenance.programs()["code"] == provenance.digest_code(provenance.ROOT)
     pools = [
-        {"user_api": "openmp", "internal_api": "openmp", "version": None},
-        {"user_api": "blas", "internal_api": "openblas", "version": "0.3.1", "architecture": "Zen"},
+        {"user_api": "openmp", "internal_api": "openmp", "version": None, "filepath": "/lib/libgomp.so"},
+        *(
+            {"user_api": "blas", "internal_api": "openblas", "filepath": f"/lib/{name}.libs/libopenblas.so"}
+            | {"version": version, "architecture": "Zen"}
+            for name, version in (("opencv", "0.3.0"), ("numpy", "0.3.1"), ("scipy", "0.3.2"))
+        ),
     ]
-    monkeypatch.setattr(threads, "threadpool_info", lambda: pools)
-    assert provenance.machine.__wrapped__().endswith(", openblas 0.3.1 Zen")
+    for order in (1, -1):  # whichever is loaded first
+        monkeypatch.setattr(threads, "threadpool_info", lambda order=order: pools[::order])
+        assert provenance.machine.__wrapped__().endswith(", openblas 0.3.1 Zen")
     monkeypatch.setattr(threads, "threadpool_info", list)
     assert provenance.machine.__wrapped__().endswith("None")
