@@ -1,14 +1,11 @@
 """Two pictures of one thing, and the exact map between them: tiles, prints and boards."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-Picture = NDArray[Any]
-Floats = NDArray[np.float64]
+from synth._types import Floats, Picture
 
 KINDS, VARIANTS = ("tiles", "prints", "boards"), ("plain", "blurred", "few matches")
 SIZE = 640, 480  # of a photograph, pixels

@@ -29,7 +29,7 @@ def describe_objects(
     def describe(k: int) -> MatchedObject:
         rows, found = labels == k, objects[k]
         tolerance = float(tolerances[k])
-        weights = None if trust is None else trust[rows]
+        weights = 1.0 if trust is None else trust[rows]
         places = xy0[rows], xy1[rows]
         return describe_object(k, *places, found.score, tolerance, *boxes, found.log_nfa, weights)
 

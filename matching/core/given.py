@@ -36,7 +36,6 @@ from matching.core.methods import GIVEN, GIVEN_ALONE, Method
 from matching.core.points.checks import Sizes, check_given
 from matching.core.points.maps import (
     choose_local_maps,
-    choose_sample,
     measure_points,
     put_agreeing_first,
     sort_matches,
@@ -44,7 +43,7 @@ from matching.core.points.maps import (
 from matching.core.points.planes import split_into_planes
 from matching.core.points.scatter import drop_scattered
 from matching.core.points.solids import complete_solids
-from matching.core.points.trust import measure_odds, measure_trust
+from matching.core.points.trust import choose_best, measure_odds, measure_trust
 from matching.core.points.units import Unit, find_unit, hide_shares, take_back
 from matching.core.proposals import Listing, Proposal, label_matches
 from matching.core.result import MatchResult, add_inputs
@@ -256,7 +255,7 @@ def group_given(
     places = unit0.round_to_single(given.xy0[is_near]), unit1.round_to_single(given.xy1[is_near])
     matches = sort_matches(*places, maps, given.score[is_near])
     clock.lap("stray")
-    sample = choose_sample(matches.score, config.candidates.max_matches)
+    sample = choose_best(matches.score, np.arange(len(matches.score)), config.candidates.max_matches)
     if len(sample) < FEW_MATCHES:
         return [], 1.0
     slope = config.graph.slope * config.graph.coarseness

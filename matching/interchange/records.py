@@ -120,8 +120,9 @@ class PairMatches:
             raise InputError(f"the matches have no scores that could be {scores_are}")
         if self.scores_are not in (None, scores_are):
             raise InputError(f"the scores are named {self.scores_are}, not {scores_are}")
-        is_changed = self.scores_are is None and scores_are == "similarities"
-        return replace(self, score=1 - self.score if is_changed else self.score, scores_are=scores_are)
+        if scores_are in (self.scores_are, "distances"):
+            return self
+        return replace(self, score=1 - self.score, scores_are=scores_are)
 
     def group(
         self,

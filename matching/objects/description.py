@@ -180,7 +180,7 @@ def describe_object(
     box: Floats | None = None,
     box1: Floats | None = None,
     log_nfa: float | None = None,
-    weights: Floats | None = None,
+    weights: Floats | float = 1.0,
 ) -> MatchedObject:
     """Describe the object of the correspondences of one cluster: xy0, xy1 (n, 2); box, box1 (2, 2)."""
     outline0, outline1 = draw_outlines(xy0, xy1)

@@ -68,7 +68,7 @@ def _fit_homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats
 
 
 def refine_transform(
-    first: Floats, kind: str, xy0: Floats, xy1: Floats, weights: Floats | None = None
+    first: Floats, kind: str, xy0: Floats, xy1: Floats, weights: Floats | float = 1.0
 ) -> Floats:
     """Fit a transform (3, 3) of a kind to all points (n, 2) with a Cauchy loss, from a first one.
 
@@ -94,7 +94,7 @@ def refine_homography(
     error: float,
     box: Floats,
     perspective: float = PRIOR_DEVIATION,
-    weights: Floats | None = None,
+    weights: Floats | float = 1.0,
 ) -> Floats:
     """Fit a homography to all points (n, 2) with a Cauchy loss, from a first guess (3, 3); box (2, 2).
 
@@ -104,7 +104,7 @@ def refine_homography(
     derivative, centre = linear_part(first, np.median(xy0, axis=0)), np.median(xy1, axis=0)
     unit = half * float(np.sqrt(abs(np.linalg.det(derivative))))
     spread = max(error / 1.18 / unit, np.finfo(np.float32).eps)  # 1.18: median of a Rayleigh distribution
-    spreads = np.full(len(xy0), spread) if weights is None else spread * np.sqrt(weights.max() / weights)
+    spreads = np.full(len(xy0), spread * np.sqrt(np.max(weights) / weights))
     into, out = _scaling(half, middle), _scaling(unit, centre)
     start = np.linalg.inv(out) @ first @ into
     depth = start[2] @ [*(np.median(xy0, axis=0) - middle) / half, 1.0]

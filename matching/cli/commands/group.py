@@ -156,11 +156,6 @@ def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMa
     source = f"{run.file.path}: "
     if run.file.holds_many and pair.names is not None:
         source += f"{' and '.join(pair.names)}: "
-    if run.arguments.scores_are is not None:
-        try:
-            pair = pair.with_scores(run.arguments.scores_are)
-        except InputError as error:
-            raise InputError(f"{source}--scores-are: {error}") from None
     shown = pair if pictures is None else turn_to_displayed(pair, pictures)
     images: dict[str, Picture] = {}
     if pictures is not None:
@@ -169,7 +164,8 @@ def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMa
             images = {"image0": pictures[0], "image1": pictures[1]}
     try:
         with print_short_warnings():
-            result = shown.group(run.config, planes=run.arguments.planes, **images)
+            scored = shown.with_scores(scores_are) if (scores_are := run.arguments.scores_are) else shown
+            result = scored.group(run.config, planes=run.arguments.planes, **images)
     except InputError as error:
         raise InputError(f"{source}{error}") from None
     return shown, result

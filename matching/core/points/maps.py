@@ -54,12 +54,6 @@ def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> U
     return UniqueMatches(x0[first], x1[first], None if maps is None else maps[first], row, score[first])
 
 
-def choose_sample(score: Floats, n: int) -> Ints:
-    """Choose the n matches with the best scores (m,), of equal ones at random, in their order."""
-    drawn = np.random.default_rng(0).permutation(len(score))
-    return np.sort(drawn[np.argsort(score[drawn], kind="stable")][:n])
-
-
 def choose_local_maps(
     matches: UniqueMatches, sample: Ints, slope: float, mirrored: bool | Literal["auto"]
 ) -> tuple[UniqueMatches, LocalMaps]:

@@ -33,6 +33,7 @@ from matching.core.groups import FEW_MATCHES, Group, make_group, number_rows
 from matching.core.ledger import Ledger
 from matching.core.points.homographies import fit_homographies, measure_errors
 from matching.core.points.scene import Scene, estimate_deviation, find_near, find_places
+from matching.core.points.trust import choose_best
 from matching.core.points.units import MAX_SPREADS, UNIT
 
 # Figures without a source are the share of wrong matches in AdelaideRMF's homography scenes barrsmith,
@@ -146,7 +147,7 @@ def split_into_planes(
     return sorted(found, key=lambda plane: (-plane.score, -len(plane.rows), plane.rows[0]))
 
 
-def find_planes(xy0: Floats, xy1: Floats, odds: Floats | None = None) -> Ints:
+def find_planes(xy0: Floats, xy1: Floats, odds: Floats | float = 0.0) -> Ints:
     """Find the plane of each match, -1 for none: xy0, xy1 (n, 2); odds (n,) -> (n,)."""
     places, none = find_places(xy0, xy1), np.full(len(xy0), -1)
     if places is None or len(places.xy) < FEW_MATCHES:
@@ -155,7 +156,7 @@ def find_planes(xy0: Floats, xy1: Floats, odds: Floats | None = None) -> Ints:
         return none  # a match on a plane would save nothing
     n_searched = min(len(places.xy), MAX_SEARCHED)
     sample = np.sort(np.random.default_rng(0).permutation(len(places.xy))[:n_searched])
-    best_odds = np.zeros(len(places.xy)) if odds is None else places.best(odds)
+    best_odds = places.best(odds)
     scene = PlaneScene.from_places(places.xy[sample], places.area, best_odds[sample])
     pool = propose_planes(scene)
     begun = sorted((begin_search(scene, pool, noise) for noise in NOISES), key=lambda start: start[0])
@@ -173,14 +174,14 @@ def propose_planes(scene: PlaneScene) -> Floats:
     """Propose for each of some matches the plane through its nearest ones that saves most -> (p, 3, 3)."""
     rng, n = np.random.default_rng(0), len(scene.xy0)
     near = find_near(np.hstack([scene.xy0, scene.xy1]), max(N_NEAREST))
-    near = near[scene.draw(rng, np.arange(n), MAX_SEEDS)]
+    near = near[choose_best(-scene.odds, np.arange(n), MAX_SEEDS)]
     rows = list[Array]()
     for k in N_NEAREST:
         rows += [near[:, :k], *(rng.permuted(near[:, :k], axis=1)[:, :N_DRAWN] for _ in range(2))]
     n_proposals = len(rows) * len(near)
     flat = [row for drawn in rows for row in drawn]
     planes = scene.fit(flat, np.zeros((n_proposals, 3, 3)), np.inf, 3)
-    judges = scene.draw(rng, np.arange(n), MAX_JUDGES)
+    judges = choose_best(-scene.odds, np.arange(n), MAX_JUDGES)
     saved = scene.measure_savings(planes, np.zeros(len(judges)), PROPOSAL_NOISE, judges)
     saved = saved.reshape(len(rows), len(near))
     best: Floats = planes.reshape(len(rows), len(near), 3, 3)[saved.argmax(axis=0), np.arange(len(near))]

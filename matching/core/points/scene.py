@@ -33,7 +33,7 @@ class Scene:
     odds: Floats  # (n,) logarithms: how much likelier a match is right than the mean one, by its score
 
     @classmethod
-    def from_places(cls, places: Floats, area: float, odds: Floats | None = None) -> Self:
+    def from_places(cls, places: Floats, area: float, odds: Floats | float = 0.0) -> Self:
         """Make a scene of different places (n, 4) in both pictures, which have the given area."""
         n = len(places)
         near = find_near(places, N_NEIGHBOURS + 1)
@@ -43,12 +43,7 @@ class Scene:
         here, there = here[here != there], there[here != there]
         starts = np.searchsorted(here, np.arange(n + 1))
         xy0, xy1 = (np.ascontiguousarray(xy) for xy in np.hsplit(places, 2))
-        return cls(xy0, xy1, there, starts, area, np.zeros(n) if odds is None else odds)
-
-    def draw(self, rng: np.random.Generator, rows: Ints, most: int) -> Ints:
-        """Choose at most some of the rows, those with the best odds, of equal ones at random, in order."""
-        drawn = rng.permutation(rows)
-        return np.sort(drawn[np.argsort(-self.odds[drawn], kind="stable")][:most])
+        return cls(xy0, xy1, there, starts, area, np.full(n, odds))
 
     def choose(self, costs: Floats, labels: Ints, edge_price: float) -> Ints:
         """Let each match in turn take its cheapest label, given those of its neighbours.
@@ -68,7 +63,7 @@ class Places:
     area: float  # mean of both pictures
     row: Ints  # (n,), the place of each match
 
-    def best(self, odds: Floats) -> Floats:
+    def best(self, odds: Floats | float) -> Floats:
         """The best of the odds (n,) of the matches at each place (m,)."""
         best = np.full(len(self.xy), -np.inf)
         np.maximum.at(best, self.row, odds)

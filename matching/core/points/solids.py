@@ -38,6 +38,7 @@ from matching.core.groups import Group, ObjectsConfig, is_object, make_group, nu
 from matching.core.ledger import Ledger
 from matching.core.points.homographies import normalise
 from matching.core.points.scene import Scene, estimate_deviation, find_near, find_places
+from matching.core.points.trust import choose_best
 from matching.core.points.units import MAX_SPREADS, UNIT
 from matching.correspondences.correspondences import Correspondences
 
@@ -48,7 +49,7 @@ FREEDOM = 4.0  # degrees of freedom across epipolar lines
 LINE_FREEDOM = 1.0  # the same along them; alike with 4
 PEAK = 3 / (8 * math.pi)  # of the density, in units of the noise and the relief
 EDGE_PRICE = 0.5  # of an edge between two labels; with 1, 0.942 and 2.2 %
-FIRST_NOISE, MIN_NOISE, MAX_NOISE = 0.4, 0.1, 1.0
+FIRST_NOISE, MIN_NOISE, MAX_NOISE = 0.4, 0.1, 0.4  # with 1.0 at most, 7 % more wrong matches are kept
 FIRST_RELIEF, MAX_RELIEF = 30.0, 300.0
 # Share of a group that a thing must explain. At 0.85, none of 27 bent prints loses matches, and none of 30
 # pairs of solid prints is left as it was. At 0.7, bent prints lose 1 % of theirs.
@@ -252,7 +253,7 @@ def _find_more(
 ) -> tuple[list[Solid], list[float]]:
     """Find things among matches `free` (k,), and log10 of their numbers of false alarms."""
     rng = np.random.default_rng(0)
-    free = scene.draw(rng, free, MAX_SEARCHED)
+    free = choose_best(-scene.odds, free, MAX_SEARCHED)
     xy0, xy1 = scene.xy0[free], scene.xy1[free]
     pool, found, log_nfas = _propose(xy0, xy1, rng), list[Solid](), list[float]()
     while pool:

@@ -7,12 +7,19 @@ about as good as that of a match, a known share lies in objects. That share is h
 from __future__ import annotations
 
 import numpy as np
+import scipy
 
-from matching._common.types import Bools, Floats
+from matching._common.types import Bools, Floats, Ints
 
 N_CLASSES = 10  # of matches by their scores, all about as large
 # Matches of the mean share that are added to each class, so that few matches change little.
 N_ADDED = 10.0
+
+
+def choose_best(score: Floats, rows: Ints, n: int, seed: int = 0) -> Ints:
+    """Choose the n rows (k,) with the best scores, of equal ones at random, in ascending order."""
+    drawn = np.random.default_rng(seed).permutation(rows)
+    return np.sort(drawn[np.argsort(score[drawn], kind="stable")][:n])
 
 
 def measure_trust(score: Floats, is_grouped: Bools) -> Floats:
@@ -30,5 +37,5 @@ def measure_trust(score: Floats, is_grouped: Bools) -> Floats:
 
 def measure_odds(trust: Floats) -> Floats:
     """Measure by how much more likely matches are right than the mean one, as a logarithm (n,)."""
-    odds = np.log(np.clip(trust, 0.01, 0.99) / (1 - np.clip(trust, 0.01, 0.99)))
+    odds = scipy.special.logit(np.clip(trust, 0.01, 0.99))
     return np.asarray(odds - np.median(odds))

@@ -11,8 +11,8 @@ from matching.core.given import GivenMatches, adapt, group_given
 from matching.core.groups import label_groups
 from matching.core.ledger import Ledger, name_steps
 from matching.core.methods import GIVEN
-from matching.core.points.maps import choose_local_maps, choose_sample, measure_points, sort_matches
-from matching.core.points.trust import measure_odds, measure_trust
+from matching.core.points.maps import choose_local_maps, measure_points, sort_matches
+from matching.core.points.trust import choose_best, measure_odds, measure_trust
 from matching.output.files import summarise
 from synth.surfaces import moving_surfaces
 
@@ -421,8 +421,8 @@ def test_scores_that_tell_strangers_keep_them_out():
 
 def test_of_too_many_matches_the_best_are_taken():
     score = np.random.default_rng(0).permutation(50).astype(float)
-    assert choose_sample(score, 20).tolist() == np.flatnonzero(score < 20).tolist()
-    drawn = choose_sample(np.zeros(50), 20)
+    assert choose_best(score, np.arange(50), 20).tolist() == np.flatnonzero(score < 20).tolist()
+    drawn = choose_best(np.zeros(50), np.arange(50), 20)
     assert len(set(drawn.tolist())) == 20 and drawn.tolist() != list(range(20))
 
 

@@ -129,7 +129,7 @@ def test_scores_are_what_the_option_says(gdl_match):
         with np.load("scored-groups/matches.npz") as data:
             np.testing.assert_allclose(data["score"], expected)
     status, _, error = gdl_match("group", "m.csv", "--scores-are", "similarities")
-    assert status == 2 and "--scores-are: the matches have no scores" in error
+    assert status == 2 and "m.csv: the matches have no scores" in error
     assert gdl_match("group", "scored.npy", "--scores-are", "ranks")[0] == 2
 
 
