@@ -155,8 +155,8 @@ def find_planes(xy0: Floats, xy1: Floats, odds: Floats | float = 0.0) -> Ints:
     if not places.area > 4 * math.pi * max(*NOISES, MAX_NOISE) ** 2:
         return none  # a match on a plane would save nothing
     n_searched = min(len(places.xy), MAX_SEARCHED)
-    sample = np.sort(np.random.default_rng(0).permutation(len(places.xy))[:n_searched])
     best_odds = places.best(odds)
+    sample = choose_best(-best_odds, np.arange(len(places.xy)), n_searched)
     scene = PlaneScene.from_places(places.xy[sample], places.area, best_odds[sample])
     pool = propose_planes(scene)
     begun = sorted((begin_search(scene, pool, noise) for noise in NOISES), key=lambda start: start[0])
@@ -178,14 +178,13 @@ def propose_planes(scene: PlaneScene) -> Floats:
     rows = list[Array]()
     for k in N_NEAREST:
         rows += [near[:, :k], *(rng.permuted(near[:, :k], axis=1)[:, :N_DRAWN] for _ in range(2))]
-    n_proposals = len(rows) * len(near)
     flat = [row for drawn in rows for row in drawn]
-    planes = scene.fit(flat, np.zeros((n_proposals, 3, 3)), np.inf, 3)
+    planes = scene.fit(flat, np.zeros((len(flat), 3, 3)), np.inf, 3)
     judges = choose_best(-scene.odds, np.arange(n), MAX_JUDGES)
     saved = scene.measure_savings(planes, np.zeros(len(judges)), PROPOSAL_NOISE, judges)
-    saved = saved.reshape(len(rows), len(near))
-    best: Floats = planes.reshape(len(rows), len(near), 3, 3)[saved.argmax(axis=0), np.arange(len(near))]
-    return best
+    best = saved.reshape(len(rows), -1).argmax(axis=0)
+    chosen: Floats = planes[best * len(near) + np.arange(len(near))]
+    return chosen
 
 
 def begin_search(scene: PlaneScene, pool: Floats, noise: float) -> tuple[float, Floats, float]:
@@ -196,11 +195,8 @@ def begin_search(scene: PlaneScene, pool: Floats, noise: float) -> tuple[float, 
     n = len(scene.xy0)
     planes = _add_planes(scene, pool, np.empty((0, 3, 3)), np.zeros(n), noise)
     costs = scene.measure_costs(planes, noise)
-    return (
-        scene.sum_energy(costs, scene.choose(costs, costs.argmin(axis=0), EDGE_PRICE), noise),
-        planes,
-        noise,
-    )
+    labels = scene.choose(costs, costs.argmin(axis=0), EDGE_PRICE)
+    return scene.sum_energy(costs, labels, noise), planes, noise
 
 
 def search(
