@@ -44,6 +44,10 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "shortlist": ("collections.shortlist", "recall of shortlists for shelf photographs"),
     "index": ("collections.kept_index", "recall and cost of a kept index as it grows"),
     "tiles": ("collections.tiles", "neighbours among the tiles of a picture, compared with SIFT"),
+    "uncertainty": (
+        "matching.synthetic.uncertainty",
+        "how often intervals of transforms cover the truth",
+    ),
     "relations": ("collections.relations", "copies of photographs, found and named"),
     "collection": ("collections.throughput", "what a pair of a collection costs"),
     "roundoff": ("matching.roundoff", "what changes if inputs differ in the last bit"),

@@ -45,8 +45,8 @@ def complete_by_distance(
         return tree
     tree, n = _join_by_weight(tree, graph), graph.n_samples
     weight = np.zeros(n)
-    weight += np.bincount(graph.indices, graph.weights, n)
-    weight += np.bincount(np.repeat(np.arange(n), np.diff(graph.indptr)), graph.weights, n)
+    for ends in (graph.indices, graph.sources):
+        weight += np.bincount(ends, graph.weights, n)
     while distances_among is not None and len(tree.roots()) > 1:
         samples = _find_best_connected(tree, weight)
         knn = distances_among(samples, min(n_neighbors, len(samples) - 1))
@@ -84,9 +84,8 @@ def _find_best_connected(tree: MergeTree, weight: Floats) -> Ints:
 
 def _join_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
     """Join clusters by single linkage along the edges, the largest weight first."""
-    source = np.repeat(np.arange(graph.n_samples), np.diff(graph.indptr))
     is_edge = graph.weights > 0
-    return join_in_order(tree, source[is_edge], graph.indices[is_edge], -graph.weights[is_edge])
+    return join_in_order(tree, graph.sources[is_edge], graph.indices[is_edge], -graph.weights[is_edge])
 
 
 def join_in_order(tree: MergeTree, source: Array, target: Array, distance: Floats) -> MergeTree:

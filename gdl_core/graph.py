@@ -105,22 +105,6 @@ class KnnGraph:
         indptr = np.append(0, np.cumsum(is_neighbour.sum(axis=1))).astype(np.int64)
         return indptr, self.indices[is_neighbour], self.distances[is_neighbour]
 
-    def first(self, k: int) -> "KnnGraph":
-        """Make the graph of only the k nearest neighbours.
-
-        Parameters
-        ----------
-        k : int
-            The number of neighbours, at most K.
-
-        Returns
-        -------
-        KnnGraph
-        """
-        if not 0 <= check_integer("k", k) <= self.n_neighbors:
-            raise ValueError(f"k must be in [0, {self.n_neighbors}], got {k}")
-        return KnnGraph(self.indices[:, :k], self.distances[:, :k])
-
     def without(self, is_dropped: Bools) -> "KnnGraph":
         """Make the graph without the edges from and to some samples.
 
@@ -215,6 +199,11 @@ class AffinityGraph:
     def n_samples(self) -> int:
         """The number of samples, n."""
         return len(self.indptr) - 1
+
+    @property
+    def sources(self) -> Ints:
+        """The vertex from which each edge leads, (nnz,)."""
+        return np.repeat(np.arange(self.n_samples), np.diff(self.indptr))
 
     def to_csr(self) -> Any:
         """Return W as a SciPy matrix.

@@ -32,7 +32,7 @@ def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:
 
 def sum_inside_weights(graph: AffinityGraph, labels: Ints) -> Floats:
     """Sum the weights of the edges between samples of the same cluster, labels (n,) -> (n_clusters,)."""
-    source = np.repeat(labels, np.diff(graph.indptr))
+    source = labels[graph.sources]
     is_inside = (source == labels[graph.indices]) & (source >= 0)
     n_clusters = int(labels.max(initial=-1)) + 1
     sums: Floats = np.bincount(source[is_inside], graph.weights[is_inside], n_clusters).astype(np.float64)

@@ -135,7 +135,7 @@ def path_graph(
     """
     paths = find_paths(knn) if paths is None else paths
     graph = affinity_graph(knn, bandwidth)
-    source = np.repeat(np.arange(graph.n_samples), np.diff(graph.indptr))
+    source = graph.sources
     longest = paths.bottlenecks(source, graph.indices)
     share = (paths.spacing[source] / longest) * (paths.spacing[graph.indices] / longest)
     return AffinityGraph(graph.indptr, graph.indices, graph.weights * share, graph.sigma2)

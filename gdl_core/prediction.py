@@ -132,7 +132,7 @@ def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
     """
     inside = sum_inside_weights(graph, labels)
     volume = np.zeros(len(inside))
-    for end in (np.repeat(labels, np.diff(graph.indptr)), labels[graph.indices]):
+    for end in (labels[graph.sources], labels[graph.indices]):
         volume += np.bincount(end[end >= 0], graph.weights[end >= 0], len(inside))
     return np.where(volume > 0, 1 - 2 * inside / np.where(volume > 0, volume, 1.0), 0.0)
 

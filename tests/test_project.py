@@ -70,7 +70,7 @@ LAYERS = {  # a folder or module imports from those before it
         "searches",
         "pair one_picture given",
     ),
-    "matching/core/points": ("_plane_kernels checks units", "scene", "maps planes solids"),
+    "matching/core/points": ("_choice_kernel checks units homographies trust", "scene", "maps planes solids"),
     "matching/core/pixels": ("equality", "copies frames parts"),
     "matching/core/repeats": ("motions", "copies"),
     "matching/agreement": (

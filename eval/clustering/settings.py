@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eval.clustering.measuring import images, nmi
-from gdl_core import affinity_graph, gdl_u, initial_clusters, knn_graph, place_by_tree, select_clusters
+from gdl_core import (
+    KnnGraph,
+    affinity_graph,
+    gdl_u,
+    initial_clusters,
+    knn_graph,
+    place_by_tree,
+    select_clusters,
+)
 
 SETS = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb": 38}
 NEIGHBOURS = (8, 10, 15, 20, 30, 40)  # K
@@ -18,7 +26,7 @@ def quality_rows(data: Path, jobs: int) -> Iterator[list[str]]:
         x, y = images(data, name)
         full = knn_graph(x, max(NEIGHBOURS), n_jobs=jobs)
         for k in NEIGHBOURS:
-            knn = full.first(k)
+            knn = KnnGraph(full.indices[:, :k], full.distances[:, :k])
             graph = affinity_graph(knn)
             tree = gdl_u(graph, initial_clusters(knn))
             labels = [select_clusters(tree, n_clusters, size).labels for size in SMALLEST]

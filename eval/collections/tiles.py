@@ -1,4 +1,4 @@
-"""Which neighbours does a collection find among the tiles of a picture, and how well are their shifts known?
+"""Which neighbours does a collection find among the tiles of a picture, and how accurate are their shifts?
 
 A picture is cut into 6 x 6 tiles with an overlap of 10 %, each with its own brightness and noise. All pairs
 are matched as `gdl-match collection --all` does. A neighbour is found if the transform of the first object is
@@ -27,7 +27,7 @@ N_TILES, OVERLAP = 6, 0.1  # tiles along each side; share of a tile
 NOISE = 2.0  # grey levels, standard deviation
 MAX_ERROR = 2.0  # pixels, of a shift that is found
 CELL = 640, 480  # pixels of each photograph of a montage
-HEADER = "picture", "neighbours", "found", "SIFT", "others", "median error", "largest", "chi square"
+HEADER = "picture", "neighbours", "found", "SIFT", "others", "median error", "largest"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def measure(name: str, picture: np.ndarray, seed: int, quiet: bool) -> list[str]
     """Match all pairs of the tiles of a picture, and count what is found."""
     tiles = cut_tiles(picture, seed)
     sources = {at: ImageSource(make_picture_of_array(tile)) for at, (tile, _) in tiles.items()}
-    errors, squares, n_neighbours, n_peer, n_others = [], [], 0, 0, 0
+    errors, n_neighbours, n_peer, n_others = [], 0, 0, 0
     for one, other in tqdm(list(combinations(tiles, 2)), desc=name, disable=quiet):
         objects = match_pair(sources[one], sources[other], MANY).objects
         if sum(abs(a - b) for a, b in zip(one, other, strict=True)) != 1:
@@ -70,10 +70,9 @@ def measure(name: str, picture: np.ndarray, seed: int, quiet: bool) -> list[str]
         offset = map_point(objects[0].transform, middle) - middle - shift
         if np.linalg.norm(offset) < MAX_ERROR:
             errors.append(np.linalg.norm(offset))
-            squares.append(measure_square(objects[0], middle, offset))
         else:
             n_others += 1
-    figures = [np.median(errors), np.max(errors), np.mean(squares)] if errors else [np.nan] * 3
+    figures = [np.median(errors), np.max(errors)] if errors else [np.nan] * 2
     counts = n_neighbours, len(errors), n_peer, n_others
     return [name, *map(str, counts), *(f"{figure:.2f}" for figure in figures)]
 
@@ -111,14 +110,3 @@ def fit_by_sift(tile: np.ndarray, other: np.ndarray) -> np.ndarray | None:
 def map_point(transform: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Where a transform (3, 3) takes a point (2,)."""
     return apply_transform(transform, point[None])[0]
-
-
-def measure_square(found, point: np.ndarray, offset: np.ndarray) -> float:
-    """The squared error (2,) of a mapped point over what the covariance says; its mean is 1."""
-    depth = found.transform[2] @ [*point, 1.0]
-    derivative, mapped = np.zeros((2, 8)), map_point(found.transform, point)
-    for k in range(2):
-        derivative[k, 3 * k : 3 * k + 3], derivative[k, 6:] = [*point, 1.0], -mapped[k] * point
-    derivative /= depth
-    covariance = derivative @ found.transform_covariance @ derivative.T
-    return float(offset @ np.linalg.solve(covariance, offset)) / 2

@@ -43,7 +43,7 @@ def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
     edge of weight 0 do not.
     """
     cluster, is_edge = labels.astype(np.int32), graph.weights > 0
-    source = np.repeat(cluster, np.diff(graph.indptr))[is_edge]
+    source = cluster[graph.sources[is_edge]]
     part_of_cluster = number_components(n_initial, source, cluster[graph.indices[is_edge]])
     n_parts = int(part_of_cluster.max()) + 1
     vertex_start, vertices = _group(part_of_cluster[labels], n_parts)

@@ -19,6 +19,7 @@ import numpy as np
 from .._common.jit import inner, njit
 from .._common.types import Array, Arrays, Scalar
 from .double_double import add, multiply
+from .memory import prefetch
 from .neighbour_sets import build_sets, choose_set, move_flags, open_sets
 from .pairs import (
     END,
@@ -270,8 +271,9 @@ def _move_entries(
     entry_cluster, sums, link = entries
     pairs, values, _, counts = queue
     v = clusters[b, ENTRY]
+    after: Scalar = np.int64(link[v, 1]) if v >= 0 else v
     while v >= 0:
-        after = np.int64(link[v, 1])
+        after_next = _look_ahead(after, vertex, entry_cluster, link)
         i = np.int64(link[v, 0])
         c = vertex[i, CLUSTER]
         e: Scalar = np.int64(-1)  # the entries of a and b at i
@@ -308,8 +310,22 @@ def _move_entries(
                         p = clusters[c, MEMO]
                         add_sum(values, p, np.int64(pairs[p, END + 1] == a), high, low)
                 _drop_entry(vertex, i, f, entry_cluster, sums)
-        v = after
+        v, after = after, after_next
     return n_changed
+
+
+@inner
+def _look_ahead(v: int, vertex: Array, entry_cluster: Array, link: Array) -> Scalar:
+    """Prefetch the data for visiting the item v of a list and those after it, and return the next one."""
+    if v < 0:
+        return v
+    after = np.int64(link[v, 1])
+    prefetch(entry_cluster, vertex[link[v, 0], START])
+    if after >= 0:
+        prefetch(vertex, np.int64(link[after, 0]))
+        if link[after, 1] >= 0:
+            prefetch(link, np.int64(link[after, 1]))
+    return after
 
 
 @inner

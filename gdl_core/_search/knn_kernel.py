@@ -82,7 +82,7 @@ def _sparse_length(row_a: Array, row_b: Array, indices: Array, data: Array, d: i
     """Compute the length of the difference of two rows, which begin and end at ``row_a`` and ``row_b``."""
     d_unrolled = d - d % 4
     a, b = row_a[0], row_b[0]
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    lanes = np.zeros(4)
     while a < row_a[1] or b < row_b[1]:
         f = indices[a] if a < row_a[1] else d
         g = indices[b] if b < row_b[1] else d
@@ -93,17 +93,9 @@ def _sparse_length(row_a: Array, row_b: Array, indices: Array, data: Array, d: i
         if g <= f:
             difference -= data[b]
             b += 1
-        square, feature = difference * difference, min(f, g)
-        lane = feature & 3 if feature < d_unrolled else 0
-        if lane == 0:
-            s0 += square
-        elif lane == 1:
-            s1 += square
-        elif lane == 2:
-            s2 += square
-        else:
-            s3 += square
-    return np.sqrt((s0 + s1) + (s2 + s3))
+        feature = min(f, g)
+        lanes[feature & 3 if feature < d_unrolled else 0] += difference * difference
+    return np.sqrt((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]))
 
 
 @inner

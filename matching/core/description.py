@@ -18,16 +18,20 @@ def describe_objects(
     objects: Sequence[Group | Proposal],
     tolerances: Floats,
     boxes: tuple[Floats, Floats],
+    trust: Floats | None = None,
 ) -> list[MatchedObject]:
     """Describe each object, whose matches have its number in labels (m,).
 
-    xy0, xy1 (m, 2); tolerances (n_objects,) in pixels of image 1; boxes (2, 2) of the pictures.
+    xy0, xy1 (m, 2); tolerances (n_objects,) in pixels of image 1; boxes (2, 2) of the pictures; trust (m,):
+    the weights of the matches in the transforms.
     """
 
     def describe(k: int) -> MatchedObject:
         rows, found = labels == k, objects[k]
         tolerance = float(tolerances[k])
-        return describe_object(k, xy0[rows], xy1[rows], found.score, tolerance, *boxes, found.log_nfa)
+        weights = 1.0 if trust is None else trust[rows]
+        places = xy0[rows], xy1[rows]
+        return describe_object(k, *places, found.score, tolerance, *boxes, found.log_nfa, weights)
 
     return map_in_threads(describe, range(len(objects)))
 

@@ -16,7 +16,6 @@ from the points:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -42,9 +41,9 @@ from matching.core.points.maps import (
     sort_matches,
 )
 from matching.core.points.planes import split_into_planes
-from matching.core.points.readings import find_reading
 from matching.core.points.scatter import drop_scattered
 from matching.core.points.solids import complete_solids
+from matching.core.points.trust import choose_best, measure_odds, measure_trust
 from matching.core.points.units import Unit, find_unit, hide_shares, take_back
 from matching.core.proposals import Listing, Proposal, label_matches
 from matching.core.result import MatchResult, add_inputs
@@ -71,6 +70,7 @@ def group_matches(
     frames1: ArrayLike | None = None,
     sizes: ArrayLike | None = None,
     score: ArrayLike | None = None,
+    score_is_similarity: bool = False,
     image0: Any = None,
     image1: Any = None,
     mirrored: bool | Literal["auto"] = "auto",
@@ -93,8 +93,13 @@ def group_matches(
         the centre of the first pixel. If most points of a picture lie outside it, objects have no frames and
         no shares of the pictures.
     score : (n,) array_like, optional
-        The score of each match: smaller is better, as in `MatchResult`. If several matches join the same two
-        places, the frames of the best match are used.
+        The score of each match, in any unit: a descriptor distance, or a confidence. Of many matches, the
+        best are clustered first; objects are searched for around the best; and a match with a score of which
+        few are in objects must lie closer to one, and counts less in its transform. If several matches join
+        the same two places, the frames of the best match are used.
+    score_is_similarity : bool
+        Whether larger scores are better, as for confidences. By default, smaller ones are, as in
+        `MatchResult`, which holds 1 - score otherwise.
     image0, image1 : path, bytes, binary file, Pillow image, or array, optional
         The pictures, as `match` takes them; give both or neither. Then the points are pixels of these
         pictures as displayed, and what lies between the matches of each object decides, as in `match`,
@@ -130,7 +135,7 @@ def group_matches(
     if not (isinstance(mirrored, bool | np.bool) or mirrored == "auto"):
         raise InputError(f'mirrored must be True, False or "auto", got {mirrored!r}')
     images = read_content(image0, "image0"), read_content(image1, "image1")
-    given = GivenMatches(*check_given(xy0, xy1, frames0, frames1, sizes, score))
+    given = GivenMatches(*check_given(xy0, xy1, frames0, frames1, sizes, score, score_is_similarity))
     pictures = read_pictures(images)
     if pictures is not None:
         given = fit_to_pictures(given, pictures)
@@ -140,15 +145,19 @@ def group_matches(
     if pictures is None and groups:
         groups = drop_scattered(*given.local, groups, ledger)
         clock.lap("scatter")
+    trust = np.ones(len(given.xy0))
+    if groups:
+        trust = measure_trust(given.score, label_groups(len(given.xy0), groups) >= 0)
     if planes:
-        groups = split_into_planes(*given.local, groups, ledger)
+        groups = split_into_planes(*given.local, measure_odds(trust), groups, ledger)
         clock.lap("planes")
     elif groups:
         conditions = need_fewer(config.objects)
-        groups = complete_solids(*given.local, groups, mirrored, conditions, ledger)
+        groups = complete_solids(*given.local, measure_odds(trust), groups, mirrored, conditions, ledger)
         clock.lap("solids")
     listing = locate_given(given, groups, ledger, pixel)
-    objects, kept = describe_given(given, groups, config.graph.scale, pixel), list(listing.proposals)
+    objects = describe_given(given, groups, config.graph.scale, pixel, trust)
+    kept = list(listing.proposals)
     clock.lap("objects")
     rejected: tuple[RejectedGroup, ...] = ()
     if pictures is not None:
@@ -157,8 +166,6 @@ def group_matches(
         kept, looked = [kept[k] for k in rows], [judged[k] for k in rows]
         objects = [replace(objects[k], id=number) for number, k in enumerate(rows)]
         objects = add_looks(objects, looked, pictures[0].box)
-        if judged and not rows and (reading := find_reading(judged[0].look)):
-            warnings.warn(f"nothing agrees where the points are; {reading}", stacklevel=2)
         clock.lap("agreement")
     matches = label_matches(listing, kept, (), None)
     things = find_things_of_pair(objects)
@@ -248,8 +255,7 @@ def group_given(
     places = unit0.round_to_single(given.xy0[is_near]), unit1.round_to_single(given.xy1[is_near])
     matches = sort_matches(*places, maps, given.score[is_near])
     clock.lap("stray")
-    n = len(matches.xy0)
-    sample = np.sort(np.random.default_rng(0).permutation(n)[: config.candidates.max_matches])
+    sample = choose_best(matches.score, np.arange(len(matches.score)), config.candidates.max_matches)
     if len(sample) < FEW_MATCHES:
         return [], 1.0
     slope = config.graph.slope * config.graph.coarseness
@@ -264,7 +270,7 @@ def group_given(
     if np.mean(local.agreeing) > 0.5:  # few outliers: see above
         pixel = max(pixel, spacing * config.graph.slope / (config.graph.coarseness * config.graph.scale))
     correspondences = Correspondences(matches.xy0 / pixel, matches.xy1 / pixel, local.maps)
-    order = put_agreeing_first(local, len(sample))
+    order = put_agreeing_first(local, matches.score, len(sample))
     # the places in this order of the given matches, whose rows these are
     rows, position = np.flatnonzero(is_near), np.argsort(order)[matches.row]
     adapted = adapt(config, len(sample), spacing / pixel)
@@ -274,11 +280,12 @@ def group_given(
 
 
 def describe_given(
-    given: GivenMatches, groups: Sequence[Group], scale: float, pixel: float
+    given: GivenMatches, groups: Sequence[Group], scale: float, pixel: float, trust: Floats
 ) -> list[MatchedObject]:
     """Describe the objects in the units of the points; shares of pictures are known only with valid sizes.
 
-    scale: the tolerance, in working pixels; pixel: a working pixel, in spreads of the points.
+    scale: the tolerance, in working pixels; pixel: a working pixel, in spreads of the points; trust (n,): how
+    likely matches are right.
     """
     if not groups:
         return []
@@ -292,7 +299,7 @@ def describe_given(
     labels = number_rows(len(xy0), [_sample(xy0, xy1, found.rows) for found in groups])
     tolerances = np.full(len(groups), scale * (pixel * units[1].spread) / units[1].size)
     described = []
-    objects = describe_objects(xy0, xy1, labels, groups, tolerances, boxes)
+    objects = describe_objects(xy0, xy1, labels, groups, tolerances, boxes, trust)
     for found, local in zip(groups, objects, strict=True):
         points = given.xy0[found.rows], given.xy1[found.rows]
         converted = take_back(replace(local, n_matches=len(found.rows)), units, points)

@@ -4,6 +4,7 @@ Nothing is imported from OpenCV: a `DMatch` is recognised by its attributes.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,13 @@ POINT_NAMES = (
     ("kpts0", "kpts1"),
     ("keypoints0", "keypoints1"),  # LoFTR in Kornia and hloc, Transformers
 )
-DISTANCE_NAMES = ("score", "distance", "distances")  # of scores for which smaller is better
+DISTANCE_NAMES = ("distance", "distances")  # of scores for which smaller is better
+ANY_NAMES = ("score",)  # of scores for which smaller is better unless the user says otherwise
 CONFIDENCE_NAMES = (  # of scores for which larger is better
     *("scores", "confidence", "mconf", "matching_scores", "matched_confidences", "certainty"),
     "matching_scores0",
 )
+SCORE_NAMES = (*ANY_NAMES, *DISTANCE_NAMES, *CONFIDENCE_NAMES)
 ACCEPTED_FORMS = (
     "a dictionary of matches, an array (n, 4) of x0, y0, x1, y1 or (n, 2) of indices of keypoints, or a list"
     " of DMatch"
@@ -51,7 +54,8 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
         * a dictionary of LoFTR, RoMa, vismatch or Transformers with the matched points of both images:
           `keypoints0` and `keypoints1`, `mkpts0_f`, `mkpts0`, `matched_kpts0`, `xy0`, ...;
         * a list with one such dictionary, as Transformers returns it;
-        * an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, where smaller is better;
+        * an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, where smaller is better (for others, see
+          `PairMatches.with_scores`);
         * an array (n, 2) of indices of keypoints, or (n0,) of partners, -1 for none;
         * OpenCV's matches: a list of `DMatch`, or a list of lists as `knnMatch` gives it.
 
@@ -135,8 +139,9 @@ def _read_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) ->
     )
     array = one_pair(to_array(found[name], name), name, 1 if name == "matches0" else 2)
     indices, rows = _read_indices(array, name)
-    score = _read_score(found, rows, len(array))
-    return join_keypoints(keypoint_sets(keypoints0, keypoints1, name), indices, score, name)
+    score, scores_are = _read_score(found, rows, len(array))
+    pair = join_keypoints(keypoint_sets(keypoints0, keypoints1, name), indices, score, name)
+    return replace(pair, scores_are=scores_are)
 
 
 def _read_points(found: Mapping[str, Any]) -> PairMatches:
@@ -159,7 +164,8 @@ def _read_points(found: Mapping[str, Any]) -> PairMatches:
         raise InputError(f"frames{1 - present[0]}: must be given if frames{present[0]} is")
     frames = [_read_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in present]
     useful = drop_useless_frames(*frames) if present else (None, None)
-    return PairMatches(xy0, xy1, *useful, _read_score(found, slice(None), len(xy0)), _read_sizes(found))
+    score, scores_are = _read_score(found, slice(None), len(xy0))
+    return PairMatches(xy0, xy1, *useful, score, _read_sizes(found), scores_are=scores_are)
 
 
 def _read_sizes(found: Mapping[str, Any]) -> Sizes | None:
@@ -182,17 +188,21 @@ def _read_frames(value: Any, name: str, n: int) -> Array:
     return frames.astype(np.float64)
 
 
-def _read_score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
-    """Read the scores of `rows` of n (smaller is better); None if no scores have this length."""
-    for name in (*DISTANCE_NAMES, *CONFIDENCE_NAMES):
+def _read_score(found: Mapping[str, Any], rows: Any, n: int) -> tuple[Array | None, str | None]:
+    """Read the scores of `rows` of n (smaller is better), and what they are by their name; None if no scores
+    have this length.
+    """
+    for name in SCORE_NAMES:
         if found.get(name) is None:
             continue
         values = to_array(found[name], name)
         values = values.ravel() if values.ndim == 2 and 1 in values.shape else values
         if values.shape == (n,):
             scores: Array = values[rows].astype(np.float64)
-            return scores if name in DISTANCE_NAMES else 1 - scores
-    return None
+            if name in CONFIDENCE_NAMES:
+                return 1 - scores, "similarities"
+            return scores, "distances" if name in DISTANCE_NAMES else None
+    return None, None
 
 
 def _read_indices(array: Array, name: str) -> tuple[Array, Any]:
@@ -221,7 +231,8 @@ def _read_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointS
     if len({m.imgIdx for m in matches}) > 1:
         raise InputError("matches: holds matches with several train images; give those with one of them")
     indices = np.array([(m.queryIdx, m.trainIdx) for m in matches], np.int64)
-    return join_keypoints(keypoints, indices, np.array([m.distance for m in matches], np.float64), "matches")
+    distance = np.array([m.distance for m in matches], np.float64)
+    return replace(join_keypoints(keypoints, indices, distance, "matches"), scores_are="distances")
 
 
 def read_content(source: str | Path, content: Any, *keypoints: KeypointSet) -> PairMatches:

@@ -48,6 +48,9 @@ class PairMatches:
         The frames of these keypoints.
     score : (n,) float64, optional
         The score of each match, smaller is better: a descriptor distance, or 1 - confidence.
+    scores_are : "distances", "similarities" or None
+        What the source says that its scores are: "distances" if smaller is better. None if it does not say;
+        then they are taken as distances, see `with_scores`.
     sizes : pair of tuples of int, optional
         ((height0, width0), (height1, width1)).
     names : pair of str, optional
@@ -68,6 +71,7 @@ class PairMatches:
     names: tuple[str, str] | None = None
     indices: Array | None = None
     as_stored: bool = False
+    scores_are: str | None = None
 
     def __len__(self) -> int:
         return len(self.xy0)
@@ -93,6 +97,32 @@ class PairMatches:
             names=self.names and self.names[::-1],
             indices=None if self.indices is None else self.indices[:, ::-1],
         )
+
+    def with_scores(self, scores_are: str) -> PairMatches:
+        """The same matches, with scores that the source does not name taken as distances or similarities.
+
+        Parameters
+        ----------
+        scores_are : "distances" or "similarities"
+            Whether smaller or larger scores are better.
+
+        Returns
+        -------
+        PairMatches
+            With `score` as distances, 1 - similarity.
+
+        Raises
+        ------
+        InputError
+            A ValueError: the source says something else, or there are no scores.
+        """
+        if self.score is None:
+            raise InputError(f"the matches have no scores that could be {scores_are}")
+        if self.scores_are not in (None, scores_are):
+            raise InputError(f"the scores are named {self.scores_are}, not {scores_are}")
+        if scores_are in (self.scores_are, "distances"):
+            return self
+        return replace(self, score=1 - self.score, scores_are=scores_are)
 
     def group(
         self,

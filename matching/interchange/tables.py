@@ -84,8 +84,7 @@ def read_text(path: Path) -> PairMatches:
         return arrays.read_table(_read_numbers(path, rows, range(len(rows[0][1]))), str(path))
     if missing := [name for name in COLUMNS if name not in names]:
         raise InputError(f"{path}: must have the columns {', '.join(COLUMNS)}; {missing[0]} is missing")
-    score_names = (*arrays.DISTANCE_NAMES, *arrays.CONFIDENCE_NAMES)
-    used = [*COLUMNS, *[name for name in score_names if name in names][:1]]
+    used = [*COLUMNS, *[name for name in arrays.SCORE_NAMES if name in names][:1]]
     table = _read_numbers(path, rows, [names.index(name) for name in used], len(names))
     score = dict(zip(used[4:], table.T[4:], strict=True))
     return arrays.matches_from({"xy0": table[:, :2], "xy1": table[:, 2:4], **score})

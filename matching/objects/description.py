@@ -16,7 +16,7 @@ from matching.objects.confidence import confidence
 from matching.objects.differences import Difference
 from matching.objects.frames import Motion, describe_motion, fit_frame, polygon_area
 from matching.objects.things import Thing
-from matching.objects.transforms import fit_transform, measure_covariance, transform_errors
+from matching.objects.transforms import fit_transform, measure_covariance, refine_transform, transform_errors
 
 MAX_TRIANGLE_SIDE = 0.45  # of a triangle inside an outline, in sizes of the object; no record of a choice
 MIN_SHARE_INSIDE = 0.9  # of an object's matches that its outline must contain; no record of a choice
@@ -130,7 +130,8 @@ class MatchedObject:
     def transform_covariance(self) -> Floats | None:
         """(8, 8) float64: the covariance of the first eight entries of `transform`, row by row.
 
-        The last entry is 1. If the transform is affine, the rows and columns of the seventh and eighth are 0.
+        The last entry is 1. If the transform is affine, the rows and columns of the seventh and eighth are 0,
+        unless the matches tell that there is a perspective.
         None if the matches are unknown.
         """
         if not len(self.points0):
@@ -187,10 +188,12 @@ def describe_object(
     box: Floats | None = None,
     box1: Floats | None = None,
     log_nfa: float | None = None,
+    weights: Floats | float = 1.0,
 ) -> MatchedObject:
     """Describe the object of the correspondences of one cluster: xy0, xy1 (n, 2); box, box1 (2, 2)."""
     outline0, outline1 = draw_outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
+    transform = refine_transform(transform, kind, xy0, xy1, weights)
     errors = transform_errors(transform, xy0, xy1)
     box, box1 = (
         np.array([xy.min(axis=0), xy.max(axis=0)]) if given is None else given

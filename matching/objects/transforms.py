@@ -20,6 +20,9 @@ from matching.objects.robust import minimize_cauchy
 # Standard deviation of the deviation from a similarity, relative to the scale, and of g. Frames of objects of
 # 16 matches on shelf photographs have a mean IoU of 0.949, and of 0.860 without this prior.
 PRIOR_DEVIATION = 0.05
+# Factor of the variances of transforms: features that share pixels err alike. See the table of coverage.
+CORRELATION = 1.15
+SIGNIFICANT = 3.0  # half of chi squared of a perspective that chance gives to 5 % of affine maps
 NO_PERSPECTIVE = 1e-9  # standard deviation of g for an affine map
 MAX_ERROR_RATIO = 0.95  # a homography must lower the error of the affine map to this share
 MIN_HOMOGRAPHY_POINTS = 8  # twice as many as define a homography
@@ -34,7 +37,7 @@ def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Flo
     """
     best, kind = _fit_affine(xy0, xy1, tolerance), "affine"
     if is_narrow(xy0) or is_narrow(xy1):
-        return _refine_affine(xy0, xy1, best), kind
+        return refine_transform(best, kind, xy0, xy1), kind
     bound = MAX_ERROR_RATIO * median_error(best, xy0, xy1)
     for homography in _fit_homographies(xy0, xy1, tolerance):
         error = median_error(homography, xy0, xy1)
@@ -56,19 +59,32 @@ def _fit_homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats
     """Fit a homography by OpenCV, and one to all points; return the sound ones, none if points are few."""
     if len(xy0) < MIN_HOMOGRAPHY_POINTS:
         return []
-    hull, box = opencv.convex_hull(xy0), np.array([xy0.min(axis=0), xy0.max(axis=0)])
+    hull = opencv.convex_hull(xy0)
     first = opencv.fit_homography(xy0, xy1, tolerance)
     if first is None or not is_sound(first, hull):
         return []
-    refined = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), box)
+    refined = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), _find_box(xy0))
     return [h / h[2, 2] for h in (first, refined) if is_sound(h, hull)]
 
 
-def _refine_affine(xy0: Floats, xy1: Floats, first: Floats) -> Floats:
-    """Fit an affine map (3, 3) to all points (n, 2) with a Cauchy loss, from a first guess."""
-    box = np.array([xy0.min(axis=0), xy0.max(axis=0)])
-    fitted = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), box, NO_PERSPECTIVE)
-    return np.vstack([fitted[:2] / fitted[2, 2], [0.0, 0.0, 1.0]])
+def refine_transform(
+    first: Floats, kind: str, xy0: Floats, xy1: Floats, weights: Floats | float = 1.0
+) -> Floats:
+    """Fit a transform (3, 3) of a kind to all points (n, 2) with a Cauchy loss, from a first one.
+
+    weights (n,): of the points, all 1 by default. The first one is returned if the fit is not sound.
+    """
+    perspective = NO_PERSPECTIVE if kind == "affine" else PRIOR_DEVIATION
+    box = _find_box(xy0)
+    fitted = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), box, perspective, weights)
+    fitted = fitted / fitted[2, 2]
+    fitted[2, :2] *= kind != "affine"
+    return fitted if is_sound(fitted, opencv.convex_hull(xy0)) else first
+
+
+def _find_box(xy: Floats) -> Floats:
+    """Find the smallest and the largest x and y of points (n, 2) -> (2, 2)."""
+    return np.array([xy.min(axis=0), xy.max(axis=0)])
 
 
 def refine_homography(
@@ -78,6 +94,7 @@ def refine_homography(
     error: float,
     box: Floats,
     perspective: float = PRIOR_DEVIATION,
+    weights: Floats | float = 1.0,
 ) -> Floats:
     """Fit a homography to all points (n, 2) with a Cauchy loss, from a first guess (3, 3); box (2, 2).
 
@@ -87,17 +104,18 @@ def refine_homography(
     derivative, centre = linear_part(first, np.median(xy0, axis=0)), np.median(xy1, axis=0)
     unit = half * float(np.sqrt(abs(np.linalg.det(derivative))))
     spread = max(error / 1.18 / unit, np.finfo(np.float32).eps)  # 1.18: median of a Rayleigh distribution
+    spreads = np.full(len(xy0), spread * np.sqrt(np.max(weights) / weights))
     into, out = _scaling(half, middle), _scaling(unit, centre)
     start = np.linalg.inv(out) @ first @ into
     depth = start[2] @ [*(np.median(xy0, axis=0) - middle) / half, 1.0]
     least_depth = np.finfo(np.float32).eps * np.abs(start[2]).max()
     if not min(abs(start[2, 2]), abs(depth)) > least_depth:  # the horizon crosses the box
         return first
-    fitted = _fit_map((xy0 - middle) / half, (xy1 - centre) / unit, start / start[2, 2], spread, perspective)
+    fitted = _fit_map((xy0 - middle) / half, (xy1 - centre) / unit, start / start[2, 2], spreads, perspective)
     return out @ fitted @ np.linalg.inv(into)
 
 
-def _fit_map(x: Floats, y: Floats, first: Floats, spread: float, perspective: float) -> Floats:
+def _fit_map(x: Floats, y: Floats, first: Floats, spread: Floats, perspective: float) -> Floats:
     """Fit the map (3, 3) from x to y by least squares with a Cauchy loss, from a first guess (3, 3).
 
     The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b form a similarity, and
@@ -165,24 +183,40 @@ def transform_errors(transform: Array, xy0: Array, xy1: Array) -> Floats:
 def measure_covariance(transform: Array, kind: str, xy0: Array, xy1: Array) -> Floats:
     """Covariance (8, 8) of the entries, row by row, of a transform (3, 3) fitted to points xy0, xy1 (n, 2).
 
-    The last entry is 1. The points are taken as independent, with the variance of their errors; places that
-    repeat count once. Entries that are fixed, those of the perspective of an affine map, have no variance.
-    This is the covariance of a fit by least squares; the variances of a robust one are up to 1.8 times as
-    large.
+    The last entry is 1. This is the sandwich estimate for the Cauchy loss (Huber 1967), H^-1 (sum g g') H^-1
+    with the gradients g of the points and the curvature H: it needs no variance of the points, which may
+    differ. Places that repeat count once. An affine map may be wrong by the perspective that the points tell
+    beyond chance.
     """
     rows = np.unique(np.rint(np.hstack([xy0, xy1])), axis=0, return_index=True)[1]
-    xy0, xy1, n_free = xy0[rows], xy1[rows], 6 if kind == "affine" else 8
-    x, mapped = np.column_stack([xy0, np.ones(len(xy0))]), apply_transform(transform, xy0)
-    design = np.zeros((2, len(x), 8))  # derivatives of both coordinates with respect to the entries
+    xy0, xy1, n = xy0[rows], xy1[rows], len(rows)
+    x, mapped = np.column_stack([xy0, np.ones(n)]), apply_transform(transform, xy0)
+    design = np.zeros((2, n, 8))  # derivatives of both coordinates with respect to the entries
     for k in range(2):
         design[k, :, 3 * k : 3 * k + 3], design[k, :, 6:] = x, -mapped[:, k : k + 1] * xy0
-    design = (design / (x @ transform[2])[:, None]).reshape(-1, 8)[:, :n_free]
-    unit = np.linalg.norm(design, axis=0)
-    variance = ((mapped - xy1) ** 2).sum() / max(2 * len(x) - n_free, 1)
-    covariance = np.zeros((8, 8))
-    covariance[:n_free, :n_free] = variance * np.linalg.pinv((design / unit).T @ (design / unit))
-    covariance[:n_free, :n_free] /= np.outer(unit, unit)
-    return covariance
+    design /= (x @ transform[2])[:, None]
+    unit = np.maximum(np.sqrt((design**2).sum(axis=(0, 1))), np.finfo(float).tiny)
+    design /= unit
+    off = (mapped - xy1).T
+    spread = max(np.median(np.hypot(*off)) / 1.18, np.finfo(np.float32).eps * np.abs(xy1).max(initial=1.0))
+    off /= spread
+    weight = 1 / (1 + off**2)
+    curvature = np.einsum("kni,kn,knj->ij", design, (1 - off**2) * weight**2, design)
+    gradients = spread * np.einsum("kni,kn->ni", design, off * weight)
+    scatter = CORRELATION * n / max(n - 8, 1) * gradients.T @ gradients
+    if kind == "affine":
+        half = max(np.ptp(xy0, axis=0).max(initial=0) / 2, np.finfo(float).tiny)
+        curvature[6:, 6:] += np.diag((spread * half / (PRIOR_DEVIATION * unit[6:])) ** 2)
+    inverse = np.linalg.pinv(curvature, hermitian=True)
+    covariance = inverse @ scatter @ inverse
+    if kind == "affine":
+        step = inverse @ gradients.sum(axis=0)  # to the homography
+        chance = step[6:] @ np.linalg.pinv(covariance[6:, 6:], hermitian=True) @ step[6:] / 2
+        inverse = np.linalg.pinv(curvature[:6, :6], hermitian=True)
+        covariance = np.zeros((8, 8))
+        covariance[:6, :6] = inverse @ scatter[:6, :6] @ inverse
+        covariance += max(1 - SIGNIFICANT / max(chance, SIGNIFICANT), 0.0) * np.outer(step, step)
+    return np.asarray(covariance / np.outer(unit, unit))
 
 
 def is_sound(transform: Array, polygon: Array) -> bool:

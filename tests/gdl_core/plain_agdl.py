@@ -1,8 +1,7 @@
 """Algorithm 3 as the paper describes it, with plain dictionaries, to check ``agdl`` on connected graphs."""
 
 import numpy as np
-
-from gdl_core.reference import affinity
+from definitions import affinity
 
 
 def plain_agdl(weights, labels, k_nearest, min_affinity=0.0):

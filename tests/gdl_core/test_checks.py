@@ -6,7 +6,6 @@ import pytest
 import gdl_core._search.given_graph as given_graph
 from gdl_core import (
     AffinityGraph,
-    KnnGraph,
     agdl,
     enough_initial_clusters,
     gdl_u,
@@ -78,15 +77,6 @@ def test_k0_is_lowered_until_enough_initial_clusters_are_left():
             labels = enough_initial_clusters(knn, 4, wanted)
         assert labels.tolist() == initial_clusters(knn, k0).tolist()
         assert labels.max() + 1 >= wanted
-
-
-def test_first_keeps_the_nearest_neighbours():
-    knn = KnnGraph([[1, 2], [0, 2], [1, 0]], [[1.0, 3.0], [1.0, 2.0], [2.0, 3.0]])
-    assert knn.first(1).indices.tolist() == [[1], [0], [1]]
-    assert knn.first(0).indices.shape == (3, 0)
-    for wrong in (-1, 3):
-        with pytest.raises(ValueError, match=r"k must be in \[0, 2\]"):
-            knn.first(wrong)
 
 
 @pytest.mark.parametrize("block", [1, 4, 7, 100])

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-
-from gdl_core.reference import (
+from definitions import (
     affinity,
     affinity_matrix_form,
     directed_affinity,
     indegree,
     outdegree,
 )
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 
 @st.composite

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from definitions import affinity
 from graphs import any_problems, knn_problems, same_partition
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,6 @@ from sklearn.datasets import make_blobs
 
 from gdl_core import AffinityGraph, affinity_graph, agdl, gdl, gdl_u, initial_clusters, knn_graph, merging
 from gdl_core._merge.components import split
-from gdl_core.reference import affinity
 
 problems = st.one_of(knn_problems(), any_problems())
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from definitions import indegree, outdegree
 from graphs import any_problems, knn_problems, same_partition
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +27,6 @@ from gdl_core import (
     split_at_largest_gap,
 )
 from gdl_core.completion import make_distances_among
-from gdl_core.reference import indegree, outdegree
 from gdl_core.tree import place_nodes
 
 

@@ -45,6 +45,9 @@ Pictures = list[Picture] | None  # of a pair; None if they are not given
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("group")
+    kinds = ("distances", "similarities")
+    text = "what the scores are if the file does not say; larger similarities are better (default: distances)"
+    parser.groups["input and output"].add_argument("--scores-are", choices=kinds, help=text)
     settings_group = parser.groups["settings"]
     options.add_options(settings_group, CLUSTERING_OPTIONS)
     options.add_setting(settings_group, "max_nfa", MAX_NFA)
@@ -150,10 +153,10 @@ def _group_many(run: GroupRun) -> int:
 
 def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMatches, MatchResult]:
     """Group the matches of a pair; return the matches, in pixels as displayed, and the result."""
-    shown = pair if pictures is None else turn_to_displayed(pair, pictures)
     source = f"{run.file.path}: "
     if run.file.holds_many and pair.names is not None:
         source += f"{' and '.join(pair.names)}: "
+    shown = pair if pictures is None else turn_to_displayed(pair, pictures)
     images: dict[str, Picture] = {}
     if pictures is not None:
         both = zip((shown.xy0, shown.xy1), pictures, strict=True)
@@ -161,7 +164,8 @@ def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMa
             images = {"image0": pictures[0], "image1": pictures[1]}
     try:
         with print_short_warnings():
-            result = shown.group(run.config, planes=run.arguments.planes, **images)
+            scored = shown.with_scores(scores_are) if (scores_are := run.arguments.scores_are) else shown
+            result = scored.group(run.config, planes=run.arguments.planes, **images)
     except InputError as error:
         raise InputError(f"{source}{error}") from None
     return shown, result

@@ -23,11 +23,12 @@ def check_given(
     frames1: ArrayLike | None,
     sizes: ArrayLike | None,
     score: ArrayLike | None,
+    score_is_similarity: bool = False,
 ) -> tuple[Floats, Floats, Array | None, Sizes, Floats]:
     """Check the arguments of `group_matches`, and convert them to arrays.
 
     Returns the points, the maps that the frames predict (or None), the sizes (None if unknown), and the
-    scores.
+    scores, smaller is better.
     """
     x0, x1 = _read_numbers("xy0", xy0, (2,)), _read_numbers("xy1", xy1, (2,))
     n = len(x0)
@@ -47,7 +48,8 @@ def check_given(
         if not (np.minimum(size0, size1) > 0).all():
             given = [size0.tolist(), size1.tolist()]
             raise InputError(f"sizes must be positive numbers ((h0, w0), (h1, w1)), got {given}")
-    return x0, x1, maps, both, np.zeros(n) if score is None else _read_numbers("score", score, (), n)
+    distance = np.zeros(n) if score is None else _read_numbers("score", score, (), n)
+    return x0, x1, maps, both, 1 - distance if score_is_similarity and score is not None else distance
 
 
 def _read_frames(name: str, values: Any, n: int) -> Floats:

@@ -36,6 +36,7 @@ class UniqueMatches:
     xy1: Floats
     maps: Array | None
     row: Ints
+    score: Floats  # (m,), smaller is better
 
 
 def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> UniqueMatches:
@@ -50,7 +51,7 @@ def sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> U
     row = np.empty(len(order), np.int64)
     row[order] = np.cumsum(is_new) - 1
     first = order[is_new]
-    return UniqueMatches(x0[first], x1[first], None if maps is None else maps[first], row)
+    return UniqueMatches(x0[first], x1[first], None if maps is None else maps[first], row, score[first])
 
 
 def choose_local_maps(
@@ -86,17 +87,17 @@ def choose_local_maps(
     )
 
 
-def put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
+def put_agreeing_first(local: LocalMaps, score: Floats, n_listed: int) -> Ints:
     """Order matches for clustering, n_listed at a time -> (n,).
 
-    First come those whose map explains more than half of their neighbours, in random order, then the others
-    by their support. The order is unchanged if all are clustered at once.
+    First come those whose map explains more than half of their neighbours, by their scores, of equal ones in
+    random order, then the others by their support. The order is unchanged if all are clustered at once.
     """
     n = len(local.support)
     if n_listed == n:
         return np.arange(n)
     rank = np.where(local.agreeing, np.random.default_rng(0).random(n), 1 + n - n * local.support)
-    return np.argsort(rank, kind="stable")
+    return np.lexsort((rank, np.where(local.agreeing, score, np.inf)))
 
 
 def measure_points(
@@ -109,7 +110,7 @@ def measure_points(
     xy0, xy1 = matches.xy0[sample], matches.xy1[sample]
     local = LocalMaps(local.maps[sample], local.support[sample], np.searchsorted(sample, local.near[sample]))
     scaled = Correspondences(xy0 / UNIT, xy1 / UNIT, local.maps)
-    seeds = _choose_seeds(scaled, local)
+    seeds = _choose_seeds(scaled, local, matches.score[sample])
     if not len(seeds):
         return None
     mirrored = scaled.mirrored[seeds[:, 0]]
@@ -123,9 +124,9 @@ def measure_points(
     return DEVIATIONS_PER_PIXEL * UNIT * float(np.median(grown.noise[is_significant])), float(spacing)
 
 
-def _choose_seeds(scaled: Correspondences, local: LocalMaps) -> Ints:
-    """Pair the best supported matches with the neighbour that their map explains best -> (s, 2)."""
-    best = np.argsort(-local.support, kind="stable")[:MAX_SEEDS]
+def _choose_seeds(scaled: Correspondences, local: LocalMaps, score: Floats) -> Ints:
+    """Pair the best supported matches, then scored, with the neighbour that each explains best -> (s, 2)."""
+    best = np.lexsort((score, -local.support))[:MAX_SEEDS]
     others = local.near[best]
     u, v = (xy[others] - xy[best, None] for xy in (scaled.xy0, scaled.xy1))
     error = np.linalg.norm(v - np.einsum("sab,skb->ska", local.maps[best], u), axis=2) / _longer(u, v)

@@ -31,8 +31,9 @@ import numpy as np
 from matching._common.types import Array, Floats, Ints
 from matching.core.groups import FEW_MATCHES, Group, make_group, number_rows
 from matching.core.ledger import Ledger
-from matching.core.points import _plane_kernels
-from matching.core.points.scene import Scene, find_near, find_places
+from matching.core.points.homographies import fit_homographies, measure_errors
+from matching.core.points.scene import Scene, estimate_deviation, find_near, find_places
+from matching.core.points.trust import choose_best
 from matching.core.points.units import MAX_SPREADS, UNIT
 
 # Figures without a source are the share of wrong matches in AdelaideRMF's homography scenes barrsmith,
@@ -54,16 +55,15 @@ PROPOSAL_NOISE = 0.001  # of the extent, by which the best proposal is chosen
 N_NEAREST = 8, 16, 32  # matches around a match that propose planes
 N_DRAWN = 5  # of them that also propose one, twice, in case others are on another plane
 MAX_SEEDS = 400  # matches around which planes are proposed: limits the work
+MAX_JUDGES = 500  # matches by which the best proposal around a match is chosen: limits the work
 MAX_SEARCHED = 3000  # matches among which planes are searched for: limits the work
 MAX_MERGED = 200  # matches of two planes to which a merged one is fitted at first: limits the work
 MAX_TRIED = 3  # the most promising merges that are tried before the planes count as settled
 MAX_ROUNDS = 4  # of a search; nearly all end by themselves
 LEAST_GAIN = 1.0  # of the energy by another fit: less is not worth its time, and follows stray matches
 LEAST_CHANGE = 1e-6  # of the energy: less is rounding
+BLOCK_SIZE = 2**17  # errors measured at a time, which fit into the processor's cache
 EVERYTHING = slice(None)
-
-# The plane (1, 3, 3) in place of two, and the costs of their matches, by the bytes of their rows.
-MergedPlanes = dict[tuple[bytes, bytes], tuple[Floats, float]]
 
 
 class PlaneScene(Scene):
@@ -87,22 +87,22 @@ class PlaneScene(Scene):
     def measure_errors(self, planes: Floats, rows: Ints | slice = EVERYTHING) -> Floats:
         """Measure the errors (p, k) of matches, some rows (k,) or all, from planes (p, 3, 3)."""
         xy0, xy1 = self.xy0[rows], self.xy1[rows]
-        errors = np.empty((len(planes), len(xy0)))
-        _plane_kernels.squared_errors(planes, xy0, xy1, errors)
-        return errors
+        step = max(1, BLOCK_SIZE // max(len(xy0), 1))
+        blocks = [planes[k : k + step] for k in range(0, len(planes), step)]
+        errors = [measure_errors(block, xy0[None], xy1[None])[0] for block in blocks]
+        return np.concatenate([np.empty((0, len(xy0))), *errors])
 
     def measure_costs(self, planes: Floats, noise: float, rows: Ints | slice = EVERYTHING) -> Floats:
         """Measure the costs (p + 1, k) of matches on planes (p, 3, 3) and, in the last row, on none."""
         errors = self.measure_errors(planes, rows) / (FREEDOM * noise**2)
-        costs = (FREEDOM / 2 + 1) * np.log1p(errors) - self.gain(noise)
+        costs = (FREEDOM / 2 + 1) * np.log1p(errors) - self.gain(noise) - self.odds[rows]
         return np.vstack([costs, np.zeros(costs.shape[1])])
 
-    def measure_savings(self, planes: Floats, left: Floats, noise: float) -> Floats:
-        """Measure by how much planes (p, 3, 3) lower the costs of matches, now `left` (n,) -> (p,)."""
-        saved = np.empty(len(planes))
-        noise_terms = FREEDOM, noise**2, self.gain(noise)
-        _plane_kernels.savings(planes, self.xy0, self.xy1, left, *noise_terms, saved)
-        return saved
+    def measure_savings(
+        self, planes: Floats, left: Floats, noise: float, rows: Ints | slice = EVERYTHING
+    ) -> Floats:
+        """Measure by how much planes (p, 3, 3) lower the costs of matches, now `left` (k,) -> (p,)."""
+        return np.asarray(np.maximum(left - self.measure_costs(planes, noise, rows)[:-1], 0).sum(axis=1))
 
     def sum_energy(self, costs: Floats, labels: Ints, noise: float) -> float:
         """Sum up the energy of labels (n,), rows of costs (p + 1, n)."""
@@ -112,38 +112,20 @@ class PlaneScene(Scene):
         return of_matches + EDGE_PRICE * n_edges + self.price(noise) * n_planes
 
     def fit(self, rows: Sequence[Ints], planes: Floats, noise: float, n_steps: int) -> Floats:
-        """Fit planes (p, 3, 3) to some rows each, in steps from earlier planes, or from zeros for none.
-
-        Each step is a direct linear transform of normalised points, with equations weighted by the covariance
-        and by the density of the errors from the plane before.
-        """
-        joined, starts = np.concatenate(rows), np.cumsum([0, *map(len, rows)])
-        frames, normal = np.empty((len(planes), 2, 3)), np.empty((len(planes), 9, 9))
+        """Fit planes (p, 3, 3) to some rows each, in steps from earlier planes, or from zeros for none."""
+        counts = np.array([len(some) for some in rows])
+        weights = (np.arange(counts.max(initial=1)) < counts[:, None]).astype(float)
+        padded = np.zeros(weights.shape, np.int64)
+        padded[weights > 0] = np.concatenate(rows)
         for _ in range(n_steps):
-            _plane_kernels.moments(
-                planes, self.xy0, self.xy1, joined, starts, FREEDOM, noise**2, frames, normal
-            )
-            fitted = np.linalg.eigh(normal)[1][:, :, 0].reshape(-1, 3, 3)
-            into0, into1 = (_make_normalising(frames[:, k]) for k in (0, 1))
-            fitted = np.linalg.solve(into1, fitted @ into0)
-            # the depth of the middle of the matches is 1, so it is positive in front of the horizon
-            middle = np.concatenate([frames[:, 0, :2], np.ones((len(planes), 1))], axis=1)
-            depth = np.einsum("pa,pa->p", fitted[:, 2], middle)[:, None, None]
-            planes = fitted / np.where(np.abs(depth) > np.finfo(float).tiny, depth, 1)
+            planes = fit_homographies(planes, self.xy0[padded], self.xy1[padded], weights, FREEDOM * noise**2)
         return planes
 
 
-def _make_normalising(frames: Floats) -> Floats:
-    """Make matrices (p, 3, 3) that take points to mean 0 and deviation 1: frames (p, 3)."""
-    into = np.zeros((len(frames), 3, 3))
-    into[:, 0, 0] = into[:, 1, 1] = frames[:, 2]
-    into[:, :2, 2] = -frames[:, :2] * frames[:, 2:]
-    into[:, 2, 2] = 1
-    return into
-
-
-def split_into_planes(xy0: Floats, xy1: Floats, groups: Sequence[Group], ledger: Ledger) -> list[Group]:
-    """Split objects into planes, with all the matches on them: xy0, xy1 (n, 2).
+def split_into_planes(
+    xy0: Floats, xy1: Floats, odds: Floats, groups: Sequence[Group], ledger: Ledger
+) -> list[Group]:
+    """Split objects into planes, with all the matches on them: xy0, xy1 (n, 2); odds (n,), see `Scene`.
 
     A plane has the score of the object with most of its matches, or the lowest score if it is in no object.
     Without objects there are no planes.
@@ -152,7 +134,7 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Sequence[Group], ledger:
         return []
     is_near = (np.abs(np.hstack([xy0, xy1])) * UNIT < MAX_SPREADS).all(axis=1)
     labels, found = np.full(len(xy0), -1), list[Group]()
-    labels[is_near] = find_planes(xy0[is_near], xy1[is_near])
+    labels[is_near] = find_planes(xy0[is_near], xy1[is_near], odds[is_near])
     weakest = min(groups, key=lambda group: group.score)
     owner = number_rows(len(xy0), [group.rows for group in groups])
     for group in groups:
@@ -165,16 +147,17 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Sequence[Group], ledger:
     return sorted(found, key=lambda plane: (-plane.score, -len(plane.rows), plane.rows[0]))
 
 
-def find_planes(xy0: Floats, xy1: Floats) -> Ints:
-    """Find the plane of each match, -1 for none: xy0, xy1 (n, 2) -> (n,)."""
+def find_planes(xy0: Floats, xy1: Floats, odds: Floats | float = 0.0) -> Ints:
+    """Find the plane of each match, -1 for none: xy0, xy1 (n, 2); odds (n,) -> (n,)."""
     places, none = find_places(xy0, xy1), np.full(len(xy0), -1)
     if places is None or len(places.xy) < FEW_MATCHES:
         return none
     if not places.area > 4 * math.pi * max(*NOISES, MAX_NOISE) ** 2:
         return none  # a match on a plane would save nothing
     n_searched = min(len(places.xy), MAX_SEARCHED)
-    sample = np.sort(np.random.default_rng(0).permutation(len(places.xy))[:n_searched])
-    scene = PlaneScene.from_places(places.xy[sample], places.area)
+    best_odds = places.best(odds)
+    sample = choose_best(-best_odds, np.arange(len(places.xy)), n_searched)
+    scene = PlaneScene.from_places(places.xy[sample], places.area, best_odds[sample])
     pool = propose_planes(scene)
     begun = sorted((begin_search(scene, pool, noise) for noise in NOISES), key=lambda start: start[0])
     searches = (search(scene, pool, planes, noise) for _, planes, noise in begun[:MAX_SEARCHES])
@@ -182,7 +165,7 @@ def find_planes(xy0: Floats, xy1: Floats) -> Ints:
     if not len(planes):
         return none
     if n_searched < len(places.xy):  # then all matches choose, and the planes are fitted to all
-        scene = PlaneScene.from_places(places.xy, places.area)
+        scene = PlaneScene.from_places(places.xy, places.area, best_odds)
         planes, labels, _ = settle(scene, planes, scene.measure_costs(planes, noise).argmin(axis=0), noise)
     return np.where(labels == len(planes), -1, labels)[places.row]
 
@@ -191,16 +174,17 @@ def propose_planes(scene: PlaneScene) -> Floats:
     """Propose for each of some matches the plane through its nearest ones that saves most -> (p, 3, 3)."""
     rng, n = np.random.default_rng(0), len(scene.xy0)
     near = find_near(np.hstack([scene.xy0, scene.xy1]), max(N_NEAREST))
-    near = near[np.sort(rng.permutation(n)[:MAX_SEEDS])]
+    near = near[choose_best(-scene.odds, np.arange(n), MAX_SEEDS)]
     rows = list[Array]()
     for k in N_NEAREST:
         rows += [near[:, :k], *(rng.permuted(near[:, :k], axis=1)[:, :N_DRAWN] for _ in range(2))]
-    n_proposals = len(rows) * len(near)
     flat = [row for drawn in rows for row in drawn]
-    planes = scene.fit(flat, np.zeros((n_proposals, 3, 3)), np.inf, 3)
-    saved = scene.measure_savings(planes, np.zeros(n), PROPOSAL_NOISE).reshape(len(rows), len(near))
-    best: Floats = planes.reshape(len(rows), len(near), 3, 3)[saved.argmax(axis=0), np.arange(len(near))]
-    return best
+    planes = scene.fit(flat, np.zeros((len(flat), 3, 3)), np.inf, 3)
+    judges = choose_best(-scene.odds, np.arange(n), MAX_JUDGES)
+    saved = scene.measure_savings(planes, np.zeros(len(judges)), PROPOSAL_NOISE, judges)
+    best = saved.reshape(len(rows), -1).argmax(axis=0)
+    chosen: Floats = planes[best * len(near) + np.arange(len(near))]
+    return chosen
 
 
 def begin_search(scene: PlaneScene, pool: Floats, noise: float) -> tuple[float, Floats, float]:
@@ -211,11 +195,8 @@ def begin_search(scene: PlaneScene, pool: Floats, noise: float) -> tuple[float, 
     n = len(scene.xy0)
     planes = _add_planes(scene, pool, np.empty((0, 3, 3)), np.zeros(n), noise)
     costs = scene.measure_costs(planes, noise)
-    return (
-        scene.sum_energy(costs, scene.choose(costs, costs.argmin(axis=0), EDGE_PRICE), noise),
-        planes,
-        noise,
-    )
+    labels = scene.choose(costs, costs.argmin(axis=0), EDGE_PRICE)
+    return scene.sum_energy(costs, labels, noise), planes, noise
 
 
 def search(
@@ -267,12 +248,12 @@ def _add_planes(scene: PlaneScene, pool: Floats, planes: Floats, left: Floats, n
 
 def settle(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> tuple[Floats, Ints, float]:
     """Let matches choose, fit, remove and merge planes in turn while the energy falls."""
-    found, known = (planes, labels, np.inf), MergedPlanes()
+    found = planes, labels, np.inf
     while True:
         labels = scene.choose(scene.measure_costs(planes, noise), labels, EDGE_PRICE)
         planes, labels = _drop_small(planes, labels)
         planes = _refit(scene, planes, labels, noise)
-        planes, labels, energy = _reduce(scene, planes, labels, noise, known)
+        planes, labels, energy = _reduce(scene, planes, labels, noise)
         if energy >= found[2] - LEAST_CHANGE:
             return found
         found = planes, labels, energy
@@ -299,16 +280,14 @@ def _refit(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> Flo
     return np.where((after < before)[:, None, None], fitted, planes)
 
 
-def _reduce(
-    scene: PlaneScene, planes: Floats, labels: Ints, noise: float, known: MergedPlanes
-) -> tuple[Floats, Ints, float]:
+def _reduce(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> tuple[Floats, Ints, float]:
     """Remove a plane, or fit one to two that touch, while the energy falls once matches have chosen again."""
     costs = scene.measure_costs(planes, noise)
     energy = scene.sum_energy(costs, labels, noise)
     is_settled = False
     while not is_settled:
         is_settled = True
-        for p, q, plane in _rank_merges(scene, planes, costs, labels, noise, known)[:MAX_TRIED]:
+        for p, q, plane in _rank_merges(scene, planes, costs, labels, noise)[:MAX_TRIED]:
             fewer, fewer_costs = planes, costs
             if p != q:
                 plane = scene.fit([np.flatnonzero((labels == p) | (labels == q))], plane, noise, 5)
@@ -329,7 +308,7 @@ def _reduce(
 
 
 def _rank_merges(
-    scene: PlaneScene, planes: Floats, costs: Floats, labels: Ints, noise: float, known: MergedPlanes
+    scene: PlaneScene, planes: Floats, costs: Floats, labels: Ints, noise: float
 ) -> list[tuple[int, int, Floats]]:
     """Rank merges by the energy if only their matches choose again, the lowest first.
 
@@ -346,36 +325,28 @@ def _rank_merges(
     is_pair = (low < high) & (high < len(planes))
     codes, n_edges = np.unique(low[is_pair] * len(planes) + high[is_pair], return_counts=True)
     pairs = np.column_stack(np.divmod(codes, max(len(planes), 1)))
-    keys = [(members[p].tobytes(), members[q].tobytes()) for p, q in pairs]
-    changed = [(key, pair) for key, pair in zip(keys, pairs, strict=True) if key not in known]
-    if changed:
-        joined = [np.concatenate([members[p], members[q]]) for _, (p, q) in changed]
+    if len(pairs):
+        joined = [np.concatenate([members[p], members[q]]) for p, q in pairs]
         better = [
-            pair[costs[pair][:, rows].sum(axis=1).argmin()]
-            for (_, pair), rows in zip(changed, joined, strict=True)
+            pair[costs[pair][:, rows].sum(axis=1).argmin()] for pair, rows in zip(pairs, joined, strict=True)
         ]
         few = [rows[:: 1 + (len(rows) - 1) // MAX_MERGED] for rows in joined]
         fitted = scene.fit(few, planes[better], noise, 3)
-        for k, (key, _) in enumerate(changed):
-            plane = fitted[[k]]
-            known[key] = plane, float(scene.measure_costs(plane, noise, joined[k]).min(axis=0).sum())
-    for key, (p, q), n in zip(keys, pairs.tolist(), n_edges.tolist(), strict=True):
-        plane, cost = known[key]
-        ranked.append((cost - float(paid[p] + paid[q]) - EDGE_PRICE * n, p, q, plane))
+        for k, (p, q) in enumerate(pairs.tolist()):
+            cost = scene.measure_costs(fitted[[k]], noise, joined[k]).min(axis=0).sum()
+            change = float(cost - paid[p] - paid[q] - EDGE_PRICE * n_edges[k])
+            ranked.append((change, p, q, fitted[[k]]))
     return [merge[1:] for merge in sorted(ranked, key=lambda merge: merge[:3])]
 
 
 def _estimate_noise(scene: PlaneScene, planes: Floats, labels: Ints, noise: float) -> float:
     """Estimate the likeliest noise of the matches on planes, within its bounds."""
-    rows, variance = np.flatnonzero(labels < len(planes)), noise**2
+    rows = np.flatnonzero(labels < len(planes))
     errors = scene.measure_errors(planes)[labels[rows], rows]
-    for _ in range(NOISE_STEPS):
-        variance = float(np.mean((FREEDOM + 2) * errors / (FREEDOM + errors / variance))) / 2
-        if not variance > 0:
-            break
+    likeliest = estimate_deviation(errors, noise, FREEDOM, 2, NOISE_STEPS)
     sizes = [_measure_size(scene, np.flatnonzero(labels == p)) for p in range(len(planes))]
     size = min(float(np.median(np.array(sizes)[labels[rows]])), 1.0)
-    return min(max(math.sqrt(variance), MIN_NOISE * size), MAX_NOISE * size)
+    return min(max(likeliest, MIN_NOISE * size), MAX_NOISE * size)
 
 
 def _measure_size(scene: PlaneScene, rows: Ints) -> float:

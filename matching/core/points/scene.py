@@ -6,6 +6,7 @@ match is on. Matches choose labels in turn (Besag 1986), and an edge between two
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -13,9 +14,10 @@ import numpy as np
 import scipy
 
 from matching._common.types import Floats, Ints
-from matching.core.points import _plane_kernels
+from matching.core.points import _choice_kernel
 
 N_NEIGHBOURS = 8  # edges from each match
+LEAST_VARIANCE = 1e-18  # in squared units of the scene: less is rounding
 TAIL = 0.05  # share of the points at each end that may be strays, when the extent is measured
 
 
@@ -28,9 +30,10 @@ class Scene:
     neighbours: Ints  # those of match i are neighbours[starts[i]:starts[i + 1]]
     starts: Ints
     area: float
+    odds: Floats  # (n,) logarithms: how much likelier a match is right than the mean one, by its score
 
     @classmethod
-    def from_places(cls, places: Floats, area: float) -> Self:
+    def from_places(cls, places: Floats, area: float, odds: Floats | float = 0.0) -> Self:
         """Make a scene of different places (n, 4) in both pictures, which have the given area."""
         n = len(places)
         near = find_near(places, N_NEIGHBOURS + 1)
@@ -40,7 +43,7 @@ class Scene:
         here, there = here[here != there], there[here != there]
         starts = np.searchsorted(here, np.arange(n + 1))
         xy0, xy1 = (np.ascontiguousarray(xy) for xy in np.hsplit(places, 2))
-        return cls(xy0, xy1, there, starts, area)
+        return cls(xy0, xy1, there, starts, area, np.full(n, odds))
 
     def choose(self, costs: Floats, labels: Ints, edge_price: float) -> Ints:
         """Let each match in turn take its cheapest label, given those of its neighbours.
@@ -48,7 +51,7 @@ class Scene:
         costs (p, n): of each match, with each label; labels (n,) -> (n,).
         """
         labels = labels.copy()
-        _plane_kernels.choose_in_turn(costs, self.neighbours, self.starts, edge_price, labels)
+        _choice_kernel.choose_in_turn(costs, self.neighbours, self.starts, edge_price, labels)
         return labels
 
 
@@ -59,6 +62,12 @@ class Places:
     xy: Floats
     area: float  # mean of both pictures
     row: Ints  # (n,), the place of each match
+
+    def best(self, odds: Floats | float) -> Floats:
+        """The best of the odds (n,) of the matches at each place (m,)."""
+        best = np.full(len(self.xy), -np.inf)
+        np.maximum.at(best, self.row, odds)
+        return best
 
 
 def find_places(xy0: Floats, xy1: Floats) -> Places | None:
@@ -78,3 +87,14 @@ def find_places(xy0: Floats, xy1: Floats) -> Places | None:
 def find_near(places: Floats, k: int) -> Ints:
     """Find the k matches nearest to each place (n, 4), itself included -> (n, k)."""
     return np.asarray(scipy.spatial.cKDTree(places).query(places, min(k, len(places)))[1])
+
+
+def estimate_deviation(
+    errors: Floats, deviation: float, freedom: float, dimension: int, n_steps: int
+) -> float:
+    """Estimate the likeliest deviation of squared errors (n,) with Student's density, from another one."""
+    variance = deviation**2
+    for _ in range(n_steps):
+        mean = np.mean((freedom + dimension) * errors / (freedom + errors / variance))
+        variance = max(float(mean) / dimension, LEAST_VARIANCE)
+    return math.sqrt(variance)

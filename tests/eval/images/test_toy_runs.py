@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from definitions import indegree, outdegree
 
 from eval import door
 from eval.common.tables import read_csv
@@ -8,7 +9,6 @@ from eval.images import paper_figures
 from eval.images.toy_runs import Degrees, degree_rows, degrees, label_toy, measure_toys
 from eval.images.workers import OK
 from gdl_core import affinity_graph, knn_graph
-from gdl_core.reference import indegree, outdegree
 from synth.toys import PointSet, make_crowded
 
 

@@ -12,6 +12,7 @@ from matching.core.groups import label_groups
 from matching.core.ledger import Ledger, name_steps
 from matching.core.methods import GIVEN
 from matching.core.points.maps import choose_local_maps, measure_points, sort_matches
+from matching.core.points.trust import choose_best, measure_odds, measure_trust
 from matching.output.files import summarise
 from synth.surfaces import moving_surfaces
 
@@ -392,3 +393,44 @@ def test_matches_near_others_that_have_no_accuracy_reach_the_test_of_significanc
     steps, rejected = ledger.close(np.full(60, -1), xy0, xy1)
     assert name_steps(steps).tolist() == ["significance"] * 59 + ["stray"]
     assert rejected == ()
+
+
+def test_similarities_are_distances_the_other_way_round():
+    xy0, xy1, truth = scene()
+    distance = np.random.default_rng(0).uniform(0, 0.5, len(xy0)) + 0.5 * (truth < 0)
+    as_distances = group_matches(xy0, xy1, score=distance)
+    as_similarities = group_matches(xy0, xy1, score=1 - distance, score_is_similarity=True)
+    np.testing.assert_allclose(as_similarities.score, distance)
+    np.testing.assert_array_equal(as_similarities.cluster, as_distances.cluster)
+
+
+def test_scores_that_tell_strangers_keep_them_out():
+    rng = np.random.default_rng(0)
+    xy0, xy1, truth = scene()
+    near = rng.uniform(0, 200, (12, 2))  # strangers that lie a few pixels off the map of the first object
+    others = rng.uniform(0, 450, (2, 60, 2))
+    xy0 = np.vstack([xy0, near, others[0]])
+    xy1 = np.vstack([xy1, np.add(near, [200, 30]) + rng.uniform(10, 20, (12, 2)), others[1]])
+    telling = np.append(truth < 0, np.ones(72)) + rng.random(152)
+    found = [group_matches(xy0, xy1, score=score, planes=True) for score in (None, telling, np.ones(152))]
+    kept = [result.cluster >= 0 for result in found]
+    assert kept[1][:50].all()
+    assert np.count_nonzero(kept[1][50:]) <= np.count_nonzero(kept[0][50:])
+    np.testing.assert_array_equal(found[2].cluster, found[0].cluster)
+
+
+def test_of_too_many_matches_the_best_are_taken():
+    score = np.random.default_rng(0).permutation(50).astype(float)
+    assert choose_best(score, np.arange(50), 20).tolist() == np.flatnonzero(score < 20).tolist()
+    drawn = choose_best(np.zeros(50), np.arange(50), 20)
+    assert len(set(drawn.tolist())) == 20 and drawn.tolist() != list(range(20))
+
+
+def test_trust_is_the_share_in_objects_and_falls_with_the_score():
+    rng = np.random.default_rng(0)
+    score = rng.random(2000)
+    trust = measure_trust(score, rng.random(2000) < 0.9 - 0.8 * score)
+    assert (np.diff(trust[np.argsort(score)]) <= 0).all()
+    np.testing.assert_allclose(trust, 0.9 - 0.8 * score, atol=0.12)
+    np.testing.assert_allclose(measure_trust(np.ones(40), np.arange(40) < 10), 0.25)
+    np.testing.assert_array_equal(measure_odds(np.full(5, 0.25)), 0)

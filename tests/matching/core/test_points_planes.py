@@ -5,7 +5,7 @@ from planting import make_groups
 from matching import group_matches
 from matching.core.groups import label_groups
 from matching.core.ledger import Ledger, name_steps
-from matching.core.points import _plane_kernels
+from matching.core.points.homographies import fit_homographies
 from matching.core.points.planes import (
     EDGE_PRICE,
     NOISES,
@@ -115,13 +115,11 @@ def test_degenerate_points_are_labelled(points):
 
 
 @pytest.mark.parametrize("slope", [1e9, 1e80])
-def test_the_moments_of_a_very_steep_plane_are_numbers(slope):
+def test_a_fit_from_a_very_steep_plane_is_numbers(slope):
     xy0, xy1, _ = corner()
     plane = np.array([[[slope, slope, 0], [slope, slope, 0], [0, 0, 1]]])
-    frames, normal = np.empty((1, 2, 3)), np.empty((1, 9, 9))
-    rows, starts = np.arange(len(xy0)), np.array([0, len(xy0)])
-    _plane_kernels.moments(plane, xy0, xy1, rows, starts, 4.0, 1e-4, frames, normal)
-    assert np.isfinite(normal).all()
+    fitted = fit_homographies(plane, xy0[None], xy1[None], np.ones((1, len(xy0))), 4e-4)
+    assert np.isfinite(fitted).all()
 
 
 def test_repeated_matches_are_in_the_same_plane_and_change_nothing():
@@ -163,6 +161,15 @@ def test_fit_has_least_error(tilt):
     for step in np.eye(9)[:8].reshape(8, 3, 3) * np.array([[1e-2, 1e-2, 1.0]] * 2 + [[3e-5, 3e-5, 0]]):
         for sign in (-1, 1):
             assert scene.measure_errors(fitted + sign * step).sum() > least
+
+
+def test_matches_that_are_likelier_right_by_their_scores_cost_less():
+    xy0, xy1, _ = corner(outliers=20)
+    plain = PlaneScene.from_places(np.hstack([xy0, xy1]) / 400, 0.75)
+    odds = np.random.default_rng(0).normal(size=len(xy0))
+    scene, plane = PlaneScene.from_places(np.hstack([xy0, xy1]) / 400, 0.75, odds), np.eye(3)[None]
+    cheaper = plain.measure_costs(plane, 0.01) - scene.measure_costs(plane, 0.01)
+    np.testing.assert_allclose(cheaper, [odds, np.zeros(len(odds))])
 
 
 def test_energy_counts_matches_edges_and_planes():
@@ -219,7 +226,7 @@ def test_planes_have_scores_of_objects_in_any_order_of_rows():
     n = len(xy0)
     label = np.repeat([0, -1], [n - 60, 60])
     groups, ledger = make_groups(label, [0.7]), Ledger(n)
-    planes = split_into_planes(xy0, xy1, groups, ledger)
+    planes = split_into_planes(xy0, xy1, np.zeros(len(xy0)), groups, ledger)
     assert [plane.score for plane in planes] == [0.7, 0.7]
     assert len(planes[0].rows) >= len(planes[1].rows)
     labels = label_groups(n, planes)
@@ -227,15 +234,17 @@ def test_planes_have_scores_of_objects_in_any_order_of_rows():
     steps = name_steps(ledger.close(labels, xy0, xy1)[0])
     assert set(steps[(label == 0) & (labels < 0)]) <= {"planes"}
     order = np.random.default_rng(3).permutation(n)
-    again = split_into_planes(xy0[order], xy1[order], make_groups(label[order], [0.7]), Ledger(n))
+    again = split_into_planes(
+        xy0[order], xy1[order], np.zeros(n), make_groups(label[order], [0.7]), Ledger(n)
+    )
     assert {frozenset(order[plane.rows]) for plane in again} == {frozenset(plane.rows) for plane in planes}
-    assert split_into_planes(xy0, xy1, [], Ledger(n)) == []
+    assert split_into_planes(xy0, xy1, np.zeros(len(xy0)), [], Ledger(n)) == []
 
 
 def test_plane_outside_all_objects_has_the_lowest_score():
     xy0, xy1, truth = corner()
     groups = make_groups(np.where((truth == 0) & (xy0[:, 0] < 150), 0, -1), [0.7])
-    planes = split_into_planes(xy0, xy1, groups, Ledger(len(xy0)))
+    planes = split_into_planes(xy0, xy1, np.zeros(len(xy0)), groups, Ledger(len(xy0)))
     assert [plane.score for plane in planes] == [0.7, 0.7]
 
 

@@ -40,7 +40,7 @@ def complete(xy0, xy1, labels, mirrored="auto", scores=None):
     n_groups = labels.max() + 1
     groups = make_groups(labels, scores or [0.9 - 0.1 * k for k in range(n_groups)])
     ledger = Ledger(len(xy0))
-    found = complete_solids(xy0, xy1, groups, mirrored, CONFIG, ledger)
+    found = complete_solids(xy0, xy1, np.zeros(len(xy0)), groups, mirrored, CONFIG, ledger)
     return found, ledger
 
 

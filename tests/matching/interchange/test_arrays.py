@@ -109,6 +109,24 @@ def test_matched_points_are_read_under_any_known_name(names, score):
         assert pair.indices is None
 
 
+def test_users_say_what_scores_are_where_the_source_does_not():
+    table = np.column_stack([XY0[:N1], XY1, CONFIDENCE.repeat(9)[:N1]])
+    unnamed = matches_from(table)
+    assert unnamed.scores_are is None
+    assert np.allclose(unnamed.with_scores("similarities").score, 1 - table[:, 4])
+    assert np.allclose(unnamed.with_scores("distances").score, table[:, 4])
+    points = {"xy0": XY0[:N1], "xy1": XY1}
+    for name, scores_are in (("confidence", "similarities"), ("distance", "distances"), ("score", None)):
+        pair = matches_from({**points, name: table[:, 4]})
+        assert pair.scores_are == scores_are
+    named = matches_from({**points, "confidence": table[:, 4]})
+    assert np.array_equal(named.with_scores("similarities").score, named.score)
+    with pytest.raises(InputError, match="the scores are named similarities, not distances"):
+        named.with_scores("distances")
+    with pytest.raises(InputError, match="no scores"):
+        matches_from(points).with_scores("distances")
+
+
 def test_plain_arrays_are_read():
     table = np.column_stack([XY0[:N1], XY1])
     pair = matches_from(table)

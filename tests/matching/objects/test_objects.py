@@ -28,7 +28,7 @@ from matching.objects.transforms import (
     fit_transform,
     is_sound,
     measure_covariance,
-    refine_homography,
+    refine_transform,
 )
 
 SQUARE = np.array([[0, 0], [200, 0], [200, 200], [0, 200]], float)
@@ -306,28 +306,35 @@ def test_a_transform_does_not_depend_on_the_unit(unit):
 
 @pytest.mark.parametrize("kind", ["affine", "homography"])
 def test_covariance_of_a_transform_is_that_of_repeated_fits(kind):
-    """Of 200 fits to noisy points. The homography is fitted robustly, which is less accurate."""
+    """Of 200 robust fits to noisy points."""
     rng = np.random.default_rng(0)
     true = np.array([[1.1, -0.2, 30], [0.3, 0.9, -20], [0, 0, 1]])
     true[2, :2] = (2e-4, -1e-4) if kind == "homography" else 0
     x = rng.uniform(0, 600, (150, 2))
-    design = np.column_stack([x, np.ones(150)])
     errors, variances = [], []
     for _ in range(200):
         y = apply_transform(true, x) + rng.normal(0, 0.5, x.shape)
-        if kind == "affine":
-            fitted = np.vstack([np.linalg.lstsq(design, y, rcond=None)[0].T, [0, 0, 1]])
-        else:
-            box = np.array([x.min(axis=0), x.max(axis=0)])
-            fitted = refine_homography(x, y, true, 0.5, box)
-            fitted /= fitted[2, 2]
+        fitted = refine_transform(true, kind, x, y)
         errors.append((fitted - true).ravel()[:8])
         variances.append(np.diag(measure_covariance(fitted, kind, x, y)))
     free = slice(0, 6 if kind == "affine" else 8)
     ratio = np.mean(np.square(errors), axis=0)[free] / np.mean(variances, axis=0)[free]
-    assert 0.7 < ratio.min() < ratio.max() < (2.0 if kind == "homography" else 1.3)
-    if kind == "affine":
-        assert not np.any(np.array(variances)[:, 6:])
+    assert 0.6 < ratio.min() < ratio.max() < 1.3
+
+
+def test_covariance_of_an_affine_map_counts_a_perspective_that_is_there():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 600, (150, 2))
+    true = np.array([[1.0, 0, 0], [0, 1, 0], [4e-5, 0, 1]])
+    y = apply_transform(true, x) + rng.normal(0, 0.5, x.shape)
+    fitted = refine_transform(np.eye(3), "affine", x, y)
+    covariance, corner = measure_covariance(fitted, "affine", x, y), np.array([[600.0, 600.0]])
+    error = (apply_transform(fitted, corner) - apply_transform(true, corner))[0]
+    derivative = np.zeros((2, 8))
+    derivative[0, :3] = derivative[1, 3:6] = [600, 600, 1]
+    derivative[:, 6:] = -np.outer(apply_transform(fitted, corner)[0], corner[0])
+    deviation = np.sqrt(np.diag(derivative @ covariance @ derivative.T))
+    assert (np.abs(error) > 1).all() and (np.abs(error) < 2 * deviation).all()
 
 
 def test_covariance_counts_repeated_places_once():

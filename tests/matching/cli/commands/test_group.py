@@ -120,6 +120,19 @@ def test_table_of_matches_is_grouped(gdl_match):
         assert figure.width > 1000
 
 
+def test_scores_are_what_the_option_says(gdl_match):
+    xy0, xy1, _ = points()
+    score = np.random.default_rng(0).random(len(xy0))
+    np.save("scored.npy", np.column_stack([xy0, xy1, score]))
+    for kind, expected in (("distances", score), ("similarities", 1 - score)):
+        assert gdl_match("group", "scored.npy", "--scores-are", kind, "--no-figure")[0] == 0
+        with np.load("scored-groups/matches.npz") as data:
+            np.testing.assert_allclose(data["score"], expected)
+    status, _, error = gdl_match("group", "m.csv", "--scores-are", "similarities")
+    assert status == 2 and "m.csv: the matches have no scores" in error
+    assert gdl_match("group", "scored.npy", "--scores-are", "ranks")[0] == 2
+
+
 def test_json_is_the_only_output(gdl_match):
     status, output, error = gdl_match("group", "m.csv", "--json", "--explain", "--quiet")
     assert (status, error) == (0, "")
