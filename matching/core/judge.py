@@ -48,6 +48,7 @@ from matching.pictures.images import Picture
 # icons and markers that moved by a period have 75 to 151, and scenes in infrared or at night, whose contrast
 # is reversed, 58 to 276.
 MIN_DISTINCT = 30
+LITTLE_PRINT = "little print"  # between the matches
 MIN_CLOSE = -1.0  # S, log10: objects that are small for the working size have more
 # Share of the matches of a proposal that lie near those of a stronger one of another search: they are the
 # same object.
@@ -76,6 +77,18 @@ class Judged:
             return existence.verdict
         agrees = isinstance(existence, Existence) and existence.significance >= 0
         return Verdict.OBJECT if agrees else Verdict.DOUBTFUL
+
+    @property
+    def caution(self) -> str:
+        """Why it is doubtful, in words; "" if it is not."""
+        existence = self.look.existence
+        if self.verdict is not Verdict.DOUBTFUL:
+            return ""
+        if not isinstance(existence, Existence) or not existence.significance < 0:
+            return LITTLE_PRINT
+        if existence.coarse >= existence.bound:
+            return "blurred"
+        return "seen steeply" if existence.is_steep else "another light"
 
     @once
     def has_distinct(self) -> bool:
@@ -215,6 +228,7 @@ def add_looks(objects: Sequence[MatchedObject], judged: Sequence[Judged], box: F
             log_nfa=None if math.isnan(one.log_nfa) else one.log_nfa,
             compared=Later(partial(one.compare, (found.outline0, found.outline1), is_largest=k == largest)),
             is_doubtful=one.verdict is Verdict.DOUBTFUL,
+            caution=one.caution,
         )
 
     return map_in_threads(add, range(len(objects)))

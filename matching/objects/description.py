@@ -74,6 +74,8 @@ class MatchedObject:
     is_doubtful : bool or None
         Whether what lies between the matches leaves doubt about the object. Then it is not more than "look at
         it". None without the pixels of both pictures.
+    caution : str
+        Why it is doubtful: "little print", "blurred", "seen steeply", "another light", or "".
     """
 
     id: int
@@ -94,6 +96,7 @@ class MatchedObject:
     inlier_share: float | None = None
     compared: Later[Comparison] = UNKNOWN
     is_doubtful: bool | None = None
+    caution: str = ""
 
     @property
     def confidence(self) -> str | None:
@@ -154,10 +157,15 @@ class MatchedObject:
         """In what the pictures may differ, in words, or "": "differs in 1 place"."""
         return "" if self.is_same else self.sameness
 
+    @property
+    def certainty(self) -> str:
+        """How sure it is, and why it is no surer: "look at it (blurred)"; "" if unknown."""
+        return (self.confidence or "") + (f" ({self.caution})" if self.caution else "")
+
     def __repr__(self) -> str:
         motion = "" if self.motion is None else self.motion.words
         matches = f"{self.n_matches} matches, score {self.score:.2f}"
-        words = ", ".join(filter(None, (self.confidence, matches, motion, self.sameness)))
+        words = ", ".join(filter(None, (self.certainty, matches, motion, self.sameness)))
         return f"<MatchedObject {self.id}: {words}>"
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from matching._common.types import Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Difference:
     """A place of an object where the pictures show different prints.
 
@@ -33,6 +33,10 @@ class Difference:
     share: float
     evidence: float
     size: float
+
+    def __repr__(self) -> str:
+        x, y = np.mean(self.polygon0, axis=0)
+        return f"<Difference of {self.size:.0f} px at {x:.0f}, {y:.0f}: evidence {self.evidence:.0f}>"
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Difference:

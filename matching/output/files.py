@@ -177,6 +177,7 @@ def summarise_object(
         "score": round(found.score, 4),
         "log10_nfa": _round(found.log_nfa, 2),
         "confidence": found.confidence,
+        "caution": found.caution,
         "transform": found.transform.tolist(),
         "transform_kind": found.transform_kind,
         "transform_error": round(found.transform_error, digits + 2),

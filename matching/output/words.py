@@ -59,7 +59,7 @@ def format_object(found: MatchedObject) -> tuple[str, ...]:
     error = f"{found.transform_error:.{1 + _count_digits(found)}f} px"
     if found.inlier_share is not None and found.inlier_share < GOOD_FIT_SHARE:
         error += f" ({format_percent(found.inlier_share)} fit)"
-    return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.confidence or UNKNOWN,
+    return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.certainty or UNKNOWN,
             *format_place(found), error)  # fmt: skip
 
 

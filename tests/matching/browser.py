@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 from patience import PATIENCE
 
+PAGE_PATIENCE = 240  # seconds for what must appear on a page: a page that hangs says where
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -45,7 +46,7 @@ def browser_page(**context):
             page.complaints = []
             page.on("console", lambda m: m.type in ("error", "warning") and page.complaints.append(m.text))
             page.on("pageerror", lambda error: page.complaints.append(str(error)))
-            page.set_default_timeout(1000 * PATIENCE)
+            page.set_default_timeout(1000 * PAGE_PATIENCE)
             yield page
         finally:
             browser.close()

@@ -256,11 +256,13 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
         yield tuple(members)
 
 
-def _rank(link: Link) -> tuple[int, int, bool, int, int, int]:
+def _rank(link: Link) -> tuple[int, int, bool, bool, int, int, int]:
     """Make the sort key of a link: the smallest for the best link, and different for all links."""
     relation = link.relation
     kind = KINDS_BEHIND.get(relation.kind, 0)
     is_same = relation.compared.is_same
     # behind those that differ: a copy that is too small to tell equals several that do
     doubt = 2 if is_same is None and relation.kind == "thumbnail" else int(is_same is False)
-    return kind, doubt, relation.mirrored, -link.n_matches, link.image0, link.image1
+    # a copy that differs goes before a thumbnail that does: then that is a thumbnail of its own original
+    is_smaller = is_same is False and relation.derived is not None
+    return kind, doubt, is_smaller, relation.mirrored, -link.n_matches, link.image0, link.image1

@@ -222,6 +222,16 @@ def test_copies_that_differ_are_not_joined_by_one_that_is_too_small_to_tell():
     assert [(m.picture, m.of) for m in members] == [("a", None), ("changed", "a"), ("small", "a")]
 
 
+def test_thumbnail_is_that_of_its_original_and_not_of_what_differs():
+    links = [_link(0, 1, 300), _link(0, 2, 900, "thumbnail"), _link(1, 2, 800, "thumbnail")]
+    for k, is_same in enumerate((False, False, True)):
+        derived = 1 if links[k].relation.kind == "thumbnail" else None
+        relation = replace(links[k].relation, compared=Comparison(is_same=is_same), derived=derived)
+        links[k] = replace(links[k], relation=relation)
+    (members,) = _grow_groups(links, {0: "changed", 1: "a", 2: "small"})
+    assert [(m.picture, m.of) for m in members] == [("changed", None), ("a", "changed"), ("small", "a")]
+
+
 def test_groups_are_written_as_table_csv_and_page(db, tmp_path, capsys):
     out = ["--csv", str(tmp_path / "tables"), "--html", str(tmp_path / "page.html")]
     assert main(["collection", "--db", str(db), "--groups", *out]) == 0

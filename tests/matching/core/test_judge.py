@@ -122,6 +122,7 @@ def test_what_has_too_few_windows_is_looked_at_only_if_its_matches_are_distinct(
         matches = label_matches(list_of(judged.proposal), [judged.proposal], (), None)
         (found,) = describe_judged(matches, [judged], SCALE, (flat.box, other.box))
         assert (found.is_doubtful, found.confidence, found.log_nfa) == (True, "look at it", None)
+        assert found.certainty == "look at it (little print)"
         assert found.is_same is None
 
 
@@ -163,27 +164,28 @@ def test_equal_pixels_are_an_object_whatever_lies_between(planted):
 
 
 @pytest.mark.parametrize(
-    ("existence", "verdict", "n_distinct", "expected"),
+    ("existence", "verdict", "n_distinct", "expected", "caution"),
     [
-        (Existence(0.9, 20, 2.0, 2.0), Verdict.OBJECT, 0, Verdict.OBJECT),
-        (Existence(0.6, 20, 1.9, 2.0), Verdict.DOUBTFUL, 0, Verdict.DOUBTFUL),
-        (Existence(0.6, 20, 0.0, 2.0), Verdict.DOUBTFUL, 0, Verdict.DOUBTFUL),
-        (Existence(0.6, 20, 0.0, 2.0), Verdict.DOUBTFUL, 30, Verdict.OBJECT),
-        (Existence(0.3, 20, -0.1, 2.0), Verdict.NONE, 0, Verdict.NONE),
-        (Existence(0.3, 20, -0.1, 2.0, coarse=2.0), Verdict.DOUBTFUL, 0, Verdict.DOUBTFUL),
-        (Existence(0.3, 20, -0.1, 2.0, coarse=1.9), Verdict.NONE, 0, Verdict.NONE),
-        (Existence(0.3, 20, -9.0, 2.0, is_steep=True), Verdict.DOUBTFUL, 30, Verdict.DOUBTFUL),
-        (Existence(0.3, 20, -9.0, 2.0), Verdict.NONE, 30, Verdict.DOUBTFUL),
-        (Existence(math.nan, 0, math.nan, 2.0), Verdict.NONE, 0, Verdict.NONE),
-        (Existence(math.nan, 0, math.nan, 2.0), Verdict.NONE, 30, Verdict.DOUBTFUL),
-        (Resemblance(0.3, 900), Verdict.NONE, 0, Verdict.NONE),
-        (Resemblance(0.9, 900), Verdict.OBJECT, 0, Verdict.OBJECT),
+        (Existence(0.9, 20, 2.0, 2.0), Verdict.OBJECT, 0, Verdict.OBJECT, ""),
+        (Existence(0.6, 20, 1.9, 2.0), Verdict.DOUBTFUL, 0, Verdict.DOUBTFUL, "little print"),
+        (Existence(0.6, 20, 0.0, 2.0), Verdict.DOUBTFUL, 0, Verdict.DOUBTFUL, "little print"),
+        (Existence(0.6, 20, 0.0, 2.0), Verdict.DOUBTFUL, 30, Verdict.OBJECT, ""),
+        (Existence(0.3, 20, -0.1, 2.0), Verdict.NONE, 0, Verdict.NONE, ""),
+        (Existence(0.3, 20, -0.1, 2.0, coarse=2.0), Verdict.DOUBTFUL, 0, Verdict.DOUBTFUL, "blurred"),
+        (Existence(0.3, 20, -0.1, 2.0, coarse=1.9), Verdict.NONE, 0, Verdict.NONE, ""),
+        (Existence(0.3, 9, -9.0, 2.0, is_steep=True), Verdict.DOUBTFUL, 30, Verdict.DOUBTFUL, "seen steeply"),
+        (Existence(0.3, 20, -9.0, 2.0), Verdict.NONE, 30, Verdict.DOUBTFUL, "another light"),
+        (Existence(math.nan, 0, math.nan, 2.0), Verdict.NONE, 0, Verdict.NONE, ""),
+        (Existence(math.nan, 0, math.nan, 2.0), Verdict.NONE, 30, Verdict.DOUBTFUL, "little print"),
+        (Resemblance(0.3, 900), Verdict.NONE, 0, Verdict.NONE, ""),
+        (Resemblance(0.9, 900), Verdict.OBJECT, 0, Verdict.OBJECT, ""),
     ],
 )
-def test_verdict_follows_the_table(existence, verdict, n_distinct, expected):
+def test_verdict_follows_the_table(existence, verdict, n_distinct, expected, caution):
     assert existence.verdict is verdict
     proposal = place_patch([0.0, 0.0], MIN_DISTINCT, n_distinct=n_distinct)
-    assert Judged(proposal, SimpleNamespace(existence=existence)).verdict is expected
+    judged = Judged(proposal, SimpleNamespace(existence=existence))
+    assert (judged.verdict, judged.caution) == (expected, caution)
 
 
 def test_narrow_object_is_one_only_if_pixels_confirm_it():

@@ -373,8 +373,9 @@ def test_slider_shows_more_of_either_picture(page_of_difference):
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_pictures_blink_unless_motion_is_to_be_reduced(page_of_difference, motion):
     with browser_page(reduced_motion=motion) as page:
-        page.clock.install()
+        page.clock.install(time=0)
         page.goto(page_of_difference.as_uri())
+        page.clock.pause_at(600_000)
         first = page.locator(".comparison").first
         button = first.get_by_role("button", name="Blink")
         button.focus()
