@@ -142,7 +142,7 @@ def test_what_may_be_a_place_counts_together():
     print_ = rng.integers(0, 255, (120, 120, 3)).astype(np.float32)
     whole = np.ones((120, 120), bool)
     xy = np.zeros((120, 120, 2), np.float32)
-    pair = Closeup(print_, print_, whole, whole, whole, whole, xy, xy, 1.0, False)
+    pair = Closeup(print_, print_, whole, whole, whole, whole, ~whole, xy, xy, 1.0, False)
 
     def look(n, unlike):
         map_ = np.zeros((120, 120), np.float32)
@@ -150,9 +150,9 @@ def test_what_may_be_a_place_counts_together():
             map_[20 + 30 * (k // 3) :, 20 + 30 * (k % 3) :][:9, :9] = unlike
         return find_places(pair, Residual(map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
 
-    assert look(1, 4.0) == ([], False)
-    assert look(5, 4.0) == ([], True)
-    assert look(1, 5.0) == ([], True)
+    assert look(1, 4.0) == ([], 0.0)
+    assert [look(5, 4.0)[1], look(1, 5.0)[1]] == pytest.approx([9, 9], abs=1.5)
+    assert not look(5, 4.0)[0]
     assert len(look(1, 9.0)[0]) == 1
 
 
@@ -163,11 +163,11 @@ def test_what_lies_at_the_end_of_the_outline_is_no_difference(x, n_places):
     whole = np.ones((120, 120), bool)
     outline, between = (whole & (np.arange(120) < end) for end in (90, 60))
     xy = np.zeros((120, 120, 2), np.float32)
-    pair = Closeup(print_, print_, whole, outline, outline, between, xy, xy, 1.0, False)
+    pair = Closeup(print_, print_, whole, outline, outline, between, ~outline, xy, xy, 1.0, False)
     map_ = np.zeros((120, 120), np.float32)
     map_[50:65, x : 2 * x - 30 if x < 60 else 86] = 12.0
-    places, is_open = find_places(pair, Residual(map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
-    assert (len(places), is_open) == (n_places, False)
+    places, side = find_places(pair, Residual(map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
+    assert (len(places), side) == (n_places, 0.0)
 
 
 def test_solid_things_seen_from_two_sides_cannot_be_told():
