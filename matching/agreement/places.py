@@ -21,7 +21,7 @@ OPEN_PEAK, MIN_OPEN_SUM, MIN_OPEN = 3.7, 60.0, 1.0
 # Of how far the colours of a place are off, at this quantile: less is a halo of its light, and with it an
 # altered square of 10 pixels measures 24.
 RIM, HIGH = 0.3, 0.9
-GAP = 9  # pixels, the side of a square that joins what lies so close, such as strokes of one letter
+GAP = 7  # pixels, the side of a square that joins what lies so close, such as strokes of one letter
 EDGE = 5  # pixels along the border of what both show, where pixels do not count
 INNER = 7  # pixels, the side of a square that lies in the object around each pixel ...
 MIN_INSIDE = 0.9  # ... of this share of a place

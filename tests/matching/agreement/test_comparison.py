@@ -160,7 +160,9 @@ def test_what_may_be_a_place_counts_together():
 def test_differences_have_their_true_size(side):
     print_ = crops()["coffee"]
     altered = print_.copy()
-    altered[90 : 90 + side, 100 : 100 + side] = 255 - print_[90 : 90 + side, 100 : 100 + side].mean(axis=(0, 1))
+    altered[90 : 90 + side, 100 : 100 + side] = 255 - print_[90 : 90 + side, 100 : 100 + side].mean(
+        axis=(0, 1)
+    )
     [found] = match(print_, altered).objects
     [difference] = found.differences
     assert difference.size == pytest.approx(side, abs=3)
