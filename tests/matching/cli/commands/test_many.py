@@ -118,7 +118,7 @@ def test_json_is_one_document(gdl_match, tmp_path):
 
 @pytest.fixture
 def boards(tmp_path, monkeypatch):
-    """A golden picture, and a folder with copies of it, an altered one, another one, a part and no picture."""
+    """A golden picture, and a folder: copies, an altered one, another one, a part, and no picture."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "boards").mkdir()
     golden = crops()["coffee"]
