@@ -169,8 +169,9 @@ def split_open(judged: Sequence[Judged]) -> tuple[list[int], tuple[RejectedGroup
 def rank(found: Sequence[Sequence[Judged]], reach: float) -> tuple[list[Judged], list[Judged]]:
     """Rank what several searches found by its evidence -> the strongest, and those that they supersede.
 
-    One that shares its places with a stronger one of another search is superseded. reach: pixels of the size
-    at which an object was found.
+    One that shares its places with a stronger one of another search is superseded, and so is one in doubt
+    beside blocks that are equal: on pages, letters match others in any place. reach: pixels of the size at
+    which an object was found.
     """
     ranked = [(one, number) for number, each in enumerate(found) for one in each]
     ranked.sort(
@@ -186,7 +187,12 @@ def rank(found: Sequence[Sequence[Judged]], reach: float) -> tuple[list[Judged],
             other_number != number and one.proposal.share_near(other.proposal, reach) >= MAX_SHARED
             for other, other_number in kept
         )
-        if is_shared:
+        is_lettering = (
+            one.verdict is Verdict.DOUBTFUL
+            and not one.has_distinct
+            and any(other.proposal.is_block for other, _ in kept)
+        )
+        if is_shared or is_lettering:
             superseded.append(one)
         else:
             kept.append((one, number))

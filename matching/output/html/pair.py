@@ -71,6 +71,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult) -> str:
         "objects": objects,
         "candidates": candidates,
         "n_rejected": int((result.cluster < 0).sum()),
+        "only": [[np.round(one, 1).tolist() for one in only] for only in result.only],
         "rejected": rejected_data(result.rejected[:MAX_REJECTED]),
     }
     # the pictures stand in the page itself, so that they show without the script
