@@ -242,6 +242,7 @@ def _summarise_motion(motion: Motion | None, digits: int) -> dict[str, Any] | No
         "mirrored": motion.mirrored,
         "share": _round(motion.share, 4),
         "share1": _round(motion.share1, 4),
+        "shift": _round(motion.shift, digits),
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching._common.types import Floats
 from matching.agreement.closeup import MIN_FILLED
 from matching.core.result import MatchResult
 from matching.objects.comparison import Comparison
@@ -32,15 +33,19 @@ class Verdict:
         What differs at all places that show the golden picture.
     objects : tuple of MatchedObject
         These places; none if there is no common object.
+    only : pair of tuple of (k, 2) float64
+        What is gone, in pixels of the golden picture, and what is new.
     """
 
     compared: Comparison
     objects: tuple[MatchedObject, ...]
+    only: tuple[tuple[Floats, ...], tuple[Floats, ...]] = ((), ())
 
     @property
     def words(self) -> str:
-        """The verdict in words: those of `Comparison`, or "no common object"."""
-        return self.compared.words if self.objects else NOTHING
+        """The verdict in words: those of `Comparison`, and what is gone or new, or "no common object"."""
+        words = [f"{len(only)} {word}" for only, word in zip(self.only, ("gone", "new"), strict=True) if only]
+        return ", ".join([self.compared.words, *words]) if self.objects else NOTHING
 
     @property
     def kind(self) -> str:
@@ -67,13 +72,14 @@ def inspect(result: MatchResult) -> Verdict:
     objects = tuple(found for found in result.objects if not whole or found.id in whole)
     covering = [found for found in objects if _is_all_compared(found)]
     is_same = bool(covering) and all(found.is_same for found in covering)
+    differs = any(result.only) or any(found.is_same is False for found in objects)
     compared = Comparison(
-        False if any(found.is_same is False for found in objects) else is_same or None,
+        False if differs else is_same or None,
         tuple(one for found in objects for one in found.differences),
         max((found.smallest_difference for found in covering), default=math.inf),
         tuple(dict.fromkeys(word for found in objects for word in found.appearance)),
     )
-    return Verdict(compared, objects)
+    return Verdict(compared, objects, result.only)
 
 
 def _is_all_compared(found: MatchedObject) -> bool:

@@ -66,7 +66,8 @@ def draw_inspection(
     for n, layer in enumerate(_list_layers(verdict.objects)[:MAX_VIEWS], start=1):
         laid, shown = _register(picture.displayed, golden.displayed, layer, maps)
         files[f"registered-{n}.jpg"] = encode_jpeg(Image.fromarray(shown))
-        outlines = (laid.place(one.polygon0) for found in layer for one in found.differences)
+        outlines = [laid.place(one.polygon0) for found in layer for one in found.differences]
+        outlines += map(laid.place, result.only0)
         views.append("".join(map(svg_path, outlines)))
     cuts = []
     for n, (found, one) in enumerate(verdict.listed[:MAX_CUTS], start=1):
