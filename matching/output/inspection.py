@@ -69,10 +69,11 @@ def inspect(result: MatchResult) -> Verdict:
     """
     counted = count_copies(result.objects)
     whole = {k for ids in (*counted.copies, *counted.alike) for k in ids}
-    objects = tuple(found for found in result.objects if not whole or found.id in whole)
+    is_version = any(result.only)  # whose blocks are places of one page
+    objects = tuple(found for found in result.objects if is_version or not whole or found.id in whole)
     covering = [found for found in objects if _is_all_compared(found)]
     is_same = bool(covering) and all(found.is_same for found in covering)
-    differs = any(result.only) or any(found.is_same is False for found in objects)
+    differs = is_version or any(found.is_same is False for found in objects)
     compared = Comparison(
         False if differs else is_same or None,
         tuple(one for found in objects for one in found.differences),
