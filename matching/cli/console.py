@@ -12,8 +12,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matching.cli.exits import FOUND, NONE_FOUND
-
 if TYPE_CHECKING:
     from matching.output.inspection import Verdict
     from matching.pictures.images import Picture
@@ -44,13 +42,13 @@ def print_result(arguments: Namespace, folder: Path, lines: Iterable[str], notes
         tell(note)
 
 
-def list_different(arguments: Namespace, verdicts: Mapping[str, Verdict]) -> int:
-    """Print which pictures are not the same as the golden one, or can't be told; return the exit status."""
+def list_different(arguments: Namespace, verdicts: Mapping[str, Verdict]) -> bool:
+    """Print which pictures are not the same as the golden one, or can't be told; return if any is not."""
     different = [name for name, verdict in verdicts.items() if not verdict.compared.is_same]
     for name in different:
         line = f"not the same: {make_printable(name)}: {verdicts[name].words}"
         print(line, file=sys.stderr if arguments.json else sys.stdout)
-    return NONE_FOUND if different else FOUND
+    return bool(different)
 
 
 def open_report(report: Path) -> None:

@@ -107,7 +107,7 @@ def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
         open_report(overview)
     if arguments.fail_if_different:
         verdicts = {names[o.path]: inspect(o.result) for o in outcomes if o.result is not None}
-        status = list_different(arguments, verdicts)
+        status = NONE_FOUND if list_different(arguments, verdicts) else FOUND
         return BAD_INPUT if any(o.error is not None for o in outcomes) else status
     if any(o.result and o.result.objects for o in outcomes):
         return FOUND

@@ -87,7 +87,8 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     if arguments.fail_if_different:
         from matching.output.inspection import inspect
 
-        return list_different(arguments, {str(pictures[1].path): inspect(result)})
+        verdicts = {str(pictures[1].path): inspect(result)}
+        return NONE_FOUND if list_different(arguments, verdicts) else FOUND
     return FOUND if result.objects else NONE_FOUND
 
 
