@@ -193,6 +193,11 @@ def test_differences_are_listed_in_pixels_of_the_golden_picture(boards):
     again = ["golden.png", "boards/copy.png", "boards/torn.png", "--out", "found", "--html", *QUICK]
     assert cli.main(again) == 0  # the files are ours, and written again
     assert (boards / "found" / "differences.csv").read_text().splitlines()[1:] == []
+    assert (
+        cli.main(["golden.png", "boards/other.png", "boards/torn.png", "--out", "none", "--html", *QUICK])
+        == 2
+    )
+    assert "None of 2 are the same" in (boards / "none" / "golden-overview.html").read_text()
     for name in ("differences.csv", "golden-overview.html", "golden-overview.jpg"):
         (boards / "found" / name).rename(boards / name)
         (boards / "found" / name).write_text("mine")
