@@ -19,6 +19,10 @@ MIN_PEAK, MIN_SUM = 6.7, 150.0
 # Of what may be one, and what the peaks of all of these must have above it together: one with 4.7 has it, or
 # five with 3.9 each. Of 32 copies, two have a little more than 3.7.
 OPEN_PEAK, MIN_OPEN_SUM, MIN_OPEN = 3.7, 60.0, 1.0
+# Of how far the colours of a place are off, at this quantile: less is a halo of its light, and with it an
+# altered square of 10 pixels measures 24.
+RIM, HIGH = 0.3, 0.9
+GAP = 7  # pixels, the side of a square that joins what lies so close, such as strokes of one letter
 EDGE = 5  # pixels along the border of what both show, where pixels do not count
 INNER = 7  # pixels, the side of a square that lies in the object around each pixel ...
 MIN_INSIDE = 0.9  # ... of this share of a place
@@ -66,10 +70,24 @@ def find_places(pair: Closeup, residual: Residual) -> tuple[list[Place], float]:
                 doubt, side = doubt + MIN_OPEN, max(side, math.sqrt(mask.sum()))
                 continue
         if peak >= MIN_PEAK and evidence >= MIN_SUM:
-            places.append(Place(mask, (x, y), evidence))
+            places += _trim(Place(mask, (x, y), evidence), unlike[box], residual.off[box])
         else:
             doubt, side = doubt + peak - OPEN_PEAK, max(side, math.sqrt(mask.sum()))
     return sorted(places, key=lambda place: -place.evidence), side if doubt >= MIN_OPEN else 0.0
+
+
+def _trim(place: Place, unlike: Float32s, off: Float32s) -> list[Place]:
+    """The parts of a place whose colours are off; itself if none has enough evidence alone."""
+    is_off = place.mask & (off > RIM * np.quantile(off[place.mask], HIGH))
+    labels, boxes = opencv.box_components(opencv.dilate(is_off, GAP))
+    parts = []
+    for k, (x, y, width, height) in enumerate(boxes.tolist()):
+        box = np.s_[y : y + height, x : x + width]
+        mask = opencv.erode(labels == k + 1, GAP)[box]
+        high = unlike[box][mask & place.mask[box]]
+        if high.max(initial=0) >= MIN_PEAK and (evidence := float((high - 1).sum())) >= MIN_SUM:
+            parts.append(Place(mask, (place.corner[0] + x, place.corner[1] + y), evidence))
+    return parts or [place]
 
 
 def gather(unlike: Float32s) -> Float32s:

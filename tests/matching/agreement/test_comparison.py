@@ -148,12 +148,26 @@ def test_what_may_be_a_place_counts_together():
         map_ = np.zeros((120, 120), np.float32)
         for k in range(n):
             map_[20 + 30 * (k // 3) :, 20 + 30 * (k % 3) :][:9, :9] = unlike
-        return find_places(pair, Residual(map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
+        return find_places(pair, Residual(map_, map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
 
     assert look(1, 4.0) == ([], 0.0)
     assert [look(5, 4.0)[1], look(1, 5.0)[1]] == pytest.approx([9, 9], abs=1.5)
     assert not look(5, 4.0)[0]
     assert len(look(1, 9.0)[0]) == 1
+
+
+@pytest.mark.parametrize("side", [12, 30])
+def test_differences_have_their_true_size(side):
+    print_ = crops()["coffee"]
+    altered = print_.copy()
+    altered[90 : 90 + side, 100 : 100 + side] = 255 - print_[90 : 90 + side, 100 : 100 + side].mean(
+        axis=(0, 1)
+    )
+    [found] = match(print_, altered).objects
+    [difference] = found.differences
+    assert difference.size == pytest.approx(side, abs=3)
+    low, high = difference.polygon0.min(axis=0), difference.polygon0.max(axis=0)
+    np.testing.assert_allclose([low, high], [(100, 90), (99 + side, 89 + side)], atol=3)
 
 
 @pytest.mark.parametrize(("x", "n_places"), [(70, 0), (64, 0), (50, 1)])
@@ -166,7 +180,7 @@ def test_what_lies_at_the_end_of_the_outline_is_no_difference(x, n_places):
     pair = Closeup(print_, print_, whole, outline, outline, between, ~outline, xy, xy, 1.0, False)
     map_ = np.zeros((120, 120), np.float32)
     map_[50:65, x : 2 * x - 30 if x < 60 else 86] = 12.0
-    places, side = find_places(pair, Residual(map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
+    places, side = find_places(pair, Residual(map_, map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
     assert (len(places), side) == (n_places, 0.0)
 
 
