@@ -71,7 +71,7 @@ LAYERS = {  # a folder or module imports from those before it
         "pair one_picture given",
     ),
     "matching/core/points": ("_choice_kernel checks units homographies trust", "scene", "maps planes solids"),
-    "matching/core/pixels": ("equality", "copies frames parts"),
+    "matching/core/pixels": ("equality", "copies frames parts", "versions"),
     "matching/core/repeats": ("motions", "copies"),
     "matching/agreement": (
         "_kernels _residual_kernels registration",
@@ -86,7 +86,7 @@ LAYERS = {  # a folder or module imports from those before it
     "matching/output": (
         "words provenance json_text",
         "folders",
-        "exchange figures",
+        "exchange figures inspection",
         "export_formats",
         "html places",
         "files",

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import skimage.data
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from eval.common.options import add_options
 
@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     made = pictures()
-    (args.out / "photos").mkdir(parents=True)
     for name, image in made.items():
+        (args.out / name).parent.mkdir(parents=True, exist_ok=True)
         image.save(args.out / name, quality=92)
 
 
@@ -45,6 +45,10 @@ def pictures() -> dict[str, Image.Image]:
         ),
         "before.png": _put(table, (front, (30, 30), 0), (cup, (380, 230), 0), (cat, (30, 255), 0)),
         "after.png": _put(table, (front, (60, 30), 0), (cup, (360, 200), 25), (cat, (30, 255), 0)),
+        **_puzzle(photographs["coffee"]),
+        **{f"prints/{name}.jpg": image for name, image in _prints(front, cup).items()},
+        **{f"page-{name}.png": _page(new=name == "new") for name in ("old", "new")},
+        "golden.png": front.copy(),
         "left.png": cropped.crop((0, 20, 380, 370)),
         "right.png": turned.crop((220, 20, 580, 370)),
     }
@@ -57,3 +61,40 @@ def _put(scene: Image.Image, *things: tuple[Image.Image, tuple[int, int], float]
         turned = thing.convert("RGBA").rotate(angle, Image.Resampling.BICUBIC, expand=True)
         scene.paste(turned, corner, turned)
     return scene
+
+
+def _puzzle(scene: Image.Image) -> dict[str, Image.Image]:
+    """Two pictures that differ in three places, the second one cut a little smaller."""
+    other = scene.copy()
+    draw = ImageDraw.Draw(other)
+    draw.ellipse((90, 60, 120, 90), fill=(190, 60, 40))
+    draw.rectangle((480, 330, 520, 350), fill=(240, 230, 200))
+    other.paste(scene.crop((20, 300, 60, 330)), (300, 190))
+    return {"puzzle-a.png": scene, "puzzle-b.png": other.crop((6, 4, 596, 396))}
+
+
+def _prints(front: Image.Image, cup: Image.Image) -> dict[str, Image.Image]:
+    """Prints of a picture as a camera sees them, on grey: one good, one with a hole, and another print."""
+    holed = front.copy()
+    ImageDraw.Draw(holed).rectangle((150, 40, 165, 52), fill="white")
+    ground = Image.new("RGB", (300, 300), (120, 120, 120))
+    return {
+        "1": _put(ground, (front, (30, 30), 6)),
+        "2": _put(ground, (holed, (40, 40), -4)),
+        "3": _put(ground, (cup, (40, 40), 0)),
+    }
+
+
+def _page(*, new: bool) -> Image.Image:
+    """A page of text; the new one also has a notice below the title, and another number."""
+    page = Image.new("RGB", (640, 560), "white")
+    draw = ImageDraw.Draw(page)
+    lines = [f"{1 + k}. Fold along line {7 * k + 3}, then press part {'ABCDEFGHKLMN'[k]}." for k in range(12)]
+    if new:
+        lines[8] = lines[8].replace("then press", "then cut off")
+        draw.rectangle((40, 80, 600, 130), fill=(255, 236, 179))
+        draw.text((60, 92), "Changed: see step 9", "black", ImageFont.load_default(20))
+    draw.text((40, 25), "How to fold a boat", "black", ImageFont.load_default(34))
+    for k, line in enumerate(lines):
+        draw.text((40, 90 + 34 * k + 60 * new), line, "black", ImageFont.load_default(20))
+    return page

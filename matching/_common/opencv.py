@@ -305,6 +305,12 @@ def label_components(mask: Bools) -> tuple[int, Ints]:
     return int(n), np.asarray(labels, np.int64)
 
 
+def mean_variance(image: Array, counts: Bools | None = None) -> float:
+    """The variance of an image (h, w, 3), where counts (h, w) is set: the mean of the channels."""
+    mask = None if counts is None else counts.astype(np.uint8)
+    return float((cv2.meanStdDev(image, mask=mask)[1] ** 2).mean())
+
+
 def box_components(mask: Bools) -> tuple[Ints, Ints]:
     """Number the connected components of a mask from 1 -> (h, w), boxes (n, 4): x, y, width, height."""
     _, labels, boxes, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))

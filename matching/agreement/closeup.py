@@ -58,6 +58,8 @@ class Closeup:
         The same, and the frames of which it is all: what is compared.
     between : (h, w) bool
         Where both show what lies between its matches.
+    beside : (h, w) bool
+        Where something else than the object may be seen.
     xy_base, xy_other : (h, w, 2) float32
         Where the pixels lie in either picture, pixels.
     pitch : float
@@ -72,6 +74,7 @@ class Closeup:
     matched: Bools
     use: Bools
     between: Bools
+    beside: Bools
     xy_base: Float32s
     xy_other: Float32s
     pitch: float
@@ -87,9 +90,9 @@ def take_closeup(
     """
     is_flat = math.isinf(smooth_map.smoothing)
     outlines = [opencv.convex_hull(base.xy), *([] if outline is base.xy else [outline])]
-    frames = []
+    frames, coincide = list[Floats](), False
     if is_flat:
-        frames = _list_frames(base, other, smooth_map, outline, is_largest=is_largest)
+        frames, coincide = _list_frames(base, other, smooth_map, outline, is_largest=is_largest)
     xy = np.concatenate([*outlines, *frames])
     last = np.array(base.image.shape[1::-1]) - 0.5
     margin = MARGIN * float(np.ptp(xy, axis=0).max())
@@ -114,17 +117,25 @@ def take_closeup(
     )
     other_colours = level.sample(xy_other)
     use = matched | wide
+    beside = seen & ~use
+    if (
+        frames and not coincide
+    ):  # a picture may show ground around the object, and the other one its surroundings
+        beside = np.pad(~use[1:-1, 1:-1], 1, constant_values=True)
     texture = texture * matched
     is_loose = not is_flat and (texture * (off > MAX_OFF)).sum() > MAX_LOOSE * texture.sum()
     return Closeup(
-        colours, other_colours, seen, matched, use, between, xy_base, xy_other, pitch, bool(is_loose)
+        colours, other_colours, seen, matched, use, between, beside, xy_base, xy_other, pitch, bool(is_loose)
     )
 
 
 def _list_frames(
     base: Ends, other: Ends, smooth_map: SmoothMap, outline: Floats, *, is_largest: bool
-) -> list[Floats]:
-    """The frames (4, 2) in the base of pictures of which the object is all, cut off at its own frame."""
+) -> tuple[list[Floats], bool]:
+    """The frames (4, 2) in the base of pictures of which the object is all, cut off at its own frame.
+
+    Also whether they coincide.
+    """
     boxes = [np.array([(0, 0), ends.image.shape[1::-1]]) - 0.5 for ends in (base, other)]
     own, corners = (list_corners(box) for box in boxes)
     foreign = apply_transform(np.linalg.inv(smooth_map.base), corners)
@@ -132,7 +143,7 @@ def _list_frames(
     coincide = is_largest and off < MAX_OFF_FRAME * math.hypot(*boxes[0][1])
     area = opencv.polygon_area(opencv.convex_hull(np.concatenate([base.xy, outline])))
     frames = [frame for frame in (own, foreign) if coincide or area > MIN_FILLED * polygon_area(frame)]
-    return [np.clip(frame, *boxes[0]) for frame in frames]
+    return [np.clip(frame, *boxes[0]) for frame in frames], bool(coincide)
 
 
 def _move(xy: Float32s, flow: Float32s) -> Float32s:

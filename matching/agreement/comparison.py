@@ -64,11 +64,12 @@ def compare(
         math.inf if pair.is_loose else measure_told(residual, is_print), _measure_largest(residual.hidden)
     )
     # where noise hides everything, what stands out of it is noise, too
-    places, is_open = ([], True) if math.isinf(told) else find_places(pair, residual)
+    places, open_side = ([], math.inf) if math.isinf(told) else find_places(pair, residual)
+    told = max(told, open_side)
     differences = tuple(_outline(place, pair, n_print, scale, is_swapped=is_swapped) for place in places)
     bound = min(max(math.sqrt(SHARE * float(use.sum())), MIN_SIZE), _measure_letters(residual, use))
     is_recoloured = not is_grey and _is_recoloured(*coloured)
-    is_told = told <= bound and not (is_open or residual.is_stepped)
+    is_told = told <= bound and not (open_side or residual.is_stepped)
     is_same = False if differences or is_recoloured else is_told or None
     words = ["in grey"] if is_grey and (colour0 if is_swapped else colour1) < MAX_GREY else []
     words += ["in another colour"] * is_recoloured

@@ -52,6 +52,8 @@ class Residual:
     ----------
     unlike : (h, w) float32
         The residual over the noise.
+    off : (h, w) float32
+        How far the colours of both pictures lie apart in one light, grey values.
     relief : (h, w) float32
         How far the print of either picture stands out of its surroundings, grey values.
     noise : (h, w) float32
@@ -67,6 +69,7 @@ class Residual:
     """
 
     unlike: Float32s
+    off: Float32s
     relief: Float32s
     noise: Float32s
     grey: Float32s
@@ -88,6 +91,7 @@ def measure_residual(pair: Closeup) -> Residual:
     gradient = np.minimum(
         *(opencv.neighbourhood_limits(opencv.gradient(to_grey(c)))[0] for c in (base, other))
     )
+    off = np.abs(base - other).max(axis=2)
     base, other, gains = _level(base, other, pair.use)
     unlike = np.empty(use.shape, np.float32)
 
@@ -105,7 +109,7 @@ def measure_residual(pair: Closeup) -> Residual:
     noise = _measure_noise(unlike, gradient, use)
     relief = np.maximum.reduce([np.abs(c[..., k]) for c in (base, other) for k in range(3)])
     unlike = np.where(hidden, 0, np.minimum(unlike / noise, MAX_UNLIKE))
-    return Residual(unlike, relief, noise, to_grey(base), hidden & pair.use, is_stepped, blurs)
+    return Residual(unlike, off, relief, noise, to_grey(base), hidden & pair.use, is_stepped, blurs)
 
 
 def _soften(colours: Float32s, blur: float) -> Float32s:

@@ -6,13 +6,14 @@ import os
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matching.output.inspection import Verdict
     from matching.pictures.images import Picture
 
 PROGRESS_FORMAT = "compiling: {n_fmt} functions, {elapsed}"
@@ -39,6 +40,15 @@ def print_result(arguments: Namespace, folder: Path, lines: Iterable[str], notes
     tell = make_teller(arguments)
     for note in (*notes, f"written to {folder}"):
         tell(note)
+
+
+def list_different(arguments: Namespace, verdicts: Mapping[str, Verdict]) -> bool:
+    """Print which pictures are not the same as the golden one, or can't be told; return if any is not."""
+    different = [name for name, verdict in verdicts.items() if not verdict.compared.is_same]
+    for name in different:
+        line = f"not the same: {make_printable(name)}: {verdicts[name].words}"
+        print(line, file=sys.stderr if arguments.json else sys.stdout)
+    return bool(different)
 
 
 def open_report(report: Path) -> None:

@@ -16,6 +16,7 @@ from the points:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -41,6 +42,7 @@ from matching.core.points.maps import (
     sort_matches,
 )
 from matching.core.points.planes import split_into_planes
+from matching.core.points.readings import find_reading
 from matching.core.points.scatter import drop_scattered
 from matching.core.points.solids import complete_solids
 from matching.core.points.trust import choose_best, measure_odds, measure_trust
@@ -166,6 +168,8 @@ def group_matches(
         kept, looked = [kept[k] for k in rows], [judged[k] for k in rows]
         objects = [replace(objects[k], id=number) for number, k in enumerate(rows)]
         objects = add_looks(objects, looked, pictures[0].box)
+        if judged and not rows and (reading := find_reading(judged[0].look)):
+            warnings.warn(f"nothing agrees where the points are; {reading}", stacklevel=2)
         clock.lap("agreement")
     matches = label_matches(listing, kept, (), None)
     things = find_things_of_pair(objects)

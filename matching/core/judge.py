@@ -107,10 +107,13 @@ class Judged:
         """Whether its search measured its pixels as a whole, so that no chance needs to be excluded."""
         return self.proposal.likeness is not None
 
-    def compare(self, outlines: tuple[Floats, Floats], *, is_largest: bool) -> Comparison:
+    def compare(
+        self, outlines: tuple[Floats, Floats], others: Sequence[Floats], *, is_largest: bool
+    ) -> Comparison:
         """What differs; only an object can be the same.
 
-        The largest may have all of the frame, beside its equal pixels.
+        The largest may have all of the frame, beside its equal pixels, except what is shown by other blocks,
+        whose outlines (k, 2) in picture 0 are given.
         """
         is_equal = self.proposal.likeness == 1
         found = (
@@ -118,6 +121,9 @@ class Judged:
             if is_equal and not is_largest
             else self.look.compare(outlines, is_largest=is_largest)
         )
+        rest = tuple(one for one in found.differences if not _is_inside(one.polygon0, others))
+        if len(rest) < len(found.differences):
+            found = replace(found, is_same=False if rest else None, differences=rest)
         if is_equal and not found.differences:
             return Comparison(is_same=True, smallest_difference=1.0)
         return replace(found, is_same=None) if found.is_same and self.verdict is not Verdict.OBJECT else found
@@ -169,8 +175,9 @@ def split_open(judged: Sequence[Judged]) -> tuple[list[int], tuple[RejectedGroup
 def rank(found: Sequence[Sequence[Judged]], reach: float) -> tuple[list[Judged], list[Judged]]:
     """Rank what several searches found by its evidence -> the strongest, and those that they supersede.
 
-    One that shares its places with a stronger one of another search is superseded. reach: pixels of the size
-    at which an object was found.
+    One that shares its places with a stronger one of another search is superseded, and so is one in doubt
+    beside blocks that are equal: on pages, letters match others in any place. reach: pixels of the size at
+    which an object was found.
     """
     ranked = [(one, number) for number, each in enumerate(found) for one in each]
     ranked.sort(
@@ -186,7 +193,12 @@ def rank(found: Sequence[Sequence[Judged]], reach: float) -> tuple[list[Judged],
             other_number != number and one.proposal.share_near(other.proposal, reach) >= MAX_SHARED
             for other, other_number in kept
         )
-        if is_shared:
+        is_lettering = (
+            one.verdict is Verdict.DOUBTFUL
+            and not one.has_distinct
+            and any(other.proposal.is_block for other, _ in kept)
+        )
+        if is_shared or is_lettering:
             superseded.append(one)
         else:
             kept.append((one, number))
@@ -213,6 +225,7 @@ def add_looks(objects: Sequence[MatchedObject], judged: Sequence[Judged], box: F
     box (2, 2): of picture 0.
     """
     corners = list_corners(box)
+    blocks = [k for k, one in enumerate(judged) if one.proposal.is_block]
     largest = max(range(len(objects)), key=lambda k: objects[k].n_matches, default=None)
 
     def add(k: int) -> MatchedObject:
@@ -223,15 +236,24 @@ def add_looks(objects: Sequence[MatchedObject], judged: Sequence[Judged], box: F
             found = replace(found, completeness=completeness)
             if one.verdict is Verdict.OBJECT:
                 found = _add_extent(found, extent, [other for other in objects if other is not objects[k]])
+        others = [objects[n].outline0 for n in blocks if k in blocks and n != k]
         return replace(
             found,
             log_nfa=None if math.isnan(one.log_nfa) else one.log_nfa,
-            compared=Later(partial(one.compare, (found.outline0, found.outline1), is_largest=k == largest)),
+            compared=Later(
+                partial(one.compare, (found.outline0, found.outline1), others, is_largest=k == largest)
+            ),
             is_doubtful=one.verdict is Verdict.DOUBTFUL,
             caution=one.caution,
         )
 
     return map_in_threads(add, range(len(objects)))
+
+
+def _is_inside(polygon: Floats, outlines: Sequence[Floats]) -> bool:
+    """Whether the middle of a polygon (k, 2) lies in any of some outlines."""
+    middle = shapely.Point(polygon.mean(axis=0))
+    return any(shapely.MultiPoint(outline).convex_hull.intersects(middle) for outline in outlines)
 
 
 def _add_extent(found: MatchedObject, extent: Extent, others: Sequence[MatchedObject]) -> MatchedObject:

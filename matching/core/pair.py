@@ -15,6 +15,7 @@ from matching.core.description import describe_proposals
 from matching.core.judge import describe_judged
 from matching.core.ledger import choose_apart, name_steps
 from matching.core.methods import PAIR, Method, choose_method
+from matching.core.pixels.versions import NOTHING, Only, find_only
 from matching.core.proposals import label_matches
 from matching.core.result import MatchResult, add_inputs
 from matching.core.searches import search_pair
@@ -124,6 +125,10 @@ def match_pair(
         return add_things(objects, things), things
 
     described_objects = clock.later("objects", describe)
+
+    def compare_pages() -> Only:
+        return find_only(first.picture, second.picture, described_objects.read()[0], kept)
+
     members = matches.labels >= 0
     reach = config.objects.reach * np.max([np.ones(2), *(one.steps for one in kept)], axis=0)
     clock.lap("objects")
@@ -141,6 +146,7 @@ def match_pair(
         rejected=choose_apart(found.rejected, matches.xy0[members], matches.xy1[members], reach),
         dropped_by=name_steps(matches.dropped_by),
         negative=any(one.negative is not None for one in kept),
+        only=NOTHING if config.is_paper else clock.later("objects", compare_pages),
     )
 
 

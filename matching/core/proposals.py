@@ -34,6 +34,11 @@ class Proposal:
     count_distinct: Callable[[], int] | None = None
 
     @property
+    def is_block(self) -> bool:
+        """Whether all of its pixels are equal after one shift, as those of a block of a page."""
+        return self.likeness is not None and bool(np.allclose(np.ptp(self.xy1 - self.xy0, axis=0), 0))
+
+    @property
     def swapped(self) -> Proposal:
         """The same with the pictures in the other order."""
         negative = None if self.negative is None else 1 - self.negative

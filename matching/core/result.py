@@ -59,6 +59,8 @@ class MatchResult:
         in an object; None if unknown.
     negative : bool
         Whether one picture shows the objects in negative: dark where the other picture is bright.
+    only : pair of tuple of (k, 2) float64
+        `only0` and `only1`: what only picture 0 or 1 shows, of two versions of a page; computed when read.
     """
 
     xy0: Floats
@@ -76,6 +78,17 @@ class MatchResult:
     rejected: tuple[RejectedGroup, ...] = ()
     dropped_by: Array | None = None
     negative: bool = False
+    only: deferred[tuple[tuple[Floats, ...], tuple[Floats, ...]]] = deferred(((), ()))  # noqa: RUF009
+
+    @property
+    def only0(self) -> tuple[Floats, ...]:
+        """Polygons (k, 2) around what is gone: only picture 0 shows it, of two versions of a page."""
+        return self.only[0]
+
+    @property
+    def only1(self) -> tuple[Floats, ...]:
+        """Polygons (k, 2) around what is new: only picture 1 shows it, of two versions of a page."""
+        return self.only[1]
 
     def __len__(self) -> int:
         """The number of objects, so that a result without objects is false."""

@@ -1,9 +1,10 @@
-"""Label files of COCO, LabelMe and YOLO: the outlines of things in pictures.
+"""Label files of COCO, LabelMe, YOLO, Pascal VOC and of tables: the outlines of things in pictures.
 
 Coordinates are pixels from the corner of the top-left pixel.
 """
 
 import base64
+import csv
 import json
 import math
 import warnings
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import yaml
@@ -23,10 +25,12 @@ from matching.errors import InputError, OneLineErrors, one_line
 from matching.objects.transforms import apply_transform
 from matching.pictures.decoding import decode, map_displayed_to_stored
 from matching.pictures.formats import find_picture_suffixes
-from matching.pictures.images import read_picture
+from matching.pictures.images import Picture, make_picture, read_picture
 from matching.pictures.names import is_file
 
 CIRCLE_STEP = math.pi / 16  # radians between the corners of a circle's outline
+KINDS = "COCO, LabelMe, YOLO or Pascal VOC, or a table of boxes"
+BOX = "xmin", "ymin", "xmax", "ymax"  # of Pascal VOC, and the columns of tables
 MAX_SHARE = 1.01  # of a picture's side that a number of YOLO may have, which is the bound of Ultralytics
 
 
@@ -46,13 +50,12 @@ def read_label_file(path: Path, others: Sequence[Path]) -> list[Label]:
     with OneLineErrors(path, "can't be read"):
         text = _read(path)
     try:
-        read = _read_yolo if path.suffix.lower() == ".txt" else _read_json
-        labels = list(read(path, text, others))
+        labels = list(READERS[path.suffix.lower()](path, text, others))
     except InputError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ElementTree.ParseError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
-        raise InputError(f"{path}: is not a label file of COCO, LabelMe or YOLO ({reason})") from None
+        raise InputError(f"{path}: is not a label file of {KINDS} ({reason})") from None
     found = [label for label in labels if label.polygons]
     kinds = Counter(label.kind for label in labels if not label.polygons)
     counted = ", ".join(f"{n} of kind {kind}" for kind, n in kinds.items())
@@ -68,6 +71,15 @@ def read_label_file(path: Path, others: Sequence[Path]) -> list[Label]:
     return found
 
 
+def read_labelled_picture(path: str) -> Picture:
+    """Read the picture of a label: a file, or what a file of LabelMe holds."""
+    if not path.lower().endswith(".json"):
+        return read_picture(path)
+    with OneLineErrors(path, "can't be read"):
+        document = json.loads(_read(Path(path)))
+    return make_picture(base64.b64decode(document["imageData"]), path)
+
+
 def _read_json(path: Path, text: str, others: Sequence[Path]) -> Iterator[Label]:
     document = json.loads(text)
     first = next(iter(document if isinstance(document, list) else document.values()), None)
@@ -79,7 +91,12 @@ def _read_json(path: Path, text: str, others: Sequence[Path]) -> Iterator[Label]
 
 
 def _read_labelme(path: Path, document: dict[str, Any], others: Sequence[Path]) -> Iterator[Label]:
-    picture, stated = _find_picture(path, document["imagePath"], others)
+    try:
+        picture, stated = _find_picture(path, document["imagePath"], others)
+    except InputError:
+        if not document.get("imageData"):
+            raise
+        picture, stated = str(path), path.name
     to_picture = _map_to_picture(path, picture, document.get("imageWidth"), document.get("imageHeight"))
     labels: dict[object, Label] = {}  # by number, or by class and group
     for number, shape in enumerate(document["shapes"]):
@@ -110,17 +127,18 @@ def _outline_shape(kind: str, shape: Mapping[str, Any]) -> list[Floats]:
 def _read_coco(path: Path, document: dict[str, Any], others: Sequence[Path]) -> Iterator[Label]:
     if isinstance(folder := (document.get("info") or {}).get("folder"), str):  # as this program writes it
         others = [*others, path.parent / folder]
-    names = {entry["id"]: str(entry["name"]) for entry in document["categories"]}
-    images = {entry["id"]: entry for entry in document["images"]}
-    places: dict[object, tuple[str, str, Array]] = {}
+    # some programs write the ids of one list as numbers and those of another as texts
+    names = {str(entry["id"]): str(entry["name"]) for entry in document["categories"]}
+    images = {str(entry["id"]): entry for entry in document["images"]}
+    places: dict[str, tuple[str, str, Array]] = {}
     for entry in document["annotations"]:
-        if (number := entry["image_id"]) not in places:
+        if (number := str(entry["image_id"])) not in places:
             picture, stated = _find_picture(path, images[number]["file_name"], others)
             size = images[number].get("width"), images[number].get("height")
             places[number] = picture, stated, _map_to_picture(path, picture, *size)
         picture, stated, to_picture = places[number]
         polygons = [apply_transform(to_picture, polygon) for polygon in _outline_annotation(path, entry)]
-        yield Label(names[entry["category_id"]], picture, "annotation", stated, polygons)
+        yield Label(names[str(entry["category_id"])], picture, "annotation", stated, polygons)
 
 
 def _outline_annotation(path: Path, entry: Mapping[str, Any]) -> list[Floats]:
@@ -137,7 +155,48 @@ def _outline_annotation(path: Path, entry: Mapping[str, Any]) -> list[Floats]:
     box = np.array(entry.get("bbox") or [0] * 4, np.float64)
     if polygons or not box[2:].all():
         return polygons
-    return [_box(*box[:2], *(box[:2] + box[2:]))]
+    return [_turn(_box(*box[:2], *(box[:2] + box[2:])), _get_rotation(entry))]
+
+
+def _get_rotation(entry: Mapping[str, Any]) -> float:
+    """The degrees by which the box of an annotation is turned clockwise, as CVAT writes it."""
+    attributes = entry.get("attributes")
+    return float(attributes.get("rotation") or 0) if isinstance(attributes, dict) else 0.0
+
+
+def _turn(box: Floats, degrees: float) -> Floats:
+    """Turn a box (4, 2) clockwise about its middle."""
+    angle, middle = math.radians(degrees), box.mean(axis=0)
+    across = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+    return np.asarray((box - middle) @ across + middle)
+
+
+def _read_voc(path: Path, text: str, others: Sequence[Path]) -> Iterator[Label]:
+    """Read a file of Pascal VOC, one picture each."""
+    root = ElementTree.fromstring(text)
+    picture, stated = _find_picture(path, _get_text(root, "filename"), others)
+    sides = [root.findtext(f"size/{side}") for side in ("width", "height")]
+    to_picture = _map_to_picture(path, picture, *(float(side) if side else None for side in sides))
+    for entry in root.iter("object"):
+        box = [float(_get_text(entry, f"bndbox/{name}")) for name in BOX]
+        polygon = apply_transform(to_picture, _box(*box))
+        yield Label(_get_text(entry, "name"), picture, "object", stated, [polygon])
+
+
+def _get_text(element: ElementTree.Element, name: str) -> str:
+    if not (text := element.findtext(name)):
+        raise KeyError(name)
+    return text
+
+
+def _read_table(path: Path, text: str, others: Sequence[Path]) -> Iterator[Label]:
+    """Read a table with a line for each box."""
+    for line in csv.DictReader(text.splitlines()):
+        picture, stated = _find_picture(path, line["filename"], others)
+        sides = [float(line[side]) if line.get(side) else None for side in ("width", "height")]
+        box = _box(*(float(line[name]) for name in BOX))
+        polygon = apply_transform(_map_to_picture(path, picture, *sides), box)
+        yield Label(line["class"], picture, "line", stated, [polygon])
 
 
 def _read_yolo(path: Path, text: str, others: Sequence[Path]) -> Iterator[Label]:
@@ -223,7 +282,7 @@ def _map_to_picture(path: Path, picture: str, width: float | None, height: float
 
     Many programs label the pixels as they are stored, before EXIF turns the picture upright.
     """
-    image = read_picture(picture)
+    image = read_labelled_picture(picture)
     shown, turn = np.array([image.width, image.height], np.float64), np.eye(3)
     if not width or not height:
         return turn
@@ -241,3 +300,6 @@ def _map_to_picture(path: Path, picture: str, width: float | None, height: float
 
 def _box(left: float, top: float, right: float, bottom: float) -> Floats:
     return np.array([[left, top], [right, top], [right, bottom], [left, bottom]], np.float64)
+
+
+READERS = {".json": _read_json, ".txt": _read_yolo, ".xml": _read_voc, ".csv": _read_table}

@@ -23,6 +23,7 @@ from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.output.places import cut_at_edges
 
+MAX_SHORT = 0.08  # of the sides of a box by which the outline of all of the thing may end before it
 MAX_MISSED_FRAMES = 5  # in a row, after which a thing that is seen again has a new number
 
 
@@ -38,6 +39,7 @@ class Place:
     same: bool | None = None  # whether it shows the same as the reference; None if it can't be told
     doubt: str = ""  # why it is doubtful, in words
     track: int | None = None  # number of the thing in consecutive frames
+    frame: Polygon | None = None  # of a part, where all of the thing should be
 
     @property
     def confidence(self) -> str:
@@ -53,7 +55,16 @@ class Place:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Place:
         """Restore a place from the JSON of its `dataclasses.asdict`."""
-        return cls(**{**values, "polygon": tuple((x, y) for x, y in values["polygon"])})
+        polygons = {
+            key: None if values.get(key) is None else tuple((x, y) for x, y in values[key])
+            for key in ("polygon", "frame")
+        }
+        return cls(**{**values, **polygons})
+
+    @property
+    def completed(self) -> Place:
+        """The place with all of the thing."""
+        return replace(self, polygon=self.frame or self.polygon, whole=True)
 
 
 def find_places(
@@ -62,13 +73,31 @@ def find_places(
     """Find the places of one thing; box (2, 2)."""
     places = []
     for found in objects:
-        polygon = found.outline1
-        if found.is_whole and found.frame1 is not None:
-            polygon = found.frame1
+        polygon, frame = found.outline1, found.frame1
+        spans = shape is not None and _spans_box(found.outline0, shape)
+        if frame is not None:
             if shape is not None:
-                polygon = apply_transform(fit_corners(list_corners(box), polygon), np.array(shape))
-        places.append(make_place(name, cut_at_edges(polygon, size), found, whole=found.is_whole))
+                frame = apply_transform(fit_corners(list_corners(box), frame), np.array(shape))
+            frame = cut_at_edges(frame, size)
+            polygon = frame if found.is_whole else polygon
+        place = make_place(name, cut_at_edges(polygon, size), found, whole=found.is_whole or spans)
+        if frame is not None and len(frame) and not place.whole:
+            place = replace(place, frame=round_outline(frame))
+        places.append(place)
     return places
+
+
+def _spans_box(outline: Floats, shape: Polygon) -> bool:
+    """Whether an outline (k, 2) reaches all sides of a shape that is an upright box.
+
+    Then it is all of the thing, however much ground the box around a turned thing has.
+    """
+    corners = np.array(shape)
+    box = np.array([corners.min(axis=0), corners.max(axis=0)])
+    if len(corners) != 4 or not np.isclose(corners[:, None], box).any(axis=1).all():
+        return False
+    ends = np.array([outline.min(axis=0), outline.max(axis=0)])
+    return bool((np.abs(ends - box) <= MAX_SHORT * np.ptp(box, axis=0)).all())
 
 
 def make_place(name: str, polygon: Floats, found: MatchedObject, *, whole: bool = True) -> Place:

@@ -16,6 +16,7 @@ from matching.labels.places import Place
 from matching.pictures.names import is_file
 
 RECORD_NAME = "labels.jsonl"
+WHOLE = "whole"
 REMEDY = "choose another --out, or remove the folder"
 
 
@@ -39,15 +40,16 @@ class Record:
     path: Path
     head: dict[str, Any]  # the references and the settings of the run
     pictures: dict[str, LabelledPicture] = field(default_factory=dict)  # the latest line of each, by name
-    # by content of the file and number of the place: True if the user accepted it, False if it was dropped
-    verdicts: dict[tuple[str, int], bool] = field(default_factory=dict)
+    # by content of the file and number of the place: True if the user accepted it, False if it was dropped,
+    # WHOLE if a part of the thing was accepted for all of it
+    verdicts: dict[tuple[str, int], bool | str] = field(default_factory=dict)
     written: dict[str, list[str]] = field(default_factory=dict)  # SHA-256 digests by label file
 
     def add_picture(self, picture: LabelledPicture) -> None:
         """Add a picture."""
         self._add({"picture": asdict(picture)})
 
-    def add_verdict(self, picture: LabelledPicture, place: int, verdict: bool | None) -> None:
+    def add_verdict(self, picture: LabelledPicture, place: int, verdict: bool | str | None) -> None:
         """Add what the user decided about a place."""
         self._add({"verdict": verdict, "content": picture.content, "place": place})
 
@@ -65,7 +67,7 @@ class Record:
             if line["verdict"] is None:
                 self.verdicts.pop(key, None)
             else:
-                self.verdicts[key] = bool(line["verdict"])
+                self.verdicts[key] = line["verdict"]
         elif "written" in line:
             for name, digest in line["written"].items():
                 self.written.setdefault(name, []).append(digest)

@@ -12,9 +12,9 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Floats
 from matching.errors import InputError
-from matching.labels.label_files import Label, read_label_file
+from matching.labels.label_files import READERS, Label, read_label_file, read_labelled_picture
 from matching.pictures.formats import find_pictures
-from matching.pictures.images import Picture, add_mask, read_picture
+from matching.pictures.images import Picture, add_mask
 from matching.pictures.names import is_file, is_folder
 
 Polygon = tuple[tuple[float, float], ...]
@@ -29,7 +29,7 @@ class Reference:
     name : str
         Its class.
     path : str
-        The picture.
+        The picture, or a file of LabelMe that holds it.
     polygon : tuple of (float, float), optional
         Its outline in the picture, pixels; (0, 0) is the centre of the top-left pixel. By default, the thing
         is the whole picture, or what the mask shows.
@@ -47,7 +47,7 @@ class Reference:
 
     def read(self) -> Picture:
         """Read the picture, masked to the thing."""
-        picture = add_mask(read_picture(self.path), self.mask)
+        picture = add_mask(read_labelled_picture(self.path), self.mask)
         if self.polygon is None:
             return picture
         inside = opencv.fill_polygons(picture.rgb.shape[:2], map(np.array, self.parts or [self.polygon]))
@@ -65,7 +65,8 @@ def read_references(
     ----------
     paths : sequence of Path
         Pictures, each a class with the name of its file; folders of pictures, each folder a class; and
-        label files: COCO's or LabelMe's .json, or YOLO's .txt.
+        label files: COCO's or LabelMe's .json, YOLO's .txt, Pascal VOC's .xml, or a .csv with the columns
+        filename, class, xmin, ymin, xmax and ymax.
     masks : sequence of Path
         One mask for each picture, in the same order, or no masks at all.
     folder : Path, optional
@@ -88,7 +89,7 @@ def read_references(
             found += [Reference(path.resolve().name, str(picture)) for picture in find_pictures(path)]
         elif not is_file(path):
             raise InputError(f"{path}: no such file")
-        elif path.suffix.lower() in (".json", ".txt"):
+        elif path.suffix.lower() in READERS:
             labels = read_label_file(path, [] if folder is None else [folder])
             found += map(_make_reference, labels)
         else:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from PIL import Image
 
 from matching.errors import InputError
-from matching.labels.record import LabelledPicture
+from matching.labels.record import WHOLE, LabelledPicture
 from matching.labels.run import Labels
 from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import read_picture
@@ -62,9 +62,10 @@ class Review(ThreadingHTTPServer):
                 "doubt": place.doubt,
                 "whole": place.whole,
                 "polygon": place.polygon,
+                "frame": place.frame,
                 "size": [picture.width, picture.height],
                 "label": self.labels.is_label(picture, k),
-                "decided": (str(picture.content), k) in self.labels.record.verdicts,
+                "verdict": self.labels.get_verdict(picture, k),
             }
             for number, picture in enumerate(self.pictures)
             for k, place in enumerate(picture.places)
@@ -74,8 +75,10 @@ class Review(ThreadingHTTPServer):
     def decide(self, request: dict[str, Any]) -> dict[str, Any]:
         """Keep what the user decided about a place."""
         picture, place, verdict = self.pictures[request["picture"]], request["place"], request["verdict"]
-        if not (0 <= place < len(picture.places) and verdict in (True, False, None)):
+        if not (0 <= place < len(picture.places) and verdict in (True, False, None, WHOLE)):
             raise ValueError("there is no such place")
+        if verdict == WHOLE and picture.places[place].frame is None:
+            raise ValueError("it isn't known where all of the thing should be")
         with self.lock:
             self.labels.record.add_verdict(picture, place, verdict)
         return {"label": self.labels.is_label(picture, place)}

@@ -17,8 +17,8 @@ from matching.core.source import ImageSource
 from matching.errors import InputError
 from matching.labels import formats
 from matching.labels.frames import save_frames
-from matching.labels.places import number_tracks, sort_frames
-from matching.labels.record import LabelledPicture, Record, open_record
+from matching.labels.places import Place, number_tracks, sort_frames
+from matching.labels.record import WHOLE, LabelledPicture, Record, open_record
 from matching.labels.references import Reference
 from matching.labels.rivals import Claim, claim_places, settle_places
 from matching.output.files import make_folder
@@ -52,7 +52,14 @@ class Labels:
     def pictures(self) -> list[LabelledPicture]:
         """The pictures that can be used, with their labels."""
         return [
-            replace(one, places=tuple(p for k, p in enumerate(one.places) if self.is_label(one, k)))
+            replace(
+                one,
+                places=tuple(
+                    place.completed if self.get_verdict(one, k) == WHOLE else place
+                    for k, place in enumerate(one.places)
+                    if self.is_label(one, k)
+                ),
+            )
             for one in self.usable
         ]
 
@@ -63,7 +70,17 @@ class Labels:
         """
         proposed = picture.places[place]
         is_proposed = proposed.whole and proposed.same is not False and proposed.score >= self.min_score
-        return self.record.verdicts.get((str(picture.content), place), is_proposed)
+        verdict = self.get_verdict(picture, place)
+        return is_proposed if verdict is None else bool(verdict)
+
+    def get_verdict(self, picture: LabelledPicture, place: int) -> bool | str | None:
+        """What the user decided about a place: True, False or WHOLE; None if nothing."""
+        return self.record.verdicts.get((str(picture.content), place))
+
+    @property
+    def n_undecided(self) -> int:
+        """The number of places about which the user has decided nothing."""
+        return sum(self.get_verdict(one, k) is None for one in self.usable for k in range(len(one.places)))
 
     @property
     def n_below(self) -> int:
@@ -74,11 +91,16 @@ class Labels:
     @property
     def n_different(self) -> int:
         """The number of whole things that are no labels because they differ from their references."""
-        return sum(
-            place.whole and place.same is False and not self.is_label(picture, k)
-            for picture in self.usable
-            for k, place in enumerate(picture.places)
-        )
+        return sum(place.whole and place.same is False for place in self._list_unlabelled())
+
+    @property
+    def n_parts(self) -> int:
+        """The number of places that are no labels because they show only a part of their references."""
+        return sum(not place.whole for place in self._list_unlabelled())
+
+    def _list_unlabelled(self) -> list[Place]:
+        places = ((picture, *row) for picture in self.usable for row in enumerate(picture.places))
+        return [place for picture, k, place in places if not self.is_label(picture, k)]
 
     def write(self, forms: Sequence[str]) -> list[str]:
         """Write the labels in some formats."""

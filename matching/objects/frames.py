@@ -15,6 +15,7 @@ from matching.objects import transforms
 # Letters, logos and watermarks cover less of a picture. Chosen on 400 pairs of products and film covers:
 # without it, four of them have objects in negative.
 MIN_PICTURE_SHARE = 0.1
+MAX_TILT = 1e-5  # of what is only shifted: equal pixels have no other motion, and photographs always have one
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class Motion:
     # in [0, 1], the share of picture 0 (the box of its mask) within the outlines; None if sizes are unknown
     share: float | None
     share1: float | None = 0.0
+    # (2,), pixels by which it moved if it is upright, in its size, as a block of a page; None for others
+    shift: Array | None = None
 
     @property
     def covered(self) -> float | None:
@@ -42,6 +45,8 @@ class Motion:
         if degrees:
             parts.append(f"turned {degrees}° {'anti' if self.turn < 0 and degrees < 180 else ''}clockwise")
         parts.append(f"{self.scale:.2f} times as large" if abs(self.scale - 1) >= 0.005 else "same size")
+        if self.shift is not None and (moved := np.rint(self.shift).astype(int)).any():
+            parts.append(f"moved by {moved[0]}, {moved[1]}")
         return ", ".join(parts)
 
 
@@ -73,7 +78,9 @@ def describe_motion(
     turn = float(np.degrees(np.arctan2(c - b, a + d)))
     scale = float(np.sqrt(abs(np.linalg.det(linear))))
     shares = _share(outline0, box), 0.0 if box1 is None else _share(outline1, box1)
-    return Motion(_middle(outline1), 180.0 if turn == -180 else turn, scale, mirrored, *shares)
+    off = transform / transform[2, 2] - np.eye(3)
+    shift = off[:2, 2] if np.allclose(off[:, :2], 0, atol=MAX_TILT) else None
+    return Motion(_middle(outline1), 180.0 if turn == -180 else turn, scale, mirrored, *shares, shift)
 
 
 def _share(outline: Array, box: Array) -> float:

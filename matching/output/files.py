@@ -158,6 +158,7 @@ def summarise(
             for thing in result.things
         ],
         "copies": _summarise_copies(result),
+        "only": {str(k): [_round(one, digits) for one in only] for k, only in enumerate(result.only)},
         "seconds": {step: round(seconds, 4) for step, seconds in result.timings.items()},
         "programs": programs(),
         "machine": machine(),
@@ -241,6 +242,7 @@ def _summarise_motion(motion: Motion | None, digits: int) -> dict[str, Any] | No
         "mirrored": motion.mirrored,
         "share": _round(motion.share, 4),
         "share1": _round(motion.share1, 4),
+        "shift": _round(motion.shift, digits),
     }
 
 

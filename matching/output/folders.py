@@ -22,7 +22,10 @@ from matching.output.json_text import json_text
 from matching.pictures.names import exists, is_file
 
 MANIFEST = "matches.json"
-PAGE_MARK = b'<meta name="generator" content="gdl-match'  # in the first lines of all our pages
+PAGE_MARK = b'<meta name="generator" content="gdl-match'  # in the first lines of all our pages ...
+PICTURE_MARK = b"golden picture of gdl-match"  # ... in a picture beside one ...
+TABLE_COLUMNS = "picture", "object", "polygon", "size", "evidence"  # ... and these head a table
+MARKS = PAGE_MARK, PICTURE_MARK, ",".join(TABLE_COLUMNS).encode()
 MARK_BYTES = 1000  # at the start of a file, in which the mark must lie
 Result = TypeVar("Result")
 Content = bytes | Callable[[Path], None]  # content of a file, or a function that writes it to a path
@@ -72,8 +75,9 @@ def find_own_files(folder: Path) -> set[str]:
 
 
 def is_own_page(path: Path) -> bool:
-    """Test whether a file is a page that an earlier run wrote."""
-    return PAGE_MARK in (_read(path, lambda file: file.read(MARK_BYTES)) or b"")
+    """Test whether a file is a page that an earlier run wrote, or stands beside one."""
+    start = _read(path, lambda file: file.read(MARK_BYTES)) or b""
+    return any(mark in start for mark in MARKS)
 
 
 def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] | None = None) -> None:

@@ -26,6 +26,8 @@ from matching.pictures.names import check_name
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit of Pillow
 HEAD_BYTES = 4096  # at the start of a file, which identify its format
+# What drawings and documents have in their heads, and what they are.
+DRAWINGS = {b"%PDF-": "PDF", b"<svg": "SVG", b"%!PS": "PostScript"}
 ANIMATED = ("AVIF", "GIF", "PNG", "WEBP")
 ORIENTATION = 0x0112  # a tag of EXIF, and of TIFF
 TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> function that turns the array upright
@@ -185,6 +187,7 @@ def _decode_tiff(
     with _report_damage(name):
         file.seek(0)
         page = tiff.open_page(file)
+        tiff.check_page(page, name)
         orientation = _check_orientation(tiff.read_tag(page, ORIENTATION, 1))
     _check_size(name, page.imagewidth, page.imagelength)
     with _report_damage(name):
@@ -254,7 +257,10 @@ def _decode_unusual(
         _check_size(name, *_read_radiance_size(head))
         array = opencv.read_deep(encoded)
     if array is None:
-        raise InputError(f"{name}: is not a picture that can be read")
+        kind = next(
+            (f": it is {kind}; save it as PNG" for mark, kind in DRAWINGS.items() if mark in head), ""
+        )
+        raise InputError(f"{name}: is not a picture that can be read{kind}")
     return array, 1
 
 

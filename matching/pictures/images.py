@@ -26,6 +26,7 @@ from matching.pictures.decoding import Decoded, decode
 # scanned line art have 0.6 and more, photographs at most 0.36.
 MIN_EQUAL_NEIGHBOURS = 0.5
 DRAWN_ROW_STEP = 4  # rows between those that are looked at
+MIN_ALPHA = 1 / 64  # of an opaque pixel: the shadow around the window of a screenshot has more
 TRANSPARENT_GREY = 230  # where a picture is transparent, so that neither black nor white drawings vanish
 
 
@@ -39,6 +40,7 @@ class Picture:
     orientation: int = 1  # EXIF, 1 to 8, already applied to `rgb` and `mask`
     transparent: Array | None = None  # (h, w) bool, where alpha is below one half; None for nowhere
     shape: Array | None = None  # (h, w) bool, where a drawing in one colour is opaque; None for others
+    faint: Array | None = None  # (h, w) bool, where alpha shows anything, such as a shadow; None: as the mask
 
     @property
     def displayed(self) -> Array:
@@ -73,10 +75,11 @@ class Picture:
 
     @property
     def box(self) -> Floats:
-        """(2, 2) float64: least and greatest x and y of what the mask shows, to the outer edges of pixels."""
+        """(2, 2) float64: least and greatest x and y of what is shown, to the outer edges of pixels."""
         low, high = np.zeros(2), np.array([self.width, self.height], np.float64)
-        if self.mask is not None and self.mask.any():
-            places = [np.flatnonzero(self.mask.any(axis=axis)) for axis in (0, 1)]
+        shown = self.mask if self.faint is None else self.faint
+        if shown is not None and shown.any():
+            places = [np.flatnonzero(shown.any(axis=axis)) for axis in (0, 1)]
             low, high = np.array([(place[0], place[-1] + 1) for place in places], np.float64).T
         return np.array([low, high]) - 0.5
 
@@ -160,7 +163,9 @@ def make_picture_of_array(array: Any, name: str = "image") -> Picture:
     rgb = np.repeat(grey[:, :, None], 3, axis=2) if grey.ndim == 2 else np.ascontiguousarray(grey)
     if alpha is not None and mask is not None and has_one_colour(rgb, mask):
         return Picture(draw_shape(array, alpha, _find_opaque(alpha)), shape=mask)
-    return Picture(rgb, mask, transparent=None if mask is None else ~mask)
+    if alpha is None or mask is None:
+        return Picture(rgb, mask)
+    return Picture(rgb, mask, transparent=~mask, faint=alpha >= MIN_ALPHA * _find_opaque(alpha))
 
 
 def add_mask(picture: Picture, mask: Any, name: str = "mask") -> Picture:
@@ -178,7 +183,7 @@ def add_mask(picture: Picture, mask: Any, name: str = "mask") -> Picture:
     for other in (None if alpha is None else _is_white(alpha), picture.mask):
         if other is not None:
             white &= other
-    return replace(picture, mask=_drop_full_mask(white))
+    return replace(picture, mask=_drop_full_mask(white), faint=None)
 
 
 def _is_white(values: Array) -> Bools:

@@ -28,7 +28,9 @@ COLOURS = (WHITE_IS_ZERO, 1, 2)  # also black is zero, and RGB
 ALPHA = (1, 2)  # extra samples: associated, unassociated
 SEPARATE = 2  # planar configuration: a plane for each sample
 SIGNED = 2  # sample format
-NO_PAGE = 1 | 4  # bits of the kind of a page: a smaller copy, a mask
+REDUCED = 1  # a bit of the kind of a page: a smaller copy
+NO_PAGE = REDUCED | 4  # ... or a mask
+DNG_VERSION, SUB_IFDS = 50706, 330  # tags of raw photographs
 WEBP = 50001  # the one compression that Pillow accepts but its libtiff may lack
 OPENCV_CODECS = (1, 5, 8, 32773, 32946)  # none, LZW, Deflate, PackBits, old Deflate
 
@@ -41,6 +43,12 @@ def open_page(file: BinaryIO) -> TiffPage:
     page = tifffile.TiffFile(file).pages.first
     assert isinstance(page, tifffile.TiffPage)
     return page
+
+
+def check_page(page: TiffPage, name: str | Path) -> None:
+    """Refuse the thumbnail of a raw photograph, which is all that readers of TIFF see."""
+    if DNG_VERSION in page.tags or (page.subfiletype & REDUCED and SUB_IFDS in page.tags):
+        raise InputError(f"{name}: is a raw photograph with a thumbnail; develop it to a TIFF or JPEG first")
 
 
 def count_pages(file: BinaryIO) -> int:

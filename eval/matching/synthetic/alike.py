@@ -6,12 +6,15 @@ A print is laid into a photograph, turned and in perspective, once as it is and 
 its area replaced by a part of another photograph. The scene is blurred, gets noise and is compressed. Each
 pair counts as found or not, and as said to be the same, to differ, or neither. The outline in the scene is
 compared with the true one, as intersection over union.
+
+--limits instead varies the size of the replaced place, and prints the smallest one that is told, by the size
+of the print, blur, turn and bend.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import cv2
@@ -35,6 +38,15 @@ WORDS = {
     "blur": "blur, standard deviation, px",
     "noise": "noise, standard deviation, grey values",
 }
+# Of what --limits varies; the places, pixels of the scene; and how many of them are told, at least.
+LIMITS = {
+    "size": (400.0, 300.0, 220.0, 120.0),
+    "blur": (0.0, 1.0, 2.0, 3.0),
+    "turn": (0.0, 20.0, 45.0, 180.0),
+    "bend": (0.0, 2.0, 5.0, 10.0),
+}
+WORDS |= {"turn": "turn, degrees", "bend": "bend, amplitude, px"}
+PLACES, MIN_TOLD = (6.0, 8.0, 12.0, 16.0, 24.0, 32.0), 0.8
 SCENE = 640, 800  # height, width, pixels
 ALTERED_SHARE = 0.04  # of the print's area
 COLUMNS = ("kind", "level", "print", "altered", "found", "same", "overlap")
@@ -42,16 +54,20 @@ COLUMNS = ("kind", "level", "print", "altered", "found", "same", "overlap")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "models", "tiles", "seed", "quiet", out="alike", pairs=12)
+    parser.add_argument("--limits", action="store_true", help="print the smallest place that is told")
 
 
 def run(args: argparse.Namespace) -> None:
     photographs = choose_photographs(args)
+    if args.limits:
+        print(limits(photographs, range(args.seed, args.seed + args.pairs), args.quiet))
+        return
     planned = [
         (kind, level, args.seed + k, altered)
         for kind, levels in LEVELS.items()
         for level in levels
         for k in range(args.pairs)
-        for altered in (0, 1)
+        for altered in (0, ALTERED_SHARE)
     ]
     rows = [measure(photographs, *one) for one in tqdm(planned, desc="pairs", disable=args.quiet)]
     write_csv(args.out / "alike.csv", COLUMNS, rows)
@@ -59,16 +75,16 @@ def run(args: argparse.Namespace) -> None:
     print(summary(rows))
 
 
-def measure(photographs: Photographs, kind: str, level: float, seed: int, altered: int) -> dict:
-    """A row of the table: one print and its scene."""
+def measure(photographs: Photographs, kind: str, level: float, seed: int, altered: float) -> dict:
+    """A row of the table: one print and its scene, with such a share of its area replaced."""
     rng = np.random.default_rng(seed)
     print_ = _reduce(photographs.models[rng.integers(len(photographs.models))], 480)
     others = photographs.tiles[rng.integers(len(photographs.tiles), size=2)[0]], photographs.tiles[0]
-    changed = alter(print_, others[1], rng)
-    settings = {"size": SIDE, "blur": BLUR, "noise": NOISE, kind: level}
+    changed = alter(print_, others[1], rng, altered or ALTERED_SHARE)
+    settings = {"size": SIDE, "blur": BLUR, "noise": NOISE, "turn": None, "bend": 0.0, kind: level}
     scene, corners = photograph(changed if altered else print_, others[0], rng, *settings.values())
     objects = match(print_, scene).objects
-    row = {"kind": kind, "level": level, "print": seed, "altered": altered, "found": len(objects)}
+    row = {"kind": kind, "level": level, "print": seed, "altered": int(altered > 0), "found": len(objects)}
     if not objects:
         return {**row, "same": "", "overlap": ""}
     best = max(objects, key=lambda found: found.n_matches)
@@ -79,10 +95,28 @@ def measure(photographs: Photographs, kind: str, level: float, seed: int, altere
     return {**row, "same": {None: "unknown", True: "yes", False: "no"}[same], "overlap": round(overlap, 3)}
 
 
-def alter(print_: Picture, other: Picture, rng: np.random.Generator) -> Picture:
-    """Replace one place of a print by a part of another picture."""
+def limits(photographs: Photographs, seeds: Sequence[int], quiet: bool) -> str:
+    """A table of the smallest place that is told, pixels of the scene, by what varies."""
+    lines = []
+    for kind, levels in LIMITS.items():
+        for level in tqdm(levels, desc=kind, disable=quiet):
+            side = level if kind == "size" else SIDE
+            told = [
+                np.mean(
+                    [measure(photographs, kind, level, n, (place / side) ** 2)["same"] == "no" for n in seeds]
+                )
+                for place in PLACES
+            ]
+            enough = [place for k, place in enumerate(PLACES) if min(told[k:]) >= MIN_TOLD]
+            smallest = f"{enough[0]:g}" if enough else "none"
+            lines.append([WORDS[kind], f"{level:g}", smallest, *(f"{share:.0%}" for share in told)])
+    return format_markdown(["", "level", "told, px", *(f"{place:g} px" for place in PLACES)], lines)
+
+
+def alter(print_: Picture, other: Picture, rng: np.random.Generator, share: float) -> Picture:
+    """Replace one place of a print, a share of its area, by a part of another picture."""
     height, width = print_.shape[:2]
-    h, w = (round(n * ALTERED_SHARE**0.5) for n in (height, width))
+    h, w = (round(n * share**0.5) for n in (height, width))
     y, x = rng.integers(h, height - 2 * h), rng.integers(w, width - 2 * w)
     top, left = rng.integers(other.shape[0] - h), rng.integers(other.shape[1] - w)
     changed = print_.copy()
@@ -91,13 +125,25 @@ def alter(print_: Picture, other: Picture, rng: np.random.Generator) -> Picture:
 
 
 def photograph(
-    print_: Picture, ground: Picture, rng: np.random.Generator, side: float, blur: float, noise: float
+    print_: Picture,
+    ground: Picture,
+    rng: np.random.Generator,
+    side: float,
+    blur: float,
+    noise: float,
+    turn: float | None,
+    bend: float,
 ) -> tuple[Picture, np.ndarray]:
-    """A scene with a print, and the corners (4, 2) of the print in it."""
+    """A scene with a print, and the corners (4, 2) of the print in it; turn in degrees, None for some."""
     height, width = print_.shape[:2]
+    if bend:
+        rows, columns = np.indices((height, width), np.float32)
+        wave = np.float32(bend * max(height, width) / side) * np.sin(2 * np.pi * rows / height)
+        print_ = cv2.remap(print_, columns + wave, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32) - 0.5
-    scale, turn = side / max(height, width), rng.uniform(-0.4, 0.4)
-    rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    scale, angle = side / max(height, width), rng.uniform(-0.4, 0.4)
+    angle = angle if turn is None else np.radians(turn)
+    rotation = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     middle = np.array(SCENE[::-1]) / 2 + rng.uniform(-40, 40, 2)
     there = (corners - corners.mean(axis=0)) * scale @ rotation + middle
     there = (there + rng.uniform(-0.03, 0.03, (4, 2)) * side).astype(np.float32)

@@ -70,7 +70,7 @@ def _review(labels: Labels, forms: tuple[str, ...]) -> int:
         with suppress(KeyboardInterrupt):
             review.serve_forever()
         n = review.save({})["labels"]
-    print(count(n, "label"))
+    print(f"{count(n, 'label')}, {count(labels.n_undecided, 'proposal')} undecided")
     return FOUND if n else NONE_FOUND
 
 
@@ -92,6 +92,9 @@ def _show(labels: Labels, arguments: Namespace) -> int:
         print(f"{count(labels.n_below, 'more label')} left out, with {below}")
     if labels.n_different:
         print(f"{count(labels.n_different, 'more place')} left out, which differ from their references")
+    if labels.n_parts and not arguments.review:
+        parts = f"{count(labels.n_parts, 'more place')} left out, which show only a part of their references"
+        print(f"{parts}, such as a box without its background; --review offers them")
     make_teller(arguments)(f"written to {arguments.out}")
     if without < len(pictures):
         return FOUND

@@ -9,8 +9,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from PIL import Image
+
 from matching.cli.arguments import make_config, refuse
-from matching.cli.console import make_printable, make_teller, open_report, read_pictures, report_work
+from matching.cli.console import (
+    list_different,
+    make_printable,
+    make_teller,
+    open_report,
+    read_pictures,
+    report_work,
+)
 from matching.cli.destination import check_output, check_page, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.core.methods import PAIR, GroupMatches, Method
@@ -22,10 +31,19 @@ from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
-from matching.output.folders import MANIFEST, check_folder, choose_folder, write_page
-from matching.output.html.hits import Hit, hits_page, make_hits
+from matching.output.folders import (
+    MANIFEST,
+    PICTURE_MARK,
+    check_folder,
+    choose_folder,
+    write_page,
+    write_whole,
+)
+from matching.output.html.inspection import Inspected, draw_golden, draw_inspection, inspection_page
+from matching.output.inspection import format_differences, inspect
 from matching.output.json_text import json_text
 from matching.output.words import NOTHING, UNKNOWN, count, explain_nothing, format_place
+from matching.pictures.encoding import encode_jpeg
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
 
@@ -41,7 +59,7 @@ class Outcome:
     folder: Path | None = None  # folder of its results; None if the picture can't be used
     result: MatchResult | None = None
     error: str | None = None
-    hits: tuple[Hit, ...] = ()  # its entries in the overview
+    inspected: Inspected | None = None  # its entry in the page
 
 
 def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
@@ -53,7 +71,8 @@ def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     overview = base / f"{thing.stem}-overview.html" if arguments.html or arguments.open else None
     check_folder(base)
     if overview is not None:
-        check_page(overview, "--out")
+        for page in _list_pages(overview):
+            check_page(page, "--out")
     config = make_config(arguments)  # which checks the settings before the picture is read
     (picture,) = read_pictures([thing], [arguments.mask0])
     make_teller(arguments)(f"{thing}: {picture.width} x {picture.height}")
@@ -82,25 +101,33 @@ def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
         n_folders = sum(outcome.folder is not None for outcome in outcomes)
         tell(f"{count(n_folders, 'folder')} of results written to {base.absolute()}")
     if overview is not None:
-        _write_overview(overview, thing, outcomes, names)
-        tell(f"overview: {overview}")
+        _write_overview(overview, source, outcomes)
+        tell(f"page of inspection: {overview}")
     if arguments.open and overview is not None:
         open_report(overview)
+    if arguments.fail_if_different:
+        verdicts = {names[o.path]: inspect(o.result) for o in outcomes if o.result is not None}
+        status = NONE_FOUND if list_different(arguments, verdicts) else FOUND
+        return BAD_INPUT if any(o.error is not None for o in outcomes) else status
     if any(o.result and o.result.objects for o in outcomes):
         return FOUND
     return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
 
 
-def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome], names: Mapping[Path, str]) -> None:
-    hits = (hit for outcome in outcomes for hit in outcome.hits)
-    without = [(names[o.path],) for o in outcomes if o.result is not None and not o.result.objects]
-    failed = [(names[o.path], o.error) for o in outcomes if o.error is not None]
-    lists = (
-        (f"{count(len(without), 'picture')} without it", without),
-        (f"{count(len(failed), 'picture')} can't be used", failed),
-    )
-    page = hits_page(_format_name(thing.name), hits, lists, n_pictures=len(outcomes))
-    write_page(path, page)
+def _list_pages(page: Path) -> tuple[Path, Path, Path]:
+    """The page of inspection, and the files beside it: the golden picture, and the table of what differs."""
+    return page, page.with_suffix(".jpg"), page.with_name("differences.csv")
+
+
+def _write_overview(path: Path, golden: ImageSource, outcomes: Sequence[Outcome]) -> None:
+    shown = draw_golden(golden.picture)
+    page, picture, table = _list_pages(path)
+    write_whole(picture, encode_jpeg(Image.fromarray(shown), comment=PICTURE_MARK))
+    verdicts = [(str(o.path), o.inspected.verdict) for o in outcomes if o.inspected and o.inspected.verdict]
+    write_whole(table, format_differences(verdicts))
+    inspected = [o.inspected for o in outcomes if o.inspected is not None]
+    name = _format_name(str(golden.picture.path and golden.picture.path.name))
+    write_page(page, inspection_page(name, (quote(picture.name), shown), inspected))
 
 
 def choose_best_object(result: MatchResult) -> MatchedObject:
@@ -127,14 +154,17 @@ def _match(
             method = PAIR if rival is None else Method(group=rival)
             result = match_pair(thing, ImageSource(picture, thing.config), method)
         check_formats(options["exports"], (thing.picture, picture))
-        write_results(folder, (thing.picture, picture), result, inputs=inputs, **options)
+        drawn: dict[str, bytes] = {}
+        inspected = None
+        if options["html"]:
+            verdict = inspect(result)
+            drawn, shown = draw_inspection(thing.picture, picture, result, verdict)
+            address = quote(folder.relative_to(base).as_posix())
+            inspected = Inspected(name, verdict=verdict, folder=address, **shown)
+        write_results(folder, (thing.picture, picture), result, inputs=inputs, others=drawn, **options)
     except InputError as error:
-        return Outcome(path, error=str(error))
-    if not options["html"]:
-        return Outcome(path, folder, result)
-    report = quote((folder.relative_to(base) / "matches.html").as_posix())
-    hits = make_hits(_format_name(given.name), name, picture.displayed, result.objects, report=report)
-    return Outcome(path, folder, result, hits=tuple(hits))
+        return Outcome(path, error=str(error), inspected=Inspected(name, str(error)))
+    return Outcome(path, folder, result, inspected=inspected)
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:

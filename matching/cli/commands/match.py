@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching.cli.arguments import make_config, make_parser, refuse
-from matching.cli.console import make_teller, open_report, print_result, read_pictures, report_work
+from matching.cli.console import (
+    list_different,
+    make_teller,
+    open_report,
+    print_result,
+    read_pictures,
+    report_work,
+)
 from matching.cli.destination import check_output, choose_destination, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND
 from matching.errors import InputError
@@ -77,6 +84,11 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     pair = pictures * (2 if result.is_single_picture else 1)
     write_results(folder, pair, result, inputs=inputs, others=others, **output_options(arguments))
     _print(arguments, folder, pictures, result)
+    if arguments.fail_if_different:
+        from matching.output.inspection import inspect
+
+        verdicts = {str(pictures[1].path): inspect(result)}
+        return NONE_FOUND if list_different(arguments, verdicts) else FOUND
     return FOUND if result.objects else NONE_FOUND
 
 
@@ -113,7 +125,7 @@ def _check_usage(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> No
         raise InputError(f"{folder}: is a folder, not a picture; {meant}")
     elif _is_single(arguments):
         rule = f"requires two pictures, got only {arguments.images[0]}"
-        refuse(arguments, ("mask1", "export", "view_synthesis"), rule, rivals)
+        refuse(arguments, ("mask1", "export", "view_synthesis", "fail_if_different"), rule, rivals)
     if arguments.view_synthesis and arguments.method in rivals:
         raise InputError(f"--view-synthesis requires agdl, gdl-u or gdl, got --method {arguments.method}")
 

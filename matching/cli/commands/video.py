@@ -82,5 +82,5 @@ def _show_progress(arguments: Namespace) -> Iterator[Progress]:
 
 
 def _check_usage(arguments: Namespace, rivals: Collection[str]) -> None:
-    names = ("mask1", "export", "warp", "crops", "explain")
+    names = ("mask1", "export", "warp", "crops", "explain", "fail_if_different")
     refuse(arguments, names, f"is only for pictures, got the video {arguments.images[1]}", rivals)

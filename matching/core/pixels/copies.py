@@ -54,7 +54,8 @@ def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
         return None
     mask = small.mask if small.shape is None else small.shape
     for scale in SCALES:
-        if large.width * large.height > MAX_PIXELS * scale**2:
+        does_fit = bool((_scale_size(large, scale) >= (small.width, small.height)).all())
+        if not does_fit or large.width * large.height > MAX_PIXELS * scale**2:
             continue
         side = SIDES[scale != 1]
         core = None if mask is None else opencv.erode(mask, 2 * (side // 2) + 3)  # edges mix with the ground
@@ -89,10 +90,8 @@ def find_places(
     """
     height, width = template.shape[:2]
     size = _scale_size(large, scale)
-    if height > size[1] or width > size[0]:
-        return
     count = np.ones((height, width), bool) if core is None else core
-    margin = max(MIN_SHARE_NEARBY * _measure_variance(template[count]), MIN_DIFFERENCE_NEARBY)
+    margin = max(MIN_SHARE_NEARBY * opencv.mean_variance(template, core), MIN_DIFFERENCE_NEARBY)
     reach, last = np.array([width, height]) // 2, size - (width, height)
     taken, image, shown = list[Ints](), None, None
     for guess, error in _find_coarsely(large.rgb, size, template, core):
@@ -120,11 +119,6 @@ def find_places(
             yield int(place[0]), int(place[1])
 
 
-def _measure_variance(colours: Array) -> float:
-    """The variance of colours (n, 3), the mean of the channels, grey levels squared."""
-    return float(colours.var(axis=0).mean())
-
-
 def _find_coarsely(rgb: Array, size: Ints, template: Array, core: Bools | None) -> Iterator[tuple[Ints, int]]:
     """Find where reduced pictures look alike, the best first: places (2,), and by how much they may err.
 
@@ -142,8 +136,7 @@ def _find_coarsely(rgb: Array, size: Ints, template: Array, core: Bools | None) 
             return
     image, template = opencv.resize_area(rgb, *coarse), opencv.resize_area(template, *small)
     off = opencv.measure_template(image, template, core)
-    inside = template.reshape(-1, 3) if core is None else template[core]
-    bound = max(MAX_COARSE_SHARE * _measure_variance(inside), MAX_COARSE_DIFFERENCE)
+    bound = max(MAX_COARSE_SHARE * opencv.mean_variance(template, core), MAX_COARSE_DIFFERENCE)
     reach, step = np.array(template.shape[:2]) // 2, size / coarse
     for _ in range(MAX_COPIES):
         y, x = np.unravel_index(off.argmin(), off.shape)

@@ -205,7 +205,8 @@ def compare_shifted(first: Picture, second: Picture, shift: Ints) -> Cells:
         *(split_squares(edges, CELL).sum(axis=(1, 3)) >= MIN_EDGE_PIXELS for edges in (across, along))
     )
     is_unequal = n_unequal > np.maximum(MAX_UNEQUAL * n_equal, 1)
-    rows, columns = np.indices(equal.shape)
-    sums = [split_squares(places * equal, CELL).sum(axis=(1, 3)) for places in (columns, rows)]
+    squares, places = split_squares(equal, CELL), np.arange(CELL)
+    sums = squares.sum(axis=1) @ places, places @ squares.sum(axis=3)
     centres = np.stack(sums, axis=2) / np.maximum(n_equal, 1)[..., None]
+    centres += CELL * np.indices(n_equal.shape)[::-1].transpose(1, 2, 0)
     return Cells(shift, (n_equal >= MIN_EQUAL_PIXELS) & ~is_unequal, is_unequal, has_corner, centres)

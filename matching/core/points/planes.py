@@ -37,7 +37,7 @@ from matching.core.points.trust import choose_best
 from matching.core.points.units import MAX_SPREADS, UNIT
 
 # Figures without a source are the share of wrong matches in AdelaideRMF's homography scenes barrsmith,
-# elderhallb, ladysymon, neem and sene; 1.7 % with these settings.
+# elderhallb, ladysymon, neem and sene; 1.7 % when they were chosen, 1.2 % with other proposals since.
 FREEDOM = 4.0  # degrees of freedom of the errors: they have tails, which a normal density would cut off
 EDGE_PRICE = 1.0  # of an edge between two labels; 2.4 % with 0.8, over all ten scenes
 # Factor of the price of a plane. In rooms with boxes (seeds 100 to 111), 0.8 finds 50 of 61 planes; with 0.6,

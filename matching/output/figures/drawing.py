@@ -111,11 +111,15 @@ def draw_result(
     for one in differing:
         for panel, polygon in zip(ends, (one.polygon0, one.polygon1), strict=True):
             draw_difference(canvas, panel.place(polygon), unit)
+    only = result.only if differences else ((), ())
+    for panel, polygons in zip(ends, only, strict=True):
+        for polygon in polygons:
+            draw_difference(canvas, panel.place(polygon), unit)
     for side, panel in enumerate(panels):
         of_side = [mark for mark in (*marks, *rejected) if mark.side == side]
         _draw_labels(canvas, panel, of_side, 28 * unit)
     things = [] if is_single else describe_things(result.objects, name_picture(picture0.path), result.things)
-    legend = [LEGEND] if differing else [] if is_read else [OUTLIERS]
+    legend = [LEGEND] if differing or any(only) else [] if is_read else [OUTLIERS]
     nothing = NOTHING_TWICE if is_single else NOTHING
     return add_caption(canvas, [*things, *legend] if marks else [nothing], 26 * unit)
 

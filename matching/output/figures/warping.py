@@ -24,6 +24,7 @@ MAX_PICKS = 24  # numbered matches
 MIN_SIDE, MAX_SIDE = 640, 1600  # bounds of the longer side of a cut-out, in pixels
 BACKGROUND_FADE = 0.35  # share of the way from the surroundings' colours to mid grey
 FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10|crop0|crop1)\.png")
+GREY = 128  # where a picture that is laid over another one shows nothing
 N_SQUARES = 6  # squares of the checkerboard along the longer side of an object
 
 
@@ -73,7 +74,7 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObje
         for number, place in enumerate(enlarged.place(xy[picked]), start=1):
             draw_label(panel, str(number), place, drawing.colour(found.id), 12 * unit)
         panels.append(panel)
-    return _join_panels(panels)
+    return join_panels(panels)
 
 
 def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, found: MatchedObject, side: int) -> Bytes:
@@ -92,7 +93,7 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, found: Matched
         for one in found.differences:
             drawing.draw_difference(panel, laid.place((one.polygon0, one.polygon1)[side]), unit)
         panels.append(panel)
-    return _join_panels(panels)
+    return join_panels(panels)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,20 +103,43 @@ class Overlay(drawing.Panel):
     warped: Bytes  # (h, w, 3)
     is_seen: Bools  # (h, w): where the other picture shows something
 
+    @property
+    def shown(self) -> Bytes:
+        """The other picture (h, w, 3), grey where it shows nothing."""
+        return np.where(self.is_seen[:, :, None], self.warped, np.uint8(GREY))
+
 
 def lay_over(
-    source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, margin: float = MARGIN
+    source: Bytes,
+    target: Bytes,
+    to_source: SmoothMap,
+    outline: Floats,
+    margin: float = MARGIN,
+    zoom: float | None = None,
 ) -> Overlay:
-    """Warp a picture (h, w, 3) onto an object in another one; outline (k, 2), margin in sizes of it."""
-    corner, cut = _cut_out(target, outline, margin)
-    longest = max(cut.shape[:2])
-    part = _enlarge(corner, cut, min(max(MIN_SIDE / longest, 1), MAX_SIDE / longest))
+    """Warp a picture (h, w, 3) onto an object in another one; see `show_part`."""
+    part = show_part(target, outline, margin, zoom)
     high = np.array(part.rgb.shape[1::-1]) - 1.0
     edge = np.array([[0, 0], [high[0], 0], high, [0, high[1]]])
     warped, is_seen = warp_object(
-        source, lambda xy: to_source((xy + 0.5) / part.factors - 0.5 + corner), edge, part.rgb.shape[:2]
+        source,
+        lambda xy: to_source((xy + 0.5) / part.factors - 0.5 + part.corner),
+        edge,
+        part.rgb.shape[:2],
     )
-    return Overlay(part.rgb, part.factors, corner, warped=warped, is_seen=is_seen)
+    return Overlay(part.rgb, part.factors, part.corner, warped=warped, is_seen=is_seen)
+
+
+def show_part(
+    rgb: Bytes, outline: Floats, margin: float = MARGIN, zoom: float | None = None
+) -> drawing.Panel:
+    """Show the part of a picture around an outline (k, 2), with a margin in sizes of it.
+
+    It is enlarged `zoom` times, by default to MIN_SIDE or more, but to no more than MAX_SIDE.
+    """
+    corner, cut = _cut_out(rgb, outline, margin)
+    longest = max(cut.shape[:2])
+    return _enlarge(corner, cut, min(zoom or max(MIN_SIDE / longest, 1), MAX_SIDE / longest))
 
 
 def warp_object(
@@ -173,8 +197,8 @@ def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:
     return np.asarray((x[None, :] + y[:, None]) % 2 == 0)
 
 
-def _join_panels(panels: Sequence[Bytes]) -> Bytes:
+def join_panels(panels: Sequence[Bytes]) -> Bytes:
     """Put panels of equal height side by side, with gaps between them."""
-    gap = np.full((len(panels[0]), max(len(panels[0]) // 50, 4), 3), 255, np.uint8)
+    gap = np.full((len(panels[0]), max(len(panels[0]) // 50, 4), 3), GREY, np.uint8)
     row = [part for panel in panels for part in (panel, gap)][:-1]
     return np.concatenate(row, axis=1)

@@ -33,7 +33,6 @@ class Hit:
     confidence: str
     score: float
     facts: str
-    report: str = ""  # address of its report relative to the page, if there is one
 
 
 def make_hits(
@@ -43,7 +42,6 @@ def make_hits(
     objects: Sequence[MatchedObject],
     *,
     size: tuple[int, int] | None = None,
-    report: str = "",
 ) -> list[Hit]:
     """Make the hits of a picture (h, w, 3) uint8, which may be reduced from `size` (width, height).
 
@@ -56,7 +54,7 @@ def make_hits(
         places = [("alike" if found.is_same is False else "object", found.id) for found in objects]
     by_number = {found.id: found for found in objects}
     shape = size or (rgb.shape[1], rgb.shape[0])
-    return [_make_hit(reference, where, rgb, by_number[k], kind, shape, report) for kind, k in places]
+    return [_make_hit(reference, where, rgb, by_number[k], kind, shape) for kind, k in places]
 
 
 def _make_hit(
@@ -66,7 +64,6 @@ def _make_hit(
     found: MatchedObject,
     kind: str,
     size: tuple[int, int],
-    report: str,
 ) -> Hit:
     frame = None if kind == "part" else choose_frame(found)
     polygon = found.outline1 if frame is None else frame
@@ -88,7 +85,6 @@ def _make_hit(
         found.confidence or UNKNOWN,
         found.score,
         ", ".join(filter(None, (f"{found.n_matches} matches", found.sameness))),
-        report,
     )
 
 
@@ -98,11 +94,10 @@ def hits_page(
     lists: Sequence[tuple[str, Sequence[Sequence[str]]]] = (),
     *,
     unit: str = "picture",
-    n_pictures: int | None = None,
 ) -> str:
     """Make the page; below the hits are lists: a title, and rows of texts.
 
-    `unit` is the word for where hits are, and `n_pictures` the number of pictures that were searched.
+    `unit` is the word for where hits are.
     """
     order = [UNKNOWN, *WORDS[::-1]]
     listed = sorted(hits, key=lambda hit: (order.index(hit.confidence), hit.score, hit.where))
@@ -119,6 +114,5 @@ def hits_page(
         },
         n_showing=len({hit.where for hit in listed}),
         unit=unit,
-        n_pictures=n_pictures,
         lists=lists,
     )

@@ -21,11 +21,10 @@ from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output import words
 from matching.output.figures.drawing import MAX_LINES, choose_frame, colour, spread
+from matching.output.figures.warping import GREY
 from matching.output.words import count, format_object
 from matching.pictures.encoding import encode_jpeg
 from matching.pictures.images import read_picture
-
-GREY = 128  # shown if the file of a picture is gone
 
 
 def render(template: str, data: Any, **values: Any) -> str:

@@ -11,7 +11,6 @@ from matching.output import words
 from matching.output.figures.drawing import MAX_REJECTED, draw_result
 from matching.output.figures.warping import lay_over
 from matching.output.html.page import (
-    GREY,
     candidates_data,
     embed_picture,
     fill,
@@ -39,14 +38,14 @@ def lay_objects_over(pictures: Sequence[Picture], result: MatchResult) -> list[d
     shown = []
     for found in order[:MAX_LAID_OBJECTS]:
         forward = object_deformation(result, found.id).forward
-        laid = lay_over(source, target, forward, found.outline0, LAID_MARGIN)
-        warped = np.where(laid.is_seen[:, :, None], laid.warped, np.uint8(GREY))
+        outline = np.concatenate([found.outline0, *(one.polygon0 for one in found.differences)])
+        laid = lay_over(source, target, forward, outline, LAID_MARGIN)
         shown.append(
             {
                 "id": found.id,
                 "sameness": found.sameness,
                 "size": laid.rgb.shape[1::-1],
-                "sources": [embed_picture(rgb, MAX_LAID_SIDE) for rgb in (laid.rgb, warped)],
+                "sources": [embed_picture(rgb, MAX_LAID_SIDE) for rgb in (laid.rgb, laid.shown)],
                 "differences": "".join(svg_path(laid.place(one.polygon0)) for one in found.differences),
             }
         )
@@ -72,6 +71,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult) -> str:
         "objects": objects,
         "candidates": candidates,
         "n_rejected": int((result.cluster < 0).sum()),
+        "only": [[np.round(one, 1).tolist() for one in only] for only in result.only],
         "rejected": rejected_data(result.rejected[:MAX_REJECTED]),
     }
     # the pictures stand in the page itself, so that they show without the script

@@ -142,18 +142,32 @@ def test_what_may_be_a_place_counts_together():
     print_ = rng.integers(0, 255, (120, 120, 3)).astype(np.float32)
     whole = np.ones((120, 120), bool)
     xy = np.zeros((120, 120, 2), np.float32)
-    pair = Closeup(print_, print_, whole, whole, whole, whole, xy, xy, 1.0, False)
+    pair = Closeup(print_, print_, whole, whole, whole, whole, ~whole, xy, xy, 1.0, False)
 
     def look(n, unlike):
         map_ = np.zeros((120, 120), np.float32)
         for k in range(n):
             map_[20 + 30 * (k // 3) :, 20 + 30 * (k % 3) :][:9, :9] = unlike
-        return find_places(pair, Residual(map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
+        return find_places(pair, Residual(map_, map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
 
-    assert look(1, 4.0) == ([], False)
-    assert look(5, 4.0) == ([], True)
-    assert look(1, 5.0) == ([], True)
+    assert look(1, 4.0) == ([], 0.0)
+    assert [look(5, 4.0)[1], look(1, 5.0)[1]] == pytest.approx([9, 9], abs=1.5)
+    assert not look(5, 4.0)[0]
     assert len(look(1, 9.0)[0]) == 1
+
+
+@pytest.mark.parametrize("side", [12, 30])
+def test_differences_have_their_true_size(side):
+    print_ = crops()["coffee"]
+    altered = print_.copy()
+    altered[90 : 90 + side, 100 : 100 + side] = 255 - print_[90 : 90 + side, 100 : 100 + side].mean(
+        axis=(0, 1)
+    )
+    [found] = match(print_, altered).objects
+    [difference] = found.differences
+    assert difference.size == pytest.approx(side, abs=3)
+    low, high = difference.polygon0.min(axis=0), difference.polygon0.max(axis=0)
+    np.testing.assert_allclose([low, high], [(100, 90), (99 + side, 89 + side)], atol=3)
 
 
 @pytest.mark.parametrize(("x", "n_places"), [(70, 0), (64, 0), (50, 1)])
@@ -163,11 +177,11 @@ def test_what_lies_at_the_end_of_the_outline_is_no_difference(x, n_places):
     whole = np.ones((120, 120), bool)
     outline, between = (whole & (np.arange(120) < end) for end in (90, 60))
     xy = np.zeros((120, 120, 2), np.float32)
-    pair = Closeup(print_, print_, whole, outline, outline, between, xy, xy, 1.0, False)
+    pair = Closeup(print_, print_, whole, outline, outline, between, ~outline, xy, xy, 1.0, False)
     map_ = np.zeros((120, 120), np.float32)
     map_[50:65, x : 2 * x - 30 if x < 60 else 86] = 12.0
-    places, is_open = find_places(pair, Residual(map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
-    assert (len(places), is_open) == (n_places, False)
+    places, side = find_places(pair, Residual(map_, map_, map_, map_, map_, ~whole, False, (0.0, 0.0)))
+    assert (len(places), side) == (n_places, 0.0)
 
 
 def test_solid_things_seen_from_two_sides_cannot_be_told():

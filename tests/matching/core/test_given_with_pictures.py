@@ -4,6 +4,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+import skimage.data
 from PIL import Image
 from planting import crops
 
@@ -116,3 +117,19 @@ def test_no_matches_have_no_object_in_pictures(given):
     images, _, _ = given
     none = np.empty((0, 2))
     assert group_matches(none, none, image0=images[0], image1=images[1]).objects == ()
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda xy: xy[:, ::-1], "may be rows and columns"),
+        (lambda xy: (xy + 0.5) * 0.8 - 0.5, "resized to 320 pixels wide: scale them by 1.25 and 1.25"),
+    ],
+)
+def test_points_that_are_no_pixels_are_told(read, message):
+    picture = skimage.data.astronaut()[:400, 56:456]
+    xy = np.random.default_rng(3).uniform(5, 395, (300, 2))
+    turned, xy1 = np.rot90(picture, -1), np.column_stack([399 - xy[:, 1], xy[:, 0]])
+    with pytest.warns(UserWarning, match=message):
+        result = group_matches(read(xy), read(xy1), image0=picture, image1=turned)
+    assert not result.objects

@@ -218,3 +218,54 @@ def test_negative_of_a_whole_frame_is_said_to_be_one():
     (found,) = find_whole_frame(frame(page), frame(255 - page)).proposals
     assert found.negative == 1
     assert np.abs(found.xy1 - found.xy0).max() < 1
+
+
+def draw_page(n_lines, notice=0, changed=False):
+    """Draw a page of text of 640 pixels, with a notice of so many pixels below its title."""
+    image = Image.new("RGB", (640, 120 + 34 * n_lines + notice), "white")
+    pen, fonts = ImageDraw.Draw(image), [ImageFont.load_default(size) for size in (34, 20)]
+    pen.text((40, 25), "How to fold a boat", "black", fonts[0])
+    for k in range(n_lines):
+        last = "cut off" if changed and k == 8 else "press"
+        pen.text((40, 90 + 34 * k + notice), f"{k}. Fold along line {7 * k}, then {last}.", "black", fonts[1])
+    if notice:
+        pen.text((60, 92), "Nothing of this was known before", "black", fonts[1])
+    return np.asarray(image)
+
+
+def test_blocks_of_two_versions_of_a_page_and_what_is_new():
+    result = match(draw_page(12), draw_page(12, notice=60, changed=True))
+    assert sorted(found.motion.words for found in result.objects) == [
+        "same size",
+        "same size, moved by 0, 60",
+    ]
+    (moved,) = (found for found in result.objects if found.motion.shift[1])
+    np.testing.assert_allclose(moved.transform, [[1, 0, 0], [0, 1, 60], [0, 0, 1]], atol=1e-6)
+    changed = [one.polygon0.mean(axis=0) for one in moved.differences]
+    assert changed
+    assert all(abs(y - (90 + 34 * 8 + 10)) < 15 for _, y in changed)  # and not where the other block lies
+    assert result.only0 == ()
+    middles = sorted(y for _, y in (new.mean(axis=0) for new in result.only1))
+    assert middles[0] == pytest.approx(104, abs=16)  # the notice, and then at most the longer line
+    assert all(y == pytest.approx(90 + 34 * 8 + 70, abs=16) for y in middles[1:])
+    back = match(draw_page(12, notice=60, changed=True), draw_page(12))
+    assert (len(back.only0), len(back.only1)) == (len(result.only1), 0)
+
+
+def test_nothing_is_gone_or_new_where_the_frames_are_not_one_thing():
+    page = draw_page(12)
+    assert match(page, page).only == ((), ())
+    part = match(page[80:300, :400], page)
+    assert part.objects
+    assert part.only == ((), ())
+    photograph = skimage.data.coffee()
+    assert match(photograph, photograph[50:]).only == ((), ())
+
+
+def test_shadow_belongs_to_the_frame_of_a_screenshot():
+    rgb = np.random.default_rng(0).integers(0, 255, (120, 160, 3)).astype(np.uint8)
+    alpha = np.zeros((120, 160), np.uint8)
+    alpha[1:119, 1:159], alpha[10:110, 10:150] = 20, 255
+    picture = make_picture(np.dstack([rgb, alpha]))
+    assert picture.mask.sum() == 100 * 140
+    assert picture.box.tolist() == [[0.5, 0.5], [158.5, 118.5]]

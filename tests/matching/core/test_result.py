@@ -95,7 +95,7 @@ def test_representations_are_one_short_line(found):
     kept = (found.cluster >= 0).sum()
     assert repr(found) == f"<MatchResult: 2 objects, sure, {kept} of 1500 candidates>"
     one = found.objects[0]
-    words = f"{one.n_matches} matches, score {one.score:.2f}, same size"
+    words = f"{one.n_matches} matches, score {one.score:.2f}, same size, moved by 0, 220"
     assert repr(one) == f"<MatchedObject 0: sure, {words}, {one.sameness}>"
 
 

@@ -260,8 +260,11 @@ def test_unusable_input_is_rejected(label, tmp_path):
         (["flat.png"], "flat.png: flat has no features, so it can't be found"),
         (["empty.json"], "empty.json: has no boxes and no polygons"),
         (["gone.json"], "gone.json: there is no picture no.png beside it, in images, in the folder above"),
-        (["wrong.json"], "wrong.json: is not a label file of COCO, LabelMe or YOLO"),
-        (["other.json"], "is not a label file of COCO, LabelMe or YOLO ('categories' is missing)"),
+        (["wrong.json"], "wrong.json: is not a label file of COCO, LabelMe, YOLO or Pascal VOC"),
+        (
+            ["other.json"],
+            "Pascal VOC, or a table of boxes ('categories' is missing)",
+        ),
         (["cup.png", "astronaut.png", "--mask", "cup.png"], "astronaut.png: has no --mask"),
         (
             ["cup.png", "--mask", "a.png", "--mask", "b.png"],

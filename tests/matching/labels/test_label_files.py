@@ -152,3 +152,38 @@ def test_labels_without_an_area_are_counted():
 def test_picture_from_another_folder_than_the_named_one_is_reported():
     with pytest.warns(UserWarning, match=r"its picture not in the folder it names: .*a\.png instead of b/a"):
         read("a.json", labelme({"points": WHOLE}) | {"imagePath": "b\\a.png"})
+
+
+def test_turned_box_of_cvat():
+    (found,) = read("turned.json", coco({**BOX_ENTRY, "attributes": {"rotation": 90.0}}))
+    assert box(found) == pytest.approx([7, -1, 17, 15])  # turned about 12, 7
+    assert found.polygon[0] == pytest.approx((16.5, -1.5))  # clockwise
+
+
+def test_ids_may_be_texts_and_numbers():
+    content = coco({**BOX_ENTRY, "image_id": "1"})
+    content["categories"][0]["id"] = "7"
+    assert [one.name for one in read("texts.json", content)] == ["a"]
+
+
+def test_picture_inside_a_file_of_labelme():
+    content = labelme({"points": UPPER}, imageData=base64.b64encode(Path("a.png").read_bytes()).decode())
+    (found,) = read("inside.json", {**content, "imagePath": "gone.png"})
+    assert found.path == "inside.json"
+    picture = found.read()
+    assert (picture.width, picture.height) == (40, 20)
+    assert picture.mask[2:6, 4:20].all()
+
+
+VOC = """<annotation><filename>a.png</filename><size><width>20</width><height>10</height></size>
+<object><name>a</name><bndbox><xmin>2</xmin><ymin>1</ymin><xmax>10</xmax><ymax>6</ymax></bndbox></object></annotation>"""
+TABLE = "filename,width,height,class,xmin,ymin,xmax,ymax\na.png,40,20,a,4,2,20,12\n"
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.xml", VOC), ("a.csv", TABLE)])
+def test_boxes_of_pascal_voc_and_of_tables(name, content):
+    (found,) = read(name, content)
+    assert (found.name, box(found)) == ("a", [4, 2, 20, 12])
+    for broken in (content[:60], content.replace("xmin", "left"), content.replace("2", "two")):
+        with pytest.raises(InputError, match=r"is not a label file of COCO|has no boxes"):
+            read(name, broken)

@@ -67,6 +67,11 @@ def test_outline_of_reference_is_mapped_to_scene():
     (part,) = find_places("a", [small], None, box, (640, 480))
     assert not part.whole
     assert np.allclose(part.polygon, small.outline1, atol=0.01)
+    assert part.completed.box == pytest.approx((100, 50, 300, 250), abs=0.1)
+    corners = ((100.0, 100.0), (200.0, 100.0), (200.0, 200.0), (100.0, 200.0))
+    (turned,) = find_places("a", [small], corners, box, (640, 480))
+    assert turned.whole  # it reaches all sides of the box, which has ground beside it
+    assert turned.polygon == part.polygon
 
 
 def test_things_keep_their_numbers_from_frame_to_frame():

@@ -53,7 +53,7 @@ def test_dropped_place_is_no_longer_a_label(label, begin, monkeypatch, tmp_path)
         assert {told["class"] for told in proposals} == {"astronaut", "cup"}
         assert {told["doubt"] for told in proposals} == {""}
         first = proposals[0]
-        assert (first["label"], first["decided"], first["whole"]) == (True, False, True)
+        assert (first["label"], first["verdict"], first["whole"]) == (True, None, True)
         place = {"picture": first["picture"], "place": first["place"]}
         assert ask(f"{server.address}verdict", {**place, "verdict": False}) == {"label": False}
         assert ask(f"{server.address}save", {}) == {"labels": 1}
@@ -85,6 +85,22 @@ def test_review_begins_with_doubtful_proposals(label, begin, monkeypatch):
             assert page.inner_text(".doubt") == "Doubtful: differs in 1 place."
             page.keyboard.press("ArrowRight")
             assert page.inner_text(".doubt") == ""
+
+
+def test_part_is_accepted_for_the_whole_thing(label, begin, monkeypatch):
+    with reviewed(label, begin, monkeypatch) as server:
+        picture, frame = server.pictures[0], ((1.0, 2.0), (9.0, 2.0), (9.0, 8.0))
+        part = replace(picture.places[0], whole=False, frame=frame)
+        record = server.labels.record
+        record.pictures[picture.name] = replace(picture, places=(part,))
+        del server.pictures
+        place = {"picture": 0, "place": 0}
+        (told,) = (one for one in ask(f"{server.address}proposals") if one["picture"] == 0)
+        assert (told["label"], told["frame"]) == (False, [list(corner) for corner in frame])
+        assert ask(f"{server.address}verdict", {**place, "verdict": "whole"}) == {"label": True}
+        (shown,) = server.labels.pictures[0].places
+        assert (shown.polygon, shown.whole) == (frame, True)
+        assert ask(f"{server.address}verdict", {**place, "verdict": None}) == {"label": False}
 
 
 @pytest.mark.slow
@@ -127,8 +143,14 @@ def test_keyboard_accepts_and_drops_proposals(label, begin, monkeypatch):
         page.keyboard.press("ArrowLeft")
         assert "no label" in page.inner_text(".what")
         assert page.locator("path.dropped").count() == 1
+        page.keyboard.press("y")
+        page.wait_for_function("document.querySelector('.where').textContent.startsWith('2 of 2')")
+        for kind in ("dropped", "accepted"):  # the two last decisions are taken back, and nothing else
+            page.keyboard.press("u")
+            page.wait_for_selector(f"path.{kind}")
+            assert "1 of 2" in page.inner_text(".where")
         page.keyboard.press("u")
-        page.wait_for_selector("path.accepted")
+        page.wait_for_function("document.querySelector('.told').textContent === 'nothing to undo'")
         page.keyboard.press("n")
         page.wait_for_function("document.querySelector('.where').textContent.startsWith('2 of 2')")
         page.click("text=Accept")
@@ -153,6 +175,6 @@ def test_interrupted_review_writes_labels(label, begin, monkeypatch):
     monkeypatch.setattr(Review, "serve_forever", interrupted)
     status, output, _ = label("astronaut.png", "cup.png", "--out", "labels", "--review")
     assert status == 0
-    assert output.splitlines()[-1] == "1 label"
+    assert output.splitlines()[-1] == "1 label, 1 proposal undecided"
     assert opened[0] in output
     assert len(names()) == 1

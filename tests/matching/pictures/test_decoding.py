@@ -314,3 +314,20 @@ def test_frames_and_pages_are_counted_from_the_headers(tmp_path):
     counts = [count_frames(path) for path in sorted(tmp_path.iterdir())]
     assert counts == [3, 3, 3, 1, 1]
     assert count_frames(tmp_path / "missing.gif") == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"), [(b"%PDF-1.7\n", "PDF"), (b'<?xml version="1.0"?>\n<svg width="9">', "SVG")]
+)
+def test_drawings_are_refused_by_name(head, kind):
+    with pytest.raises(InputError, match=f"it is {kind}; save it as PNG"):
+        decode(head)
+
+
+def test_thumbnail_of_a_raw_photograph_is_refused(tmp_path):
+    path, grey = tmp_path / "a.dng", np.zeros((8, 8), np.uint8)
+    with tifffile.TiffWriter(path) as file:
+        file.write(grey, subfiletype=1, subifds=1)
+        file.write(np.zeros((32, 32), np.uint16), subfiletype=0)
+    with pytest.raises(InputError, match=r"a\.dng: is a raw photograph with a thumbnail"):
+        decode(path)

@@ -54,3 +54,4 @@ class Comparison {
     this.slider.setAttribute("aria-valuetext", `${this.slider.value} %`);
   }
 }
+document.querySelectorAll(".comparison").forEach((figure) => new Comparison(figure));

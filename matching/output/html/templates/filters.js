@@ -18,7 +18,8 @@ class Filters {
   apply() {
     const fields = [...this.form.elements].filter((field) => field.name);
     for (const item of this.items) item.hidden = !fields.every((field) => this.fits(item, field));
+    const listed = this.items.filter((item) => item.localName !== "tr");  // a row of a table stands for another item
     const status = this.form.querySelector(".found");
-    status.textContent = `${this.items.filter((item) => !item.hidden).length} of ${this.items.length} ${status.dataset.word}`;
+    status.textContent = `${listed.filter((item) => !item.hidden).length} of ${listed.length} ${status.dataset.word}`;
   }
 }

@@ -83,6 +83,12 @@ class Viewer {
       ink.addEventListener("pointerleave", () => this.hover(null));
       pane.svg.append(group);
     }
+    const only = this.pair.only?.[side] ?? [];
+    if (only.length) {
+      const group = shape("g", { class: "differing" }), d = only.map(path).join("");
+      group.append(shape("path", { class: "difference", d }), shape("path", { class: "difference dash", d }));
+      pane.svg.append(group);
+    }
     for (const object of this.pair.objects.filter((object) => object.differences.length)) {
       const group = shape("g", { class: "object differing", "data-object": object.id });
       const d = object.differences.map((both) => path(both[side])).join("");
@@ -104,7 +110,7 @@ class Viewer {
     this.find(".nothing").hidden = this.pair.objects.length > 0;
     this.find(".hint").hidden = this.find(".meanings").hidden = !this.pair.objects.length;
     this.find(".framed").hidden = !this.pair.objects.some((object) => object.frame);
-    this.find("label.differing").hidden = !this.pair.objects.some((object) => object.differences.length);
+    this.find("label.differing").hidden = !(this.pair.only?.flat().length || this.pair.objects.some((object) => object.differences.length));
     this.find(".reasons").hidden = !(this.pair.rejected ?? []).length;
     this.rows = new Map();
     body.replaceChildren(...this.pair.objects.map((object) => {

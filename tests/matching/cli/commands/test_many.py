@@ -1,10 +1,12 @@
 """One thing, many pictures, as a user runs it."""
 
+import csv
 import json
 import re
 
 import numpy as np
 import pytest
+from browser import browser_page
 from PIL import Image
 from planting import crops, object_pair
 
@@ -114,38 +116,124 @@ def test_json_is_one_document(gdl_match, tmp_path):
     assert with_ == {"picture": "scenes/with.png", "folder": "box-with-match", **written}
 
 
-def test_overview_leads_to_the_reports(gdl_match, tmp_path, monkeypatch):
+@pytest.fixture
+def boards(tmp_path, monkeypatch):
+    """A golden picture, and a folder: copies, an altered one, another one, a part, and no picture."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boards").mkdir()
+    golden = crops()["coffee"]
+    altered = golden.copy()
+    altered[60:84, 100:130] = 255 - altered[60:84, 100:130].mean(axis=(0, 1))
+    shown = {"copy": golden, "altered": altered, "other": crops()["rocket"], "part": golden[:, :100]}
+    for name, picture in {"../golden": golden, **shown}.items():
+        Image.fromarray(picture).save(f"boards/{name}.png")
+    Image.fromarray(golden).rotate(6, Image.Resampling.BICUBIC, expand=True).save("boards/turned.png")
+    (tmp_path / "boards" / "torn.png").write_bytes(b"no picture")
+    return tmp_path
+
+
+def test_page_of_inspection_is_seen_and_heard(boards, monkeypatch):
+    """In a browser, from the file system: the table, a slider by keyboard, links, and the fields above."""
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
-    (tmp_path / "scenes" / "torn.png").write_bytes(b"no picture")
-    assert gdl_match("box.png", "scenes", "--out", "found", "--open")[0] == 0
-    page = tmp_path / "found" / "box-overview.html"
-    assert opened == [page.as_uri()]
-    text = page.read_text()
-    assert "<strong>1 copy</strong>" in text
-    assert "in 1 picture of 3." in text
-    assert "<summary>1 picture without it</summary>" in text
-    assert "<summary>1 picture can&#39;t be used</summary>" in text
-    assert "torn.png" in text
-    assert re.findall(r'href="([^"]*matches.html)"', text) == ["box-with-match/matches.html"]
-    assert (page.parent / "box-with-match" / "matches.html").is_file()
-    outline = re.findall(r'class="outline ink (\w+)" d="M([^"]*)Z"', text)
-    assert [kind for kind, _ in outline] == ["copy"]
-    corners = np.array([corner.split() for corner in outline[0][1].split("L")], float)
-    assert np.allclose(corners, [[0, 220], [220, 220], [220, 440], [0, 440]], atol=1)
-    assert gdl_match("box.png", "scenes", "--out", "found", "--html")[0] == 0  # it is ours, and written again
-    page.write_text("mine")
-    status, _, error = gdl_match("box.png", "scenes", "--out", "found", "--html")
-    assert (status, "box-overview.html: was not written by gdl-match" in error) == (2, True)
+    assert cli.main(["golden.png", "boards", "--out", "found", "--open", *QUICK]) == 0
+    assert opened == [(boards / "found" / "golden-overview.html").as_uri()]
+    with browser_page(viewport={"width": 1200, "height": 900}) as page:
+        page.goto(opened[0])
+        assert "2 of 6 are the same" in page.locator("header").inner_text()
+        table = page.get_by_role("table", name="Verdicts")
+        rows = [row.inner_text().split("\t") for row in table.get_by_role("row").all()[1:]]
+        assert [name for name, *_ in rows] == [
+            *("altered.png", "other.png", "part.png", "torn.png", "copy.png", "turned.png"),
+        ]
+        verdicts = [verdict.split(" ", 1)[1] for _, verdict, *_ in rows]
+        assert verdicts[:3] == ["differs in 1 place", "no common object", "can't tell if it is the same"]
+        assert verdicts[3].endswith("torn.png: is not a picture that can be read")
+        assert all(verdict.startswith("the same (nothing larger than ") for verdict in verdicts[4:])
+        assert rows[0][2] == "1"
+        assert float(rows[0][3].removesuffix(" px")) == pytest.approx((24 * 30) ** 0.5, abs=3)
+        table.get_by_role("link", name="altered.png", exact=True).click()
+        article = page.locator("article", has_text="altered.png")
+        assert page.url.endswith("#" + article.get_attribute("id"))
+        figure = article.locator(".comparison")
+        pictures = figure.get_by_role("img").all()
+        assert [picture.get_attribute("alt") for picture in pictures] == [
+            "altered.png in the golden picture", "altered.png in the picture, registered on it",
+        ]  # fmt: skip
+        for picture in (*pictures, article.locator(".cuts img")):
+            picture.scroll_into_view_if_needed()
+            page.wait_for_function("image => image.naturalWidth > 0", arg=picture.element_handle())
+        slider = figure.get_by_role("slider", name="altered.png: share of the golden picture")
+        slider.focus()
+        page.keyboard.press("End")
+        assert figure.evaluate("figure => figure.style.getPropertyValue('--split')") == "100%"
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Blink"
+        page.locator("select[name=kind]").select_option("same")
+        assert page.get_by_role("status").inner_text() == "2 of 6 pictures"
+        assert not article.is_visible()
+        assert page.locator("article:visible").count() == 2
+        page.get_by_role("link", name="Report of copy.png").click()
+        assert page.locator("h1").inner_text() == "golden.png and copy.png"
+        assert page.complaints == []
+
+
+def test_differences_are_listed_in_pixels_of_the_golden_picture(boards):
+    assert cli.main(["golden.png", "boards", "--out", "found", "--html", *QUICK]) == 0
+    with (boards / "found" / "differences.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert list(row) == ["picture", "object", "polygon", "size", "evidence"]
+    assert (row["picture"], row["object"]) == ("boards/altered.png", "0")
+    assert float(row["size"]) == pytest.approx((24 * 30) ** 0.5, abs=3)
+    corners = np.array(json.loads(row["polygon"]))
+    assert np.allclose([corners.min(axis=0), corners.max(axis=0)], [(100, 60), (129, 83)], atol=3)
+    with Image.open(boards / "found" / "golden-altered-match" / "difference-1.jpg") as cut:
+        margins = 2 * (30 * 0.25 + 8)
+        assert cut.width == pytest.approx(2 * 4 * (30 + margins), abs=30)  # both, four times as large
+    again = ["golden.png", "boards/copy.png", "boards/torn.png", "--out", "found", "--html", *QUICK]
+    assert cli.main(again) == 0  # the files are ours, and written again
+    assert (boards / "found" / "differences.csv").read_text().splitlines()[1:] == []
+    assert (
+        cli.main(["golden.png", "boards/other.png", "boards/torn.png", "--out", "none", "--html", *QUICK])
+        == 2
+    )
+    assert "None of 2 are the same" in (boards / "none" / "golden-overview.html").read_text()
+    for name in ("differences.csv", "golden-overview.html", "golden-overview.jpg"):
+        (boards / "found" / name).rename(boards / name)
+        (boards / "found" / name).write_text("mine")
+        assert cli.main(again) == 2
+        assert (boards / "found" / name).read_text() == "mine"
+        (boards / name).replace(boards / "found" / name)
+
+
+@pytest.mark.parametrize(
+    ("pictures", "status", "different"),
+    [
+        (("copy", "turned"), 0, []),
+        (("copy",), 0, []),
+        (("altered",), 1, ["altered.png: differs in 1 place"]),
+        (("other",), 1, ["other.png: no common object"]),
+        (("part", "copy"), 1, ["part.png: can't tell if it is the same"]),
+        (("torn", "altered"), 2, ["altered.png: differs in 1 place"]),
+        (("torn",), 2, []),
+    ],
+)
+def test_exit_status_says_if_any_picture_differs(boards, capsys, pictures, status, different):
+    given = [f"boards/{name}.png" for name in pictures]
+    assert cli.main(["golden.png", *given, "--fail-if-different", *QUICK]) == status
+    output = capsys.readouterr().out.replace("boards/", "")
+    assert [line for line in output.splitlines() if line.startswith("not the same: ")] == [
+        f"not the same: {line}" for line in different
+    ]
+    assert cli.main(["golden.png", *given, "--fail-if-different", "--json", *QUICK]) == status
+    if status < 2:
+        json.loads(capsys.readouterr().out)
 
 
 def test_least_sure_hits_come_first_and_parts_are_dashed():
     def hit(name, confidence, score, kind="copy", differences=""):
         path, box = "M0 0L9 0L9 9Z", (0, 0, 80, 60)
-        link = f"{name}/matches.html"
-        return Hit(
-            "box", name, "data:,", box, path, "#ff0000", differences, kind, confidence, score, "", link
-        )
+        return Hit("box", name, "data:,", box, path, "#ff0000", differences, kind, confidence, score, "")
 
     hits = [
         hit("b", "sure", 0.8),
@@ -154,12 +242,12 @@ def test_least_sure_hits_come_first_and_parts_are_dashed():
         hit("d", "sure", 0.5),
         hit("e", "sure", 0.9, "alike", "M1 1L2 1L2 2Z"),
     ]
-    text = hits_page("box.png", hits, [("1 picture without it", [("a",)])], n_pictures=5)
-    assert re.findall(r'href="(\w)/matches', text) == ["c", "d", "b", "b", "e"]
+    text = hits_page("box.png", hits, [("1 picture without it", [("a",)])])
+    assert re.findall(r'aria-label="box in (\w)"', text) == ["c", "d", "b", "b", "e"]
     assert "<strong>2 copies</strong>" in text
     assert "1 place is alike but different" in text
     assert text.count('class="difference dash" d="M1 1L2 1L2 2Z"') == 1
     assert "2 more places share a part" in text
-    assert "in 4 pictures of 5." in text
+    assert "in 4 pictures." in text
     assert text.count("ink part") == 2
     assert re.findall(r'<select name="(\w+)">', text) == ["confidence", "kind"]  # there is one reference

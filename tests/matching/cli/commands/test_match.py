@@ -289,7 +289,16 @@ def test_json_is_all_that_is_printed(gdl_match, tmp_path):
     assert told == json.loads((tmp_path / "told" / "matches.json").read_text())
     for item in told["objects"]:
         assert np.shape(item["frame1"]) == (4, 2)
-        assert set(item["motion"]) == {"words", "centre", "turn", "scale", "mirrored", "share", "share1"}
+        assert set(item["motion"]) == {
+            "words",
+            "centre",
+            "turn",
+            "scale",
+            "mirrored",
+            "share",
+            "share1",
+            "shift",
+        }
     assert [item["thing"] for item in told["objects"]] == [0, 1]
 
 

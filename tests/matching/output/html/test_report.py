@@ -420,7 +420,9 @@ def test_page_of_one_picture_lists_things(pair):
         row = f'<th scope="row">{number}</th><td>{places}</td><td>{n_matches}</td>'
         assert row in page
     assert "each joins two places" in page
-    assert page.count("<img") == 3  # once with all places, and folded, with the two of each object
+    assert (
+        page.count("<img") == 7
+    )  # once with all places, and folded, the two and those laid over, of each object
     assert page.index("0-1, 0-2") < page.index("<details")
     assert "in both" not in page
     assert "0-1" in page[page.index('class="objects"') :]  # by their places, as in the drawing
