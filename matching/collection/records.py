@@ -75,7 +75,7 @@ def from_json(text: str) -> MatchedObject:
     """Restore an object that `to_json` wrote."""
     values = json.loads(text)
     if values["motion"] is not None:
-        values["motion"] = Motion(**_restore_arrays(values["motion"], ("centre",)))
+        values["motion"] = Motion(**_restore_arrays(values["motion"], ("centre", "shift")))
     if values["completeness"] is not None:
         values["completeness"] = Completeness(**values["completeness"])
     compared = values["compared"]
