@@ -254,7 +254,7 @@ def test_paths_named_in_documents_exist():
         for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
         for path in PATH.findall(page.read_text(encoding="utf-8"))
     }
-    assert len(named) > 50
+    assert len(named) > 40
     assert not [f"{page}: {path}" for page, path in sorted(named) if not (ROOT / path).exists()]
 
 
