@@ -396,7 +396,8 @@ def test_page_in_a_browser(client, tmp_path):
         assert page.get_by_role("button", name="Find what it shows more than once").is_enabled()
         choose_file(page, 1, tmp_path / "text.png")
         button.click()
-        alert.filter(has_text="text.png: is not a picture that can be read.").wait_for()
+        alert.wait_for()
+        assert alert.inner_text() == "text.png: is not a picture that can be read."
         choose_file(page, 1, tmp_path / "side.png")
         page.get_by_text("Options").click()
         page.get_by_label("Maximum megapixels").fill("-1")
