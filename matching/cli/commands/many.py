@@ -105,13 +105,14 @@ def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
         tell(f"page of inspection: {overview}")
     if arguments.open and overview is not None:
         open_report(overview)
+    is_found = any(o.result and o.result.objects for o in outcomes)
     if arguments.fail_if_different:
         verdicts = {names[o.path]: inspect(o.result) for o in outcomes if o.result is not None}
-        status = NONE_FOUND if list_different(arguments, verdicts) else FOUND
-        return BAD_INPUT if any(o.error is not None for o in outcomes) else status
-    if any(o.result and o.result.objects for o in outcomes):
-        return FOUND
-    return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
+        is_found = not list_different(arguments, verdicts)
+    is_inspection = arguments.fail_if_different or overview is not None  # of which no picture may be missing
+    if any(o.error is not None for o in outcomes) and (is_inspection or not is_found):
+        return BAD_INPUT
+    return FOUND if is_found else NONE_FOUND
 
 
 def _list_pages(page: Path) -> tuple[Path, Path, Path]:

@@ -88,6 +88,7 @@ def test_damaged_picture_stops_nothing(gdl_match, tmp_path):
     assert len(output.splitlines()) == 4
     assert error.splitlines() == ["gdl-match: error: scenes/a.png: is not a picture that can be read"]
     assert gdl_match("box.png", "scenes/without.png", "scenes/a.png")[0] == 2
+    assert gdl_match("box.png", "scenes", "--html", "--out", "inspected")[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_page_of_inspection_is_seen_and_heard(boards, monkeypatch):
     """In a browser, from the file system: the table, a slider by keyboard, links, and the fields above."""
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
-    assert cli.main(["golden.png", "boards", "--out", "found", "--open", *QUICK]) == 0
+    assert cli.main(["golden.png", "boards", "--out", "found", "--open", *QUICK]) == 2  # one is torn
     assert opened == [(boards / "found" / "golden-overview.html").as_uri()]
     with browser_page(viewport={"width": 1200, "height": 900}) as page:
         page.goto(opened[0])
@@ -179,7 +180,7 @@ def test_page_of_inspection_is_seen_and_heard(boards, monkeypatch):
 
 
 def test_differences_are_listed_in_pixels_of_the_golden_picture(boards):
-    assert cli.main(["golden.png", "boards", "--out", "found", "--html", *QUICK]) == 0
+    assert cli.main(["golden.png", "boards", "--out", "found", "--html", *QUICK]) == 2  # one is torn
     with (boards / "found" / "differences.csv").open(newline="") as file:
         [row] = csv.DictReader(file)
     assert list(row) == ["picture", "object", "polygon", "size", "evidence"]
@@ -191,7 +192,7 @@ def test_differences_are_listed_in_pixels_of_the_golden_picture(boards):
         margins = 2 * (30 * 0.25 + 8)
         assert cut.width == pytest.approx(2 * 4 * (30 + margins), abs=30)  # both, four times as large
     again = ["golden.png", "boards/copy.png", "boards/torn.png", "--out", "found", "--html", *QUICK]
-    assert cli.main(again) == 0  # the files are ours, and written again
+    assert cli.main(again) == 2  # the files are ours, and written again
     assert (boards / "found" / "differences.csv").read_text().splitlines()[1:] == []
     assert (
         cli.main(["golden.png", "boards/other.png", "boards/torn.png", "--out", "none", "--html", *QUICK])
