@@ -84,7 +84,7 @@ LAYERS = {  # a folder or module imports from those before it
         "look overlay rivalry",
     ),
     "matching/output": (
-        "words provenance json_text",
+        "words provenance csv_text json_text",
         "folders",
         "exchange figures inspection",
         "export_formats",

@@ -58,7 +58,7 @@ class Closeup:
         The same, and the frames of which it is all: what is compared.
     between : (h, w) bool
         Where both show what lies between its matches.
-    beside : (h, w) bool
+    surroundings : (h, w) bool
         Where something else than the object may be seen.
     xy_base, xy_other : (h, w, 2) float32
         Where the pixels lie in either picture, pixels.
@@ -74,7 +74,7 @@ class Closeup:
     matched: Bools
     use: Bools
     between: Bools
-    beside: Bools
+    surroundings: Bools
     xy_base: Float32s
     xy_other: Float32s
     pitch: float
@@ -117,15 +117,25 @@ def take_closeup(
     )
     other_colours = level.sample(xy_other)
     use = matched | wide
-    beside = seen & ~use
+    surroundings = seen & ~use
     if (
         frames and not coincide
     ):  # a picture may show ground around the object, and the other one its surroundings
-        beside = np.pad(~use[1:-1, 1:-1], 1, constant_values=True)
+        surroundings = np.pad(~use[1:-1, 1:-1], 1, constant_values=True)
     texture = texture * matched
     is_loose = not is_flat and (texture * (off > MAX_OFF)).sum() > MAX_LOOSE * texture.sum()
     return Closeup(
-        colours, other_colours, seen, matched, use, between, beside, xy_base, xy_other, pitch, bool(is_loose)
+        colours,
+        other_colours,
+        seen,
+        matched,
+        use,
+        between,
+        surroundings,
+        xy_base,
+        xy_other,
+        pitch,
+        bool(is_loose),
     )
 
 

@@ -60,24 +60,24 @@ def compare(
     scale = pair.pitch * (measure_ratio(base, other) if is_swapped else 1.0)  # to pixels of picture 0
     is_print = use & (residual.relief > MIN_RELIEF)
     n_print = max(int(is_print.sum()), 1)
-    told = max(
+    smallest = max(
         math.inf if pair.is_loose else measure_told(residual, is_print), _measure_largest(residual.hidden)
     )
     # where noise hides everything, what stands out of it is noise, too
-    places, open_side = ([], math.inf) if math.isinf(told) else find_places(pair, residual)
-    told = max(told, open_side)
+    places, largest_open = ([], math.inf) if math.isinf(smallest) else find_places(pair, residual)
+    smallest = max(smallest, largest_open)
     differences = tuple(_outline(place, pair, n_print, scale, is_swapped=is_swapped) for place in places)
     bound = min(max(math.sqrt(SHARE * float(use.sum())), MIN_SIZE), _measure_letters(residual, use))
     is_recoloured = not is_grey and _is_recoloured(*coloured)
-    is_told = told <= bound and not (open_side or residual.is_stepped)
-    is_same = False if differences or is_recoloured else is_told or None
+    is_measured = smallest <= bound and not (largest_open or residual.is_stepped)
+    is_same = False if differences or is_recoloured else is_measured or None
     words = ["in grey"] if is_grey and (colour0 if is_swapped else colour1) < MAX_GREY else []
     words += ["in another colour"] * is_recoloured
     exposure = _measure_exposure(*coloured) ** (-1 if is_swapped else 1)
     words += ["darker"] * (exposure <= 1 / MIN_EXPOSURE) + ["brighter"] * (exposure >= MIN_EXPOSURE)
     blur0, blur1 = residual.blurs[::-1] if is_swapped else residual.blurs
     words += ["less sharp"] * (blur0 >= MIN_BLUR) + ["sharper"] * (blur1 >= MIN_BLUR)
-    return Comparison(is_same, differences, told * scale, tuple(words))
+    return Comparison(is_same, differences, smallest * scale, tuple(words))
 
 
 def _measure_colour(colours: Float32s) -> float:

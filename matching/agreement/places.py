@@ -50,7 +50,7 @@ def find_places(pair: Closeup, residual: Residual) -> tuple[list[Place], float]:
     reach = 2 * int(EDGE + 2 * max(residual.blurs)) + 1
     inner = opencv.erode(np.pad(pair.seen, 1), reach)[1:-1, 1:-1]
     inside = opencv.erode(pair.use, INNER)
-    end = opencv.dilate(pair.beside, reach + 2 * END)
+    end = opencv.dilate(pair.surroundings, reach + 2 * END)
     unlike = gather(np.where(inner, residual.unlike, 0))
     labels, boxes = opencv.box_components(unlike > MIN_UNLIKE)
     places, doubt, side = list[Place](), 0.0, 0.0

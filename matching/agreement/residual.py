@@ -91,7 +91,7 @@ def measure_residual(pair: Closeup) -> Residual:
     gradient = np.minimum(
         *(opencv.neighbourhood_limits(opencv.gradient(to_grey(c)))[0] for c in (base, other))
     )
-    off = np.abs(base - other).max(axis=2)
+    off = np.maximum.reduce([np.abs(base[..., k] - other[..., k]) for k in range(3)])
     base, other, gains = _level(base, other, pair.use)
     unlike = np.empty(use.shape, np.float32)
 

@@ -4,8 +4,6 @@ Coordinates are pixels of the pictures as displayed, measured from the corner of
 Pascal VOC are whole numbers and begin with 1. Pictures in which nothing was found are listed without labels.
 """
 
-import csv
-import io
 import json
 import os
 import re
@@ -24,6 +22,7 @@ from matching.errors import InputError
 from matching.labels.places import Place
 from matching.labels.record import LabelledPicture
 from matching.objects.frames import polygon_area
+from matching.output.csv_text import encode_csv
 from matching.output.json_text import json_text
 
 LABELME_VERSION = "5.5.0"  # whose format is written
@@ -134,18 +133,16 @@ def write_voc(pictures: Pictures, classes: Sequence[str], folder: str, out: str)
 
 def write_csv(pictures: Pictures, classes: Sequence[str], folder: str, out: str) -> Files:
     """Write a table, labels.csv: a row for each label, and one for each picture without labels."""
-    buffer = io.StringIO()
-    table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(COLUMNS)
+    rows: list[Sequence[Any]] = [COLUMNS]
     for picture in pictures:
         for place in picture.places:
             names = (FORMULA.sub(r"'\g<0>", name) for name in (picture.name, place.name))
             polygon = json.dumps(_corners(place).tolist())
             facts = (place.score, place.confidence, place.track, polygon, SAME_WORDS[place.same])
-            table.writerow((*names, *_box(place), *facts))
+            rows.append((*names, *_box(place), *facts))
         if not picture.places:
-            table.writerow((FORMULA.sub(r"'\g<0>", picture.name), *[""] * (len(COLUMNS) - 1)))
-    yield "labels.csv", buffer.getvalue().encode("utf-8", "backslashreplace")
+            rows.append((FORMULA.sub(r"'\g<0>", picture.name), *[""] * (len(COLUMNS) - 1)))
+    yield "labels.csv", encode_csv(rows)
 
 
 @dataclass(frozen=True)

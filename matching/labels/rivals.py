@@ -73,9 +73,9 @@ def _settle(
     """
     rivals = [(first.reference, False), *_find_rivals(first.reference, references)]
     frame = first.found.frame1
-    if not first.place.whole or frame is None or all(one.name == first.place.name for one, _ in rivals):
-        return first.place, None, False
-    if first.place.same:  # closer than rivals are compared, and in its colour
+    # what is known to be the same was compared more closely than rivals are, and in its colour
+    is_settled = not first.place.whole or first.place.same
+    if is_settled or frame is None or all(one.name == first.place.name for one, _ in rivals):
         return first.place, None, False
     shown = cut_square(scene, frame)
     fits = [explain(_cut_reference(*rival), shown) for rival in rivals]

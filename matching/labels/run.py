@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -51,17 +51,12 @@ class Labels:
     @property
     def pictures(self) -> list[LabelledPicture]:
         """The pictures that can be used, with their labels."""
-        return [
-            replace(
-                one,
-                places=tuple(
-                    place.completed if self.get_verdict(one, k) == WHOLE else place
-                    for k, place in enumerate(one.places)
-                    if self.is_label(one, k)
-                ),
-            )
-            for one in self.usable
-        ]
+        return [replace(one, places=tuple(self._list_labels(one))) for one in self.usable]
+
+    def _list_labels(self, picture: LabelledPicture) -> Iterator[Place]:
+        for k, place in enumerate(picture.places):
+            if self.is_label(picture, k):
+                yield place.completed if self.get_verdict(picture, k) == WHOLE else place
 
     def is_label(self, picture: LabelledPicture, place: int) -> bool:
         """Test whether a place is a label: as the user decided, or else a whole thing of enough score.

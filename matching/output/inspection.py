@@ -1,11 +1,10 @@
 """Whether pictures show the same as a golden one: the verdict on each, and a table of what differs."""
 
-import csv
-import io
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from matching.objects.comparison import Comparison
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
 from matching.objects.differences import Difference
+from matching.output.csv_text import encode_csv
 from matching.output.folders import TABLE_COLUMNS
 from matching.output.words import NOTHING
 
@@ -25,7 +25,7 @@ MIN_VISIBLE = 0.96
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a picture beside a golden one.
+    """What is said of a picture next to a golden one.
 
     Parameters
     ----------
@@ -97,11 +97,9 @@ def covers_most(found: MatchedObject) -> bool:
 
 def format_differences(verdicts: Iterable[tuple[str, Verdict]]) -> bytes:
     """Format what differs in pictures as CSV, with polygons as JSON, in pixels of the golden picture."""
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(TABLE_COLUMNS)
+    rows: list[Sequence[Any]] = [TABLE_COLUMNS]
     for picture, verdict in verdicts:
         for found, one in verdict.listed:
             polygon = json.dumps(np.round(one.polygon0, 2).tolist())
-            table.writerow((picture, found.id, polygon, round(one.size, 2), round(one.evidence, 1)))
-    return text.getvalue().encode("utf-8", "backslashreplace")
+            rows.append((picture, found.id, polygon, round(one.size, 2), round(one.evidence, 1)))
+    return encode_csv(rows, line_end="\r\n")

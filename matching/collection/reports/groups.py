@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +33,7 @@ from matching.collection.reports.relations import (
 from matching.errors import InputError
 from matching.objects.description import MatchedObject
 from matching.objects.frames import MIN_PICTURE_SHARE
+from matching.output.csv_text import encode_csv
 from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import is_file
 
@@ -104,9 +103,7 @@ def find_groups(store: Store, links: Iterable[Link]) -> list[Group]:
 
 def format_groups_csv(groups: Iterable[Group]) -> bytes:
     """Write the groups in the form of a CSV file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[Any]] = [COLUMNS]
     for number, m in ((number, m) for number, members in enumerate(groups) for m in members):
         row: list[Any] = [None] * 9
         if m.link is not None:
@@ -114,8 +111,8 @@ def format_groups_csv(groups: Iterable[Group]) -> bytes:
             measures = relation.share1, relation.share0, relation.turn, relation.scale
             values = (None if math.isnan(value) else value for value in measures)
             row = [m.role, m.of, *values, int(relation.mirrored), m.link.score, m.link.n_matches]
-        writer.writerow((number, m.picture, *row))
-    return text.getvalue().encode("utf-8", "backslashreplace")
+        rows.append((number, m.picture, *row))
+    return encode_csv(rows)
 
 
 def find_links(store: Store) -> Iterator[Link]:
