@@ -29,9 +29,9 @@ from eval.common.tables import format_markdown, read_arrays, write_csv
 from matching import MatchResult, group_matches
 from matching.agreement import grid
 from matching.cli.demo import make_demo_pair
-from matching.core.pair import match_pair
-from matching.core.source import DescribedPicture, ImageSource
+from matching.drivers.pair import match_pair
 from matching.pictures.images import make_picture
+from matching.searches.source import DescribedPicture, ImageSource
 from synth.photographs import SUFFIXES
 from synth.surfaces import moving_surfaces
 

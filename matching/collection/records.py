@@ -9,7 +9,7 @@ import numpy as np
 
 from matching._common.once import Later
 from matching._common.types import Array
-from matching.core.result import MatchResult
+from matching.drivers.result import MatchResult
 from matching.objects.comparison import Comparison
 from matching.objects.completeness import Completeness
 from matching.objects.description import UNKNOWN, MatchedObject

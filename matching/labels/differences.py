@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from matching.core.result import MatchResult
+from matching.drivers.result import MatchResult
 from matching.labels.formats import FORMATS, check_twins
 from matching.labels.places import Place, round_outline
 from matching.labels.record import LabelledPicture

@@ -1,6 +1,6 @@
 """Labels of one result as files: the places where a picture shows things of another picture."""
 
-from matching.core.result import MatchResult
+from matching.drivers.result import MatchResult
 from matching.labels.formats import FORMATS
 from matching.labels.places import Place, choose_places, find_places, make_place
 from matching.labels.record import LabelledPicture

@@ -21,7 +21,7 @@ import numpy as np
 from matching._common import opencv
 from matching._common.optional import import_optional
 from matching._common.types import Array, Floats
-from matching.core.result import MatchResult
+from matching.drivers.result import MatchResult
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform, fit_transform
 from matching.pictures.decoding import map_displayed_to_stored

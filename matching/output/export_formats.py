@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from matching.errors import InputError
 
 if TYPE_CHECKING:
-    from matching.core.result import MatchResult
+    from matching.drivers.result import MatchResult
     from matching.pictures.images import Picture
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._version import __version__
-from matching.core.result import MatchResult, object_deformation
+from matching.drivers.result import MatchResult, object_deformation
 from matching.objects.copies import count_copies
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.description import MatchedObject

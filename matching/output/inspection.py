@@ -10,7 +10,7 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching.agreement.closeup import MIN_FILLED
-from matching.core.result import MatchResult
+from matching.drivers.result import MatchResult
 from matching.objects.comparison import Comparison
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject

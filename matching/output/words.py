@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from matching.core.reasons import REASONS
+from matching.grouping.reasons import REASONS
 
 if TYPE_CHECKING:
-    from matching.core.result import MatchResult
+    from matching.drivers.result import MatchResult
     from matching.objects.description import MatchedObject
     from matching.objects.frames import Motion
     from matching.objects.things import Thing

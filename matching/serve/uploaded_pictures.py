@@ -6,13 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from matching.core.clock import Clock
-from matching.core.config import MatchConfig
-from matching.core.one_picture import STEPS, find_repeats_in_picture
-from matching.core.pair import list_steps, match_pair
-from matching.core.result import MatchResult
-from matching.core.source import ImageSource
+from matching.drivers.one_picture import STEPS, find_repeats_in_picture
+from matching.drivers.pair import list_steps, match_pair
+from matching.drivers.result import MatchResult
 from matching.errors import InputError, one_line
+from matching.grouping.config import MatchConfig
 from matching.labels.formats import FORMATS as LABEL_FORMATS
 from matching.labels.of_result import encode_labels, label_result
 from matching.output import words
@@ -21,6 +19,8 @@ from matching.output.export_formats import check_formats
 from matching.output.files import write_results
 from matching.output.remedies import PAGE_HINTS
 from matching.pictures.images import Picture, make_picture
+from matching.searches.clock import Clock
+from matching.searches.source import ImageSource
 
 REJECTED_HINT = "the report below lists all groups under “Rejected matches, and why”"
 

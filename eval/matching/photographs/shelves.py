@@ -30,10 +30,10 @@ from tqdm import tqdm
 from eval.common.options import add_options
 from eval.common.tables import format_markdown, write_csv
 from matching import MatchResult
-from matching.core.methods import MANY
-from matching.core.pair import match_pair
-from matching.core.source import ImageSource
+from matching.drivers.pair import match_pair
+from matching.grouping.methods import MANY
 from matching.pictures.images import read_picture
+from matching.searches.source import ImageSource
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
 LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray matches

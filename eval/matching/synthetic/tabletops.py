@@ -19,7 +19,7 @@ from tqdm import tqdm
 from eval.common.options import add_options, choose_photographs
 from eval.common.tables import format_markdown, write_csv
 from matching import match
-from matching.core.result import MatchResult
+from matching.drivers.result import MatchResult
 from synth.photographs import Photographs, Picture
 from synth.tabletop import Pose, Tabletop, Thing, tabletop
 

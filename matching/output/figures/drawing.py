@@ -12,7 +12,7 @@ import shapely.ops
 
 from matching._common import opencv
 from matching._common.types import Array, Bytes, Floats, Ints
-from matching.core.result import MatchResult
+from matching.drivers.result import MatchResult
 from matching.objects.description import MatchedObject
 from matching.output.figures.lettering import add_caption, draw_label, label_size, place_labels
 from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture

@@ -9,7 +9,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats
-from matching.core.result import MatchResult
+from matching.drivers.result import MatchResult
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.description import MatchedObject
 from matching.output.figures import drawing

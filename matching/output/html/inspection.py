@@ -11,7 +11,7 @@ from PIL import Image
 from matching._common import opencv
 from matching._common.types import Bytes, Floats
 from matching._version import __version__
-from matching.core.result import MatchResult, object_deformation
+from matching.drivers.result import MatchResult, object_deformation
 from matching.objects.copies import is_mostly_within
 from matching.objects.deformation import SmoothMap
 from matching.objects.description import MatchedObject

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from matching._common.types import Bytes
-from matching.core.result import MatchResult, object_deformation
+from matching.drivers.result import MatchResult, object_deformation
 from matching.output import words
 from matching.output.figures.drawing import MAX_REJECTED, draw_result
 from matching.output.figures.warping import lay_over
