@@ -1,8 +1,8 @@
 from ._version import __version__ as __version__
-from .drivers.given import group_matches as group_matches
-from .drivers.one_picture import find_repeats as find_repeats
-from .drivers.pair import match as match
-from .drivers.result import MatchResult as MatchResult
+from .api import MatchResult as MatchResult
+from .api import find_repeats as find_repeats
+from .api import group_matches as group_matches
+from .api import match as match
 from .drivers.result import object_deformation as object_deformation
 from .errors import InputError as InputError
 from .features.detectors import Detection as Detection

@@ -23,7 +23,6 @@ MAY_IMPORT = {
     "eval": {"gdl_core", "synth", "matching"},
 }
 MAY_IMPORT_TOO = {"matching/cli/demo.py": {"synth"}}
-DRAWS_WHEN_CALLED = "matching/drivers/result.py"  # the methods of a result import what draws and saves it
 LAYERS = {  # a folder or module imports from those before it
     "gdl_core": (
         "_common",
@@ -47,6 +46,7 @@ LAYERS = {  # a folder or module imports from those before it
         "searches",
         "drivers",
         "output",
+        "api",
         "video",
         "interchange",
         "collection",
@@ -165,14 +165,9 @@ def imported(path):
 
 @cache
 def imported_modules(path):
-    """Full names of what a module imports, for annotations alone too; of `from a import b` it is a.b.
-
-    Imports inside functions count, except those of DRAWS_WHEN_CALLED.
-    """
+    """Full names of what a module imports, in functions and for annotations too; a.b of `from a import b`."""
     names = set()
-    tree = parse(path)
-    nodes = tree.body if path == ROOT / DRAWS_WHEN_CALLED else ast.walk(tree)
-    for node in nodes:
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -18,7 +18,7 @@ from matching import MatchConfig
 from matching.cli.demo import make_demo_pair
 from matching.correspondences.candidates import match_with_reserve
 from matching.drivers.pair import match_pair
-from matching.drivers.result import MatchResult
+from matching.drivers.result import Result
 from matching.grouping.clusters import link
 from matching.grouping.graph import MatchGraph
 from matching.grouping.group import build_graph
@@ -174,7 +174,7 @@ def draw_clusters(
     return figure
 
 
-def draw_objects(sheet: Sheet, result: MatchResult) -> Figure:
+def draw_objects(sheet: Sheet, result: Result) -> Figure:
     """Draw the outlines and matches of the objects."""
     figure, axis = sheet.new()
     for found in result.objects:

@@ -23,11 +23,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.drivers.points.checks import Sizes, check_given
+from matching.drivers.points.checks import Sizes
 from matching.drivers.points.maps import (
     choose_local_maps,
     measure_points,
@@ -40,16 +39,15 @@ from matching.drivers.points.scatter import drop_scattered
 from matching.drivers.points.solids import complete_solids
 from matching.drivers.points.trust import choose_best, measure_odds, measure_trust
 from matching.drivers.points.units import Unit, find_unit, hide_shares, take_back
-from matching.drivers.result import MatchResult, add_inputs
+from matching.drivers.result import Result
 from matching.errors import InputError
-from matching.grouping.config import MatchConfig, check_config
+from matching.grouping.config import MatchConfig
 from matching.grouping.group import group
 from matching.grouping.groups import FEW_MATCHES, Group, label_groups, need_fewer, number_rows
 from matching.grouping.ledger import Ledger, RejectedGroup, name_steps
 from matching.grouping.methods import GIVEN, GIVEN_ALONE, Method
 from matching.objects.copies import find_things_of_pair
 from matching.objects.description import MatchedObject, add_things
-from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, make_picture
 from matching.searches.clock import Clock
 from matching.searches.description import describe_objects
@@ -62,130 +60,6 @@ from matching.settings import cut
 USUAL_SPACING = 28.0
 USUAL_N_MATCHES = 3000
 MAX_DESCRIBED = 3000  # matches from which an object is described: limits the work
-
-
-def group_matches(
-    xy0: ArrayLike,
-    xy1: ArrayLike,
-    *,
-    frames0: ArrayLike | None = None,
-    frames1: ArrayLike | None = None,
-    sizes: ArrayLike | None = None,
-    score: ArrayLike | None = None,
-    score_is_similarity: bool = False,
-    image0: Any = None,
-    image1: Any = None,
-    mirrored: bool | Literal["auto"] = "auto",
-    planes: bool = False,
-    config: MatchConfig = MatchConfig(),
-) -> MatchResult:
-    """Group the matches of another program into the objects that both pictures show.
-
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) array_like
-        The points of each match in picture 0 and 1, in any unit, with any origin and axes. A keypoint may
-        belong to several matches.
-    frames0, frames1 : (n, 2, 2) array_like, optional
-        Size, direction and shape of the keypoints of each match; give both or neither. A frame maps the
-        normalised coordinates of a keypoint to the picture, so F1 F0^-1 maps the surroundings of the match
-        from picture 0 to picture 1. The frame of a keypoint of size s without direction is [[s, 0], [0, s]].
-    sizes : ((h0, w0), (h1, w1)), optional
-        Sizes of the pictures, in the unit of the points; whole numbers are taken as pixels, with (0, 0) as
-        the centre of the first pixel. If most points of a picture lie outside it, objects have no frames and
-        no shares of the pictures.
-    score : (n,) array_like, optional
-        The score of each match, in any unit: a descriptor distance, or a confidence. Of many matches, the
-        best are clustered first; objects are searched for around the best; and a match with a score of which
-        few are in objects must lie closer to one, and counts less in its transform. If several matches join
-        the same two places, the frames of the best match are used.
-    score_is_similarity : bool
-        Whether larger scores are better, as for confidences. By default, smaller ones are, as in
-        `MatchResult`, which holds 1 - score otherwise.
-    image0, image1 : path, bytes, binary file, Pillow image, or array, optional
-        The pictures, as `match` takes them; give both or neither. Then the points are pixels of these
-        pictures as displayed, and what lies between the matches of each object decides, as in `match`,
-        whether it is one: a group is rejected if nothing there agrees, and `is_same`, `differences` and
-        `is_doubtful` tell of the others. Pictures of different kinds, such as a photograph and a map, do not
-        agree between true matches; leave them out.
-    mirrored : bool or "auto"
-        Which maps are tried around each match. True: only those that mirror, as when y points up in only one
-        picture. False: only those that do not. "auto": both, for all matches together and for each one. The
-        `motion` of an object says whether it is mirrored.
-    planes : bool
-        Whether to split each object into planes; matches that are on none of them become outliers.
-    config : MatchConfig
-        The settings, of which only `graph`, `clustering`, `merging`, `smooth_map`, `suppression`, `objects`,
-        `max_matches` and `duplicate_radius` are used. By default, an object needs 8 matches instead of 12.
-        `max_matches` caps how many matches are clustered at once; the others can still join an object. The
-        map around each match is found from a random sample of as many matches. Lengths are in
-        working pixels; see `matching.drivers.given`.
-
-    Returns
-    -------
-    MatchResult
-        One row per match, in the order given.
-
-    Raises
-    ------
-    InputError
-        A ValueError: an array has the wrong shape or holds numbers that are not finite, `mirrored` has
-        another value, or a picture can't be used, is given alone, does not have the size in `sizes`, or does
-        not contain most of its points.
-    """
-    check_config(config)
-    if not (isinstance(mirrored, bool | np.bool) or mirrored == "auto"):
-        raise InputError(f'mirrored must be True, False or "auto", got {mirrored!r}')
-    images = read_content(image0, "image0"), read_content(image1, "image1")
-    given = GivenMatches(*check_given(xy0, xy1, frames0, frames1, sizes, score, score_is_similarity))
-    pictures = read_pictures(images)
-    if pictures is not None:
-        given = fit_to_pictures(given, pictures)
-    clock, ledger = Clock(), Ledger(len(given.xy0))
-    method = GIVEN_ALONE if pictures is None else GIVEN
-    groups, pixel = group_given(given, config, mirrored, ledger, clock, method)
-    if pictures is None and groups:
-        groups = drop_scattered(*given.local, groups, ledger)
-        clock.lap("scatter")
-    trust = np.ones(len(given.xy0))
-    if groups:
-        trust = measure_trust(given.score, label_groups(len(given.xy0), groups) >= 0)
-    if planes:
-        groups = split_into_planes(*given.local, measure_odds(trust), groups, ledger)
-        clock.lap("planes")
-    elif groups:
-        conditions = need_fewer(config.objects)
-        groups = complete_solids(*given.local, measure_odds(trust), groups, mirrored, conditions, ledger)
-        clock.lap("solids")
-    listing = locate_given(given, groups, ledger, pixel)
-    objects = describe_given(given, groups, config.graph.scale, pixel, trust)
-    kept = list(listing.proposals)
-    clock.lap("objects")
-    rejected: tuple[RejectedGroup, ...] = ()
-    if pictures is not None:
-        judged = judge(listing.proposals, *pictures, config.graph.scale)
-        rows, rejected = split_open(judged)
-        kept, looked = [kept[k] for k in rows], [judged[k] for k in rows]
-        objects = [replace(objects[k], id=number) for number, k in enumerate(rows)]
-        objects = add_looks(objects, looked, pictures[0].box)
-        if judged and not rows and (reading := find_reading(judged[0].look)):
-            warnings.warn(f"nothing agrees where the points are; {reading}", stacklevel=2)
-        clock.lap("agreement")
-    matches = label_matches(listing, kept, (), None)
-    things = find_things_of_pair(objects)
-    result = MatchResult(
-        matches.xy0,
-        matches.xy1,
-        matches.labels,
-        matches.distance,
-        add_things(objects, things),
-        clock.seconds,
-        config=config,
-        things=things,
-        rejected=(*listing.rejected, *rejected),
-        dropped_by=name_steps(matches.dropped_by),
-    )
-    return result if pictures is None else add_inputs(result, images, (None, None), pictures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +107,61 @@ def fit_to_pictures(given: GivenMatches, pictures: tuple[Picture, Picture]) -> G
                 f"xy{k} must be pixels of image{k}, {width} x {height}, but most points lie outside it"
             )
     return replace(given, sizes=(sizes[0], sizes[1]))
+
+
+def find_objects_among(
+    given: GivenMatches,
+    pictures: tuple[Picture, Picture] | None,
+    config: MatchConfig,
+    mirrored: bool | Literal["auto"] = "auto",
+    *,
+    planes: bool = False,
+) -> Result:
+    """Find the objects among given matches; the pictures, if known, have the sizes of the matches."""
+    clock, ledger = Clock(), Ledger(len(given.xy0))
+    method = GIVEN_ALONE if pictures is None else GIVEN
+    groups, pixel = group_given(given, config, mirrored, ledger, clock, method)
+    if pictures is None and groups:
+        groups = drop_scattered(*given.local, groups, ledger)
+        clock.lap("scatter")
+    trust = np.ones(len(given.xy0))
+    if groups:
+        trust = measure_trust(given.score, label_groups(len(given.xy0), groups) >= 0)
+    if planes:
+        groups = split_into_planes(*given.local, measure_odds(trust), groups, ledger)
+        clock.lap("planes")
+    elif groups:
+        conditions = need_fewer(config.objects)
+        groups = complete_solids(*given.local, measure_odds(trust), groups, mirrored, conditions, ledger)
+        clock.lap("solids")
+    listing = locate_given(given, groups, ledger, pixel)
+    objects = describe_given(given, groups, config.graph.scale, pixel, trust)
+    kept = list(listing.proposals)
+    clock.lap("objects")
+    rejected: tuple[RejectedGroup, ...] = ()
+    if pictures is not None:
+        judged = judge(listing.proposals, *pictures, config.graph.scale)
+        rows, rejected = split_open(judged)
+        kept, looked = [kept[k] for k in rows], [judged[k] for k in rows]
+        objects = [replace(objects[k], id=number) for number, k in enumerate(rows)]
+        objects = add_looks(objects, looked, pictures[0].box)
+        if judged and not rows and (reading := find_reading(judged[0].look)):
+            warnings.warn(f"nothing agrees where the points are; {reading}", stacklevel=2)
+        clock.lap("agreement")
+    matches = label_matches(listing, kept, (), None)
+    things = find_things_of_pair(objects)
+    return Result(
+        matches.xy0,
+        matches.xy1,
+        matches.labels,
+        matches.distance,
+        add_things(objects, things),
+        clock.seconds,
+        config=config,
+        things=things,
+        rejected=(*listing.rejected, *rejected),
+        dropped_by=name_steps(matches.dropped_by),
+    )
 
 
 def group_given(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -26,11 +24,10 @@ from matching.correspondences.candidates import (
 from matching.correspondences.points import is_inside, list_neighbors, nearest_points
 from matching.drivers.repeats.copies import find_things, is_place, lie_near
 from matching.drivers.repeats.motions import find_motions, make_scene
-from matching.drivers.result import MatchResult, add_inputs
-from matching.errors import InputError
+from matching.drivers.result import Result
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping.clusters import measure_scores
-from matching.grouping.config import MatchConfig, check_config
+from matching.grouping.config import MatchConfig
 from matching.grouping.graph import build_graph
 from matching.grouping.groups import ObjectsConfig, make_group
 from matching.grouping.ledger import RejectedGroup, name_steps
@@ -38,8 +35,7 @@ from matching.grouping.methods import REPEATS, choose_method
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import Thing, find_things_of_repeats, number_places
-from matching.pictures.decoding import read_content
-from matching.pictures.images import Picture, add_mask, make_picture, to_picture
+from matching.pictures.images import Picture, to_picture
 from matching.searches.clock import Clock
 from matching.searches.description import describe_proposals
 from matching.searches.judge import add_looks, judge, split_open
@@ -59,63 +55,10 @@ MAX_CREASE = 1e9  # standard deviations of points: gaps of any width have the sa
 STEPS = "read", "features", "candidates", "grouping", "places", "objects"
 
 
-def find_repeats(
-    image: Any,
-    config: MatchConfig = MatchConfig(),
-    *,
-    mask: Any = None,
-    progress: Callable[[str, int, int], object] | None = None,
-    **settings: Any,
-) -> MatchResult:
-    """Find what a picture shows more than once.
-
-    Each object joins two places, with xy0 in one and xy1 in the other. Each pair of places is joined once,
-    and the place further left comes first (if both have the same x, the upper one). `things` says which
-    places show the same thing: a thing shown three times has three places, joined by two or three objects. A
-    fine periodic texture is a `periodic` thing with one object, which shifts it onto itself.
-
-    Parameters
-    ----------
-    image : path, bytes, binary file, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
-        The picture.
-    config : MatchConfig
-        The settings.
-    mask : like `image`, of the same size, optional
-        White where features may lie.
-    progress : callable, optional
-        Called as ``progress(step, n_done, n_steps)`` after each step.
-    **settings
-        Settings that differ from `config`, see `MatchConfig.with_settings`: ``mirrored=True``.
-
-    Returns
-    -------
-    MatchResult
-        Each candidate is a pair of features, listed once. `frame1` of an object is the box around its first
-        place, mapped to the second one.
-
-    Raises
-    ------
-    InputError
-        A ValueError: the file or array can't be used, the mask has another size, or `view_synthesis` is on.
-    TypeError
-        `config` is not a MatchConfig, or a keyword is not the name of a setting.
-    """
-    check_config(config)
-    config = config.with_settings(**settings)
-    if config.view_synthesis:
-        raise InputError("view_synthesis must be False for one picture: it simulates the views of two")
-    clock = Clock(progress, STEPS)
-    image, mask = read_content(image, "image"), read_content(mask, "mask")
-    picture = add_mask(make_picture(image), mask, "mask")
-    clock.lap("read")
-    result = find_repeats_in_picture(picture, config, clock=clock)
-    return add_inputs(result, (image, image), (mask, mask), [picture] * 2)
-
-
 @single_blas_thread()
 def find_repeats_in_picture(
     picture: Picture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
-) -> MatchResult:
+) -> Result:
     """Find repeats in a picture already read."""
     clock = clock or Clock()
     described = describe_picture(picture, config)
@@ -131,7 +74,7 @@ def find_repeats_in_picture(
     clock.lap("places")
     matches, objects, things, rejected = describe_repeats(picture, described, grouped, places, joins, config)
     clock.lap("objects")
-    return MatchResult(
+    return Result(
         matches.xy0,
         matches.xy1,
         matches.labels,

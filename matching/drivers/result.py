@@ -1,16 +1,10 @@
-"""The result of a match: what two pictures have in common. It can be drawn, explained and saved."""
+"""The result of a match: what two pictures have in common."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from matching._common.once import amend, deferred
-from matching._common.types import Array, Bytes, Floats, Ints
-from matching.drivers.inputs import MatchInputs, digest_pixels
+from matching._common.once import deferred
+from matching._common.types import Array, Floats, Ints
+from matching.drivers.inputs import MatchInputs
 from matching.errors import InputError
 from matching.grouping.config import MatchConfig
 from matching.grouping.ledger import RejectedGroup
@@ -18,12 +12,11 @@ from matching.objects.confidence import WORDS
 from matching.objects.deformation import Deformation, fit_deformation
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
-from matching.pictures.images import Picture
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MatchResult:
-    """What two pictures have in common; it can be drawn and saved.
+class Result:
+    """What two pictures have in common.
 
     Parameters
     ----------
@@ -103,167 +96,13 @@ class MatchResult:
         words = (found.confidence for found in self.objects)
         return min((word for word in words if word is not None), key=WORDS.index, default=None)
 
-    def draw(self, *, explain: bool = False, differences: bool = True) -> Bytes:
-        """Draw both pictures side by side, each object in a different colour.
 
-        Parameters
-        ----------
-        explain : bool
-            Whether to also outline the largest groups of matches that were rejected, with the reasons.
-        differences : bool
-            Whether to also outline where objects differ, in black and white dashes.
-
-        Returns
-        -------
-        (h, w, 3) uint8
-            The drawing.
-
-        Raises
-        ------
-        InputError
-            The result doesn't know its pictures, or they can no longer be read, or they have changed.
-        """
-        from matching.output.figures.drawing import draw_result
-
-        picture0, picture1 = self._inputs().pictures()
-        return draw_result(picture0, picture1, self, explain=explain, differences=differences)
-
-    def explain(self) -> str:
-        """Explain which matches are in no object, and why.
-
-        Returns
-        -------
-        str
-            The groups of matches that were rejected, the largest first: the number of matches, their centre
-            in both pictures, the step that rejected the group, and the measured value beside its bound. Then
-            the number of candidates that each step dropped, and why.
-        """
-        from matching.output.words import explain_rejected
-
-        return "\n".join(explain_rejected(self))
-
-    def save(self, folder: str | PathLike[str], **options: Any) -> Path:
-        """Write matches.npz, matches.json and matches.png into a folder, all of them or none.
-
-        Parameters
-        ----------
-        folder : str or path
-            The folder, created if missing.
-        **options : object
-            As for `matching.output.files.write_results`: ``figure=False``, ``html=True``, ``warp=True``,
-            ``crops=True``, ``explain=True``, ``exports=("csv",)``.
-
-        Returns
-        -------
-        Path
-            The folder.
-
-        Raises
-        ------
-        InputError
-            The folder can't be written, a file that this program did not write is in the way, or the pictures
-            are not known, can no longer be read or have changed.
-        """
-        from matching.output.files import write_results
-
-        pictures = self._inputs().pictures()
-        write_results(Path(folder), pictures, self, **options)
-        return Path(folder)
-
-    def polygons(self, *, frame: bool = False) -> list[Floats]:
-        """Outline each object in picture 1.
-
-        Parameters
-        ----------
-        frame : bool
-            Whether the polygon of an object that covers at least a quarter of picture 0 is the frame of that
-            picture (or of what its mask shows), cut off at the edges of picture 1. Use it if picture 0 shows
-            a single thing.
-
-        Returns
-        -------
-        list of (k, 2) float64
-            One polygon for each object, pixels; (0, 0) is the centre of the top-left pixel.
-        """
-        from matching.output.places import outline_place
-
-        size = None if self.inputs is None else self.inputs.sizes[1]
-        return [outline_place(found, size, frame=frame) for found in self.objects]
-
-    def boxes(self, *, frame: bool = False) -> Floats:
-        """Put an upright box around each object in picture 1.
-
-        Parameters
-        ----------
-        frame : bool
-            As for `polygons`.
-
-        Returns
-        -------
-        (n, 4) float64
-            Smallest x and y and largest x and y of each object, pixels.
-        """
-        boxes = [np.concatenate([p.min(axis=0), p.max(axis=0)]) for p in self.polygons(frame=frame)]
-        return np.array(boxes).reshape(-1, 4)
-
-    def to_dataframe(self) -> Any:
-        """Put the objects in a table, one row each.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The numbers, scores, false alarms (log10) and confidences of the objects, and their boxes in
-            picture 1.
-
-        Raises
-        ------
-        InputError
-            pandas is not installed.
-        """
-        from matching.output.places import list_columns
-
-        try:
-            import pandas
-        except ImportError:
-            raise InputError("to_dataframe needs pandas: pip install pandas") from None
-        return pandas.DataFrame(list_columns(self.objects, self.boxes()))
-
-    def _repr_html_(self) -> str:
-        """The result in a notebook: a small drawing, a table, and a foldable list of rejected groups."""
-        from matching.output.html.pair import show_result
-
-        try:
-            drawn = self.draw()
-        except InputError:  # without the pictures, only the table is shown
-            drawn = None
-        return show_result(self, drawn)
-
-    def _inputs(self) -> MatchInputs:
-        """Return the inputs; raise InputError if they are unknown."""
-        if self.inputs is None:
-            raise InputError(
-                "the result has no pictures to draw on; give them to group_matches as image0 and image1, or"
-                " to gdl-match group FILE as --image0 and --image1"
-            )
-        return self.inputs
-
-    def __repr__(self) -> str:
-        from matching.output.words import describe_sameness
-
-        kept = int((self.cluster >= 0).sum())
-        n = len(self.objects)
-        found = f"{n} object{'' if n == 1 else 's'}" if n else "no common object"
-        found += describe_sameness(self.objects)
-        confidence = "" if self.confidence is None else f", {self.confidence}"
-        return f"<MatchResult: {found}{confidence}, {kept} of {len(self.cluster)} candidates>"
-
-
-def object_deformation(result: MatchResult, object_id: int, smoothing: float | None = None) -> Deformation:
+def object_deformation(result: Result, object_id: int, smoothing: float | None = None) -> Deformation:
     """Fit the deformation of one object of a result.
 
     Parameters
     ----------
-    result : MatchResult
+    result : Result
         The matches and objects of a pair.
     object_id : int
         Number of the object.
@@ -290,12 +129,3 @@ def object_deformation(result: MatchResult, object_id: int, smoothing: float | N
         raise InputError(f"smoothing must be above 0 px, got {smoothing}")
     rows = result.cluster == object_id
     return fit_deformation(result.xy0[rows], result.xy1[rows], found[0].transform, smoothing)
-
-
-def add_inputs(
-    result: MatchResult, images: tuple[Any, Any], masks: tuple[Any, Any], pictures: Sequence[Picture]
-) -> MatchResult:
-    """Add the inputs to a result."""
-    size0, size1 = ((picture.width, picture.height) for picture in pictures)
-    content0, content1 = map(digest_pixels, pictures)
-    return amend(result, inputs=MatchInputs(images, masks, (size0, size1), (content0, content1)))

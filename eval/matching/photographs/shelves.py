@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from eval.common.options import add_options
 from eval.common.tables import format_markdown, write_csv
-from matching import MatchResult
+from matching import Result
 from matching.drivers.pair import match_pair
 from matching.grouping.methods import MANY
 from matching.pictures.images import read_picture
@@ -237,7 +237,7 @@ def find_instances(xy: NDArray, instances: list[Instance]) -> NDArray[np.int64]:
     return found
 
 
-def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Instance]]) -> dict:
+def compare_scenes(result: Result, scenes: tuple[list[Instance], list[Instance]]) -> dict:
     """Compare the objects found in two scenes with the products in them.
 
     Returns

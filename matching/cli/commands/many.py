@@ -23,7 +23,7 @@ from matching.cli.console import (
 from matching.cli.destination import check_output, check_page, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.drivers.pair import match_pair
-from matching.drivers.result import MatchResult
+from matching.drivers.result import Result
 from matching.errors import InputError
 from matching.grouping.methods import PAIR, GroupMatches, Method
 from matching.objects.copies import count_copies
@@ -57,7 +57,7 @@ class Outcome:
 
     path: Path
     folder: Path | None = None  # folder of its results; None if the picture can't be used
-    result: MatchResult | None = None
+    result: Result | None = None
     error: str | None = None
     inspected: Inspected | None = None  # its entry in the page
 
@@ -131,7 +131,7 @@ def _write_overview(path: Path, golden: ImageSource, outcomes: Sequence[Outcome]
     write_page(page, inspection_page(name, (quote(picture.name), shown), inspected))
 
 
-def choose_best_object(result: MatchResult) -> MatchedObject:
+def choose_best_object(result: Result) -> MatchedObject:
     """Choose the object that shows the most of the first picture: a whole product rather than its logo."""
     return max(result.objects, key=lambda o: (o.is_whole, getattr(o.motion, "share", None) or 0.0, o.score))
 

@@ -28,7 +28,7 @@ from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
 if TYPE_CHECKING:
-    from matching.drivers.result import MatchResult
+    from matching.drivers.result import Result
     from matching.grouping.methods import GroupMatches
     from matching.pictures.images import Picture
 
@@ -92,7 +92,7 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     return FOUND if result.objects else NONE_FOUND
 
 
-def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], result: MatchResult) -> None:
+def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], result: Result) -> None:
     """Print the result, and what to try if there is none; open the report if that is wanted."""
     stem = arguments.images[0].stem if arguments.images else "picture0"
     table = words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem)

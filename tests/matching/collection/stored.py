@@ -3,7 +3,7 @@
 import numpy as np
 
 from matching.collection.records import ImageRecord
-from matching.drivers.result import MatchResult
+from matching.api import MatchResult
 from matching.objects.description import describe_object
 
 
