@@ -372,11 +372,10 @@ def make_window(height: int, width: int) -> Array:
     return cv2.createHanningWindow((width, height), cv2.CV_32F)
 
 
-def phase_correlate(first: Array, second: Array) -> tuple[Floats, float]:
-    """The shift (2,) from one image to another, (h, w) float32, and the response of the peak, 1 at best."""
+def phase_correlate(first: Array, second: Array) -> Floats:
+    """The shift (2,) from one image to another, (h, w) float32."""
     first, second = (np.ascontiguousarray(image - image.mean()) for image in (first, second))
-    shift, response = cv2.phaseCorrelate(first, second, make_window(*first.shape))
-    return np.array(shift), float(response)
+    return np.array(cv2.phaseCorrelate(first, second, make_window(*first.shape))[0])
 
 
 def to_log_polar(image: Array, n_angles: int, n_radii: int) -> Array:
