@@ -48,11 +48,11 @@ def _compile_grouping():
     import numpy as np
 
     import gdl_core
-    from matching.core.config import MatchConfig
-    from matching.core.group import group
-    from matching.core.groups import Part
-    from matching.core.smooth_map import refine_parts
     from matching.correspondences.correspondences import Correspondences
+    from matching.grouping.config import MatchConfig
+    from matching.grouping.group import group
+    from matching.grouping.groups import Part
+    from matching.grouping.smooth_map import refine_parts
 
     chain = gdl_core.AffinityGraph(np.arange(3), np.array([1, 0], np.int32), np.ones(2))
     gdl_core.agdl(chain, [0, 1], min_affinity=0.1)

@@ -23,7 +23,6 @@ MAY_IMPORT = {
     "eval": {"gdl_core", "synth", "matching"},
 }
 MAY_IMPORT_TOO = {"matching/cli/demo.py": {"synth"}}
-DRAWS_WHEN_CALLED = "matching/core/result.py"  # the methods of a result import what draws and saves it
 LAYERS = {  # a folder or module imports from those before it
     "gdl_core": (
         "_common",
@@ -43,8 +42,11 @@ LAYERS = {  # a folder or module imports from those before it
         "correspondences",
         "objects",
         "agreement",
-        "core",
+        "grouping",
+        "searches",
+        "drivers",
         "output",
+        "api",
         "video",
         "interchange",
         "collection",
@@ -53,26 +55,34 @@ LAYERS = {  # a folder or module imports from those before it
         "cli",
     ),
     "matching/_common": ("types parent_watchdog interrupts optional", "arrays components opencv", "threads"),
-    "matching/core": (
-        "_kernels _vote_kernels _growth_kernels clock inputs reasons",
+    "matching/grouping": (
+        "_kernels _vote_kernels _growth_kernels reasons",
         "ledger groups local_maps",
         "graph significance planes suppression",
         "clusters evidence smooth_map",
         "merging seams",
         "config",
-        "proposals",
-        "pixels",
-        "paper result source",
-        "methods description",
-        "group judge",
-        "search repeats points",
-        "details reversals views",
-        "searches",
-        "pair one_picture given",
+        "paper",
+        "methods",
+        "group",
     ),
-    "matching/core/points": ("_choice_kernel checks units homographies trust", "scene", "maps planes solids"),
-    "matching/core/pixels": ("equality", "copies frames parts", "versions"),
-    "matching/core/repeats": ("motions", "copies"),
+    "matching/searches": (
+        "clock proposals",
+        "pixels",
+        "source description",
+        "judge",
+        "search",
+        "details reversals views",
+        "cascade",
+    ),
+    "matching/searches/pixels": ("equality", "copies frames parts", "versions"),
+    "matching/drivers": ("inputs", "result", "repeats points", "pair one_picture given"),
+    "matching/drivers/points": (
+        "_choice_kernel checks units homographies trust",
+        "scene",
+        "maps planes solids",
+    ),
+    "matching/drivers/repeats": ("motions", "copies"),
     "matching/agreement": (
         "_kernels _residual_kernels registration",
         "grid",
@@ -155,14 +165,9 @@ def imported(path):
 
 @cache
 def imported_modules(path):
-    """Full names of what a module imports, for annotations alone too; of `from a import b` it is a.b.
-
-    Imports inside functions count, except those of DRAWS_WHEN_CALLED.
-    """
+    """Full names of what a module imports, in functions and for annotations too; a.b of `from a import b`."""
     names = set()
-    tree = parse(path)
-    nodes = tree.body if path == ROOT / DRAWS_WHEN_CALLED else ast.walk(tree)
-    for node in nodes:
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

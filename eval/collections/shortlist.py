@@ -19,8 +19,8 @@ from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import encode, encode_query
 from matching.collection.retrieval._votes import rank
-from matching.core.source import describe_picture
 from matching.pictures.images import read_picture
+from matching.searches.source import describe_picture
 
 GALLERY = "models/*.jpg", "tiles/*.jpg", "pairs/*/img[2-9].*"
 LENGTHS = (1, 3, 5, 10, 20)

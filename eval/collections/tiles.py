@@ -17,11 +17,11 @@ from tqdm import tqdm
 
 from eval.common.options import add_options
 from eval.common.tables import format_markdown
-from matching.core.methods import MANY
-from matching.core.pair import match_pair
-from matching.core.source import ImageSource
+from matching.drivers.pair import match_pair
+from matching.grouping.methods import MANY
 from matching.objects.transforms import apply_transform
 from matching.pictures.images import make_picture_of_array
+from matching.searches.source import ImageSource
 
 N_TILES, OVERLAP = 6, 0.1  # tiles along each side; share of a tile
 NOISE = 2.0  # grey levels, standard deviation

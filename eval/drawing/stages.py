@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from eval.common.options import add_options
 from matching import MatchConfig
 from matching.cli.demo import make_demo_pair
-from matching.core.clusters import link
-from matching.core.graph import MatchGraph
-from matching.core.group import build_graph
-from matching.core.ledger import Ledger
-from matching.core.pair import match_pair
-from matching.core.result import MatchResult
-from matching.core.source import DescribedPicture, ImageSource
 from matching.correspondences.candidates import match_with_reserve
+from matching.drivers.pair import match_pair
+from matching.drivers.result import Result
+from matching.grouping.clusters import link
+from matching.grouping.graph import MatchGraph
+from matching.grouping.group import build_graph
+from matching.grouping.ledger import Ledger
 from matching.output.figures.drawing import colour
 from matching.pictures.images import Picture, make_picture, to_picture
+from matching.searches.source import DescribedPicture, ImageSource
 from matching.settings import REGIONS
 
 KIND_COLOURS = (
@@ -174,7 +174,7 @@ def draw_clusters(
     return figure
 
 
-def draw_objects(sheet: Sheet, result: MatchResult) -> Figure:
+def draw_objects(sheet: Sheet, result: Result) -> Figure:
     """Draw the outlines and matches of the objects."""
     figure, axis = sheet.new()
     for found in result.objects:

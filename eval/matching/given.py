@@ -31,10 +31,10 @@ from eval.matching.metrics import count_objects, score_matches
 from eval.matching.photographs.pairs import LabelledPair, find_pairs, read_pair
 from eval.matching.rivals.ransac import ORDINARY, RansacParams, sequential_ransac, usac_settings
 from matching import MatchConfig, group_matches
-from matching.core.given import GivenMatches, group_given
-from matching.core.groups import label_groups
-from matching.core.ledger import Ledger
-from matching.core.methods import GIVEN
+from matching.drivers.given import GivenMatches, group_given
+from matching.grouping.groups import label_groups
+from matching.grouping.ledger import Ledger
+from matching.grouping.methods import GIVEN
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 from synth.rooms import match_planes

@@ -26,18 +26,19 @@ from tqdm import tqdm
 
 from eval.common.options import add_options, at_least
 from eval.common.tables import format_markdown, read_arrays, write_csv
-from matching import MatchResult, group_matches
+from matching import group_matches
 from matching.agreement import grid
 from matching.cli.demo import make_demo_pair
-from matching.core.pair import match_pair
-from matching.core.source import DescribedPicture, ImageSource
+from matching.drivers.pair import match_pair
+from matching.drivers.result import Result
 from matching.pictures.images import make_picture
+from matching.searches.source import DescribedPicture, ImageSource
 from synth.photographs import SUFFIXES
 from synth.surfaces import moving_surfaces
 
 MAX_CHANGED = 1  # of 1,000 matches
 COLUMNS = "case", "ways", "objects", "appeared", "vanished", "same", "matches", "changed"
-Search = Callable[[int | None], MatchResult]  # of a seed, None for inputs that are not moved
+Search = Callable[[int | None], Result]  # of a seed, None for inputs that are not moved
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +78,7 @@ def list_cases(data: Path, n_surfaces: int) -> Iterator[tuple[str, Callable[[], 
         yield f"surfaces {seed}", lambda seed=seed: group_moved(*make_surfaces(seed))
 
 
-def compare(before: MatchResult, after: list[MatchResult]) -> dict[str, int]:
+def compare(before: Result, after: list[Result]) -> dict[str, int]:
     """What changes from the result before to those after (COLUMNS without the case)."""
     known = [(set(list_matches(found)), found.is_same) for found in before.objects]
     counts = dict.fromkeys(COLUMNS[1:], 0)
@@ -129,7 +130,7 @@ def match_moved(*images: Path | NDArray) -> Search:
     """Matches two pictures, which are described once."""
     sources = [ImageSource(make_picture(image)) for image in images]
 
-    def search(seed: int | None) -> MatchResult:
+    def search(seed: int | None) -> Result:
         if seed is None:
             return match_pair(*sources)
         with moved_grids(seed):

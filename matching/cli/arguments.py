@@ -20,7 +20,7 @@ from matching.output.export_formats import FORMATS
 from matching.pictures.names import check_name
 
 if TYPE_CHECKING:
-    from matching.core.config import MatchConfig
+    from matching.grouping.config import MatchConfig
 
 Group = argparse._ActionsContainer
 MAX_COUNT = 10**9
@@ -183,7 +183,7 @@ def refuse(arguments: Namespace, names: Sequence[str], text: str, methods: Colle
 
 def make_config(arguments: Namespace) -> MatchConfig:
     """Make the settings from the parsed arguments of `add_settings`."""
-    from matching.core.config import MatchConfig
+    from matching.grouping.config import MatchConfig
 
     if arguments.view_synthesis and arguments.paper:
         raise InputError("--view-synthesis can't be combined with --paper: the paper has no simulated views")

@@ -15,7 +15,7 @@ from matching.errors import InputError
 from matching.pictures.names import exists
 
 if TYPE_CHECKING:
-    from matching.core.methods import GroupMatches
+    from matching.grouping.methods import GroupMatches
 
 
 def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, GroupMatches] | None = None) -> int:

@@ -27,8 +27,8 @@ from matching._common.threads import default_threads
 from matching.collection.cache import FeatureCache
 from matching.collection.database.settings import describe_difference
 from matching.collection.work import Settings, run_task
-from matching.core.config import MatchConfig
 from matching.errors import InputError, one_line
+from matching.grouping.config import MatchConfig
 from matching.output.provenance import programs
 
 Function = Callable[..., Any]  # takes the arguments of a task, and returns its record

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from matching._common.types import Array
-from matching.core.config import MatchConfig
-from matching.core.source import DescribedPicture
 from matching.features.detectors import list_detectors
 from matching.features.extraction import Features, get_detector
+from matching.grouping.config import MatchConfig
 from matching.output.folders import replace_file
 from matching.output.provenance import as_text, machine, programs
+from matching.searches.source import DescribedPicture
 
 SUFFIX = ".npz"
 SHARE_AFTER_CLEANING = 0.9  # of the limit: old entries are removed until this much is used

@@ -9,7 +9,7 @@ import numpy as np
 
 from matching._common.once import Later
 from matching._common.types import Array
-from matching.core.result import MatchResult
+from matching.drivers.result import Result
 from matching.objects.comparison import Comparison
 from matching.objects.completeness import Completeness
 from matching.objects.description import UNKNOWN, MatchedObject
@@ -56,7 +56,7 @@ class IndexedRecord:
     error: str | None = None  # why it failed
 
 
-def make_pair_record(number: int, result: MatchResult) -> PairRecord:
+def make_pair_record(number: int, result: Result) -> PairRecord:
     """Keep the objects of a result, and the matches in them."""
     kept = np.flatnonzero(result.cluster >= 0)
     columns = result.cluster, result.xy0, result.xy1, result.score

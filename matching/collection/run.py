@@ -16,7 +16,7 @@ from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.retrieval._codes import check_indexed
 from matching.collection.retrieval._shards import choose_pairs
 from matching.collection.work import INTERNAL_PREFIX, Source, describe_file, match_files
-from matching.core.config import MatchConfig, check_config
+from matching.grouping.config import MatchConfig, check_config
 from matching.output.folders import compute_digest
 from matching.output.provenance import code_digest
 

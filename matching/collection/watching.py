@@ -10,8 +10,8 @@ from matching.collection.kept_index._index import Added, add_pictures
 from matching.collection.plan import list_pictures
 from matching.collection.records import PairRecord
 from matching.collection.work import Settings, Source, explain_unreadable, get_described, match_files
-from matching.core.config import MatchConfig
 from matching.errors import InputError
+from matching.grouping.config import MatchConfig
 from matching.output.folders import compute_digest
 from matching.pictures.formats import find_picture_suffixes
 from matching.pictures.names import is_file, is_folder, make_absolute

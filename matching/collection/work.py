@@ -14,20 +14,20 @@ from typing import Any
 from matching._common.threads import limit_threads
 from matching.collection.cache import FeatureCache, entry_key
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
-from matching.core.config import MatchConfig
-from matching.core.methods import MANY
-from matching.core.pair import match_pair
-from matching.core.source import (
+from matching.drivers.pair import match_pair
+from matching.errors import InputError, one_line
+from matching.features.detectors import Detector, list_registered_detectors, register_detector
+from matching.grouping.config import MatchConfig
+from matching.grouping.methods import MANY
+from matching.output.folders import compute_digest
+from matching.pictures.images import Picture, read_picture
+from matching.pictures.names import exists, is_file
+from matching.searches.source import (
     DescribedPicture,
     ImageSource,
     describe_details,
     describe_picture,
 )
-from matching.errors import InputError, one_line
-from matching.features.detectors import Detector, list_registered_detectors, register_detector
-from matching.output.folders import compute_digest
-from matching.pictures.images import Picture, read_picture
-from matching.pictures.names import exists, is_file
 
 INTERNAL_PREFIX = "internal error: "  # of the reason if the program itself failed
 # Pictures per process. Each takes up to 20 MB; details of 6 megapixels take 40 MB more, and simulated views

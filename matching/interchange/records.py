@@ -20,8 +20,8 @@ from matching.objects.transforms import apply_transform
 from matching.pictures.decoding import map_displayed_to_stored
 
 if TYPE_CHECKING:
-    from matching.core.config import MatchConfig
-    from matching.core.result import MatchResult
+    from matching.api import MatchResult
+    from matching.grouping.config import MatchConfig
     from matching.pictures.images import Picture
 
 Sizes = tuple[tuple[int, int], tuple[int, int]]
@@ -154,8 +154,9 @@ class PairMatches:
         InputError
             A ValueError: see `matching.group_matches`, or the matches are of a picture of another size.
         """
-        from matching.core.config import MatchConfig
-        from matching.core.given import group_matches, read_pictures
+        from matching.api import group_matches
+        from matching.drivers.given import read_pictures
+        from matching.grouping.config import MatchConfig
 
         pictures = read_pictures((image0, image1))
         pair = self if pictures is None else turn_to_displayed(self, pictures)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from matching.core.result import MatchResult
+from matching.drivers.result import Result
 from matching.labels.formats import FORMATS, check_twins
 from matching.labels.places import Place, round_outline
 from matching.labels.record import LabelledPicture
@@ -15,7 +15,7 @@ from matching.output.files import encode_zip
 from matching.pictures.images import Picture
 
 
-def encode_differences(form: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+def encode_differences(form: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode where objects differ as labels of both pictures, in a format of `matching.labels.formats`.
 
     A difference has the same number (`track_id` of COCO, `group_id` of LabelMe) in both pictures.

@@ -1,6 +1,6 @@
 """Labels of one result as files: the places where a picture shows things of another picture."""
 
-from matching.core.result import MatchResult
+from matching.drivers.result import Result
 from matching.labels.formats import FORMATS
 from matching.labels.places import Place, choose_places, find_places, make_place
 from matching.labels.record import LabelledPicture
@@ -10,7 +10,7 @@ from matching.output.words import name_picture
 from matching.pictures.images import Picture
 
 
-def label_result(result: MatchResult, pictures: tuple[Picture, Picture]) -> LabelledPicture:
+def label_result(result: Result, pictures: tuple[Picture, Picture]) -> LabelledPicture:
     """Label the second picture with the things of the first one, or one picture with its repeats."""
     thing, scene = pictures
     name, size = name_picture(thing.path), (scene.width, scene.height)

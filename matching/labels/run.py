@@ -10,11 +10,10 @@ from pathlib import Path
 from matching.collection.backends import Progress, start_workers
 from matching.collection.cache import FeatureCache
 from matching.collection.work import Settings, Source, explain_failure, open_source
-from matching.core.config import MatchConfig
-from matching.core.methods import MANY
-from matching.core.pair import match_pair
-from matching.core.source import ImageSource
+from matching.drivers.pair import match_pair
 from matching.errors import InputError
+from matching.grouping.config import MatchConfig
+from matching.grouping.methods import MANY
 from matching.labels import formats
 from matching.labels.frames import save_frames
 from matching.labels.places import Place, number_tracks, sort_frames
@@ -26,6 +25,7 @@ from matching.output.folders import compute_digest, write_whole
 from matching.output.provenance import code_digest
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_video, make_absolute
+from matching.searches.source import ImageSource
 from matching.settings import EVERY, MIN_SCORE
 
 MAX_KEPT_REFERENCES = 128  # described references per process

@@ -62,8 +62,8 @@ class MatchedObject:
     log_nfa : float or None
         Log10 of its number of false alarms: how many places agree as well by chance
         (`matching.agreement.existence`), or without the pixels, how many objects as good as this one the same
-        matches form by chance (`matching.core.significance`). None if unknown, as with the grouping of the
-        paper.
+        matches form by chance (`matching.grouping.significance`). None if unknown, as with the paper's
+        grouping.
     completeness : Completeness or None
         How much of picture 0 it shows; None if that was not measured, as without the pixels of both pictures.
     inlier_share : float or None

@@ -21,7 +21,7 @@ import numpy as np
 from matching._common import opencv
 from matching._common.optional import import_optional
 from matching._common.types import Array, Floats
-from matching.core.result import MatchResult
+from matching.drivers.result import Result
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform, fit_transform
 from matching.pictures.decoding import map_displayed_to_stored
@@ -115,7 +115,7 @@ def store_image(name: str, orientation: int, width: int, height: int, xy: Floats
     return StoredImage(name, *size, apply_transform(turn, xy))
 
 
-def encode_csv(pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+def encode_csv(pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode a result as a table with a row for each match."""
     columns = (result.cluster, *result.xy0.T, *result.xy1.T, result.score)
     rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -123,7 +123,7 @@ def encode_csv(pictures: Sequence[Picture], result: MatchResult) -> dict[str, by
     return {"matches.csv": "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()}
 
 
-def _encode(kind: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+def _encode(kind: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode a result: the keypoints of both images are the points of the matches of objects, in order."""
     kept = result.cluster >= 0
     named = zip(list_picture_names(pictures), pictures, (result.xy0[kept], result.xy1[kept]), strict=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from matching.errors import InputError
 
 if TYPE_CHECKING:
-    from matching.core.result import MatchResult
+    from matching.drivers.result import Result
     from matching.pictures.images import Picture
 
 
@@ -58,7 +58,7 @@ def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
             FORMATS[name].get(check)(pictures)
 
 
-def export_matches(name: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+def export_matches(name: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode the matches or the differences of objects in one format; equal results give equal bytes."""
     check_formats([name], pictures)
     encoded: dict[str, bytes] = FORMATS[name].get(FORMATS[name].encode)(pictures, result)

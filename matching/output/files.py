@@ -12,7 +12,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._version import __version__
-from matching.core.result import MatchResult, object_deformation
+from matching.drivers.result import Result, object_deformation
 from matching.objects.copies import count_copies
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.description import MatchedObject
@@ -48,7 +48,7 @@ def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[s
 def write_results(
     folder: Path,
     pictures: Sequence[Picture | NamedImage],
-    result: MatchResult,
+    result: Result,
     *,
     figure: bool = True,
     warp: bool = False,
@@ -93,7 +93,7 @@ def write_results(
     write_files(folder, files(), summary)
 
 
-def encode_npz(result: MatchResult) -> bytes:
+def encode_npz(result: Result) -> bytes:
     """Make the content of matches.npz; equal results give equal bytes (no time stamps)."""
     buffer = io.BytesIO()
     arrays: dict[str, Any] = {name: np.asarray(getattr(result, name)) for name in ("xy0", "xy1", "score")}
@@ -112,7 +112,7 @@ def encode_zip(files: Mapping[str, bytes]) -> bytes:
 
 def summarise(
     pictures: Sequence[Picture | NamedImage],
-    result: MatchResult,
+    result: Result,
     deformations: Mapping[int, Deformation] | None = None,
 ) -> dict[str, Any]:
     """Make the content of matches.json except the list of files, settings last."""
@@ -246,7 +246,7 @@ def _summarise_motion(motion: Motion | None, digits: int) -> dict[str, Any] | No
     }
 
 
-def _summarise_copies(result: MatchResult) -> dict[str, Any] | None:
+def _summarise_copies(result: Result) -> dict[str, Any] | None:
     """List the objects of each copy of picture 0, and of each other place; None if that was not measured."""
     if not any(found.completeness for found in result.objects):
         return None

@@ -10,7 +10,7 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching.agreement.closeup import MIN_FILLED
-from matching.core.result import MatchResult
+from matching.drivers.result import Result
 from matching.objects.comparison import Comparison
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
@@ -61,7 +61,7 @@ class Verdict:
         return sorted(pairs, key=lambda pair: -pair[1].evidence)
 
 
-def inspect(result: MatchResult) -> Verdict:
+def inspect(result: Result) -> Verdict:
     """Judge whether picture 1 shows the same as all of picture 0.
 
     Where places show the whole of picture 0, the others, such as parts that it has twice, do not count. It is

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from matching.core.reasons import REASONS
+from matching.grouping.reasons import REASONS
 
 if TYPE_CHECKING:
-    from matching.core.result import MatchResult
+    from matching.drivers.result import Result
     from matching.objects.description import MatchedObject
     from matching.objects.frames import Motion
     from matching.objects.things import Thing
@@ -37,7 +37,7 @@ NOTHING_TWICE = "no repeated objects found"
 IN_NEGATIVE = "with one picture in negative"
 
 
-def format_table(result: MatchResult, name: str = "picture 0") -> str:
+def format_table(result: Result, name: str = "picture 0") -> str:
     """Format the objects as a table, one line each, and the things found at several places.
 
     The last line says if they were found with one picture in negative.
@@ -49,7 +49,7 @@ def format_table(result: MatchResult, name: str = "picture 0") -> str:
     return "\n".join([*lines, *describe_things(result.objects, name, result.things), *negative])
 
 
-def list_objects(result: MatchResult) -> list[tuple[str, ...]]:
+def list_objects(result: Result) -> list[tuple[str, ...]]:
     """List the objects: the rows under HEADER."""
     return [format_object(found) for found in result.objects]
 
@@ -87,14 +87,14 @@ def _count_digits(found: MatchedObject) -> int:
     return max(0, 2 - math.floor(math.log10(size))) if 0 < size < 10 else 0
 
 
-def format_repeats(result: MatchResult) -> str:
+def format_repeats(result: Result) -> str:
     """Format the repeated things of a picture, one line per thing, with the score of the best object."""
     if not result.things:
         return NOTHING_TWICE
     return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(4, 6)))
 
 
-def list_repeats(result: MatchResult) -> list[tuple[str, ...]]:
+def list_repeats(result: Result) -> list[tuple[str, ...]]:
     """List the repeated things of a picture: the rows under REPEATS_HEADER, and what a texture is."""
     rows: list[tuple[str, ...]] = []
     for thing in result.things:
@@ -110,7 +110,7 @@ def list_repeats(result: MatchResult) -> list[tuple[str, ...]]:
     return rows
 
 
-def describe_repeats(result: MatchResult) -> str:
+def describe_repeats(result: Result) -> str:
     """Describe how often one picture shows each thing: "thing 0: 3 places; thing 1: periodic texture".
 
     Places that differ are no copies: "thing 0: 3 places, 1 alike but different".
@@ -199,7 +199,7 @@ def describe_sameness(objects: Sequence[MatchedObject]) -> str:
     return words and f", {words}"
 
 
-def describe_result(result: MatchResult) -> str:
+def describe_result(result: Result) -> str:
     """Describe in a few words what was found."""
     n = len(result.objects)
     if not n:
@@ -224,7 +224,7 @@ def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]
     return f"matched at {' and '.join(f'{round_size(a)} of {round_size(b)}' for a, b in pairs)} megapixels"
 
 
-def list_sizes(result: MatchResult, pictures: Sequence[Picture]) -> list[str]:
+def list_sizes(result: Result, pictures: Sequence[Picture]) -> list[str]:
     """Describe the size at which pictures were matched in one line, or in none if all are small."""
     sizes = [(picture.width, picture.height) for picture in pictures]
     if result.matched_at is None or result.config is None:
@@ -233,7 +233,7 @@ def list_sizes(result: MatchResult, pictures: Sequence[Picture]) -> list[str]:
     return [describe_sizes(result.matched_at, sizes)] if is_large else []
 
 
-def may_look_harder(result: MatchResult) -> bool:
+def may_look_harder(result: Result) -> bool:
     """Test whether simulated views may find objects that the result lacks, and no other cause is known."""
     config = result.config
     if config is None or config.is_paper or config.view_synthesis or result.objects:
@@ -243,7 +243,7 @@ def may_look_harder(result: MatchResult) -> bool:
     return len(result.cluster) >= config.objects.min_matches and not explain_nothing(result)
 
 
-def explain_nothing(result: MatchResult, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:
+def explain_nothing(result: Result, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:
     """Explain why pictures can't have an object in common: too few features, or too few candidates."""
     if result.objects or result.config is None or result.n_features is None:
         return []
@@ -262,7 +262,7 @@ def explain_nothing(result: MatchResult, names: Sequence[object] = ("picture 0",
 
 
 def hint_at_rejected(
-    result: MatchResult, hints: Mapping[str, str], more: str = "--explain lists all groups"
+    result: Result, hints: Mapping[str, str], more: str = "--explain lists all groups"
 ) -> list[str]:
     """Describe in one line the largest rejected group, or what dropped the candidates, if there is no object.
 
@@ -279,7 +279,7 @@ def hint_at_rejected(
     return ["; ".join(filter(None, (reason, hints.get(best.step), more)))]
 
 
-def _hint_at_dropped(result: MatchResult, hints: Mapping[str, str]) -> list[str]:
+def _hint_at_dropped(result: Result, hints: Mapping[str, str]) -> list[str]:
     """Describe in one line the step that dropped the most candidates, if any were dropped."""
     counts = count_dropped(result)
     if not counts or explain_nothing(result):
@@ -290,13 +290,13 @@ def _hint_at_dropped(result: MatchResult, hints: Mapping[str, str]) -> list[str]
     return ["; ".join(filter(None, (f"{dropped}: {REASONS[step].text}", hints.get(step))))]
 
 
-def explain_rejected(result: MatchResult) -> list[str]:
+def explain_rejected(result: Result) -> list[str]:
     """Explain, in lines, which groups of matches were rejected, where they are, and why."""
     groups = align_columns([REJECTED_HEADER, *list_rejected(result)], left=(4, 7))
     return [*(groups if result.rejected else ["no group of matches was rejected"]), *_explain_dropped(result)]
 
 
-def list_rejected(result: MatchResult) -> list[tuple[str, ...]]:
+def list_rejected(result: Result) -> list[tuple[str, ...]]:
     """List the rejected groups of matches, the largest first: the rows under REJECTED_HEADER."""
     rows: list[tuple[str, ...]] = []
     for k, item in enumerate(result.rejected):
@@ -306,7 +306,7 @@ def list_rejected(result: MatchResult) -> list[tuple[str, ...]]:
     return rows
 
 
-def count_dropped(result: MatchResult) -> dict[str, int]:
+def count_dropped(result: Result) -> dict[str, int]:
     """Count the candidates that each step dropped, in the order of the steps."""
     if result.dropped_by is None:
         return {}
@@ -314,12 +314,12 @@ def count_dropped(result: MatchResult) -> dict[str, int]:
     return {step: n for step, n in counts.items() if n}
 
 
-def list_dropped(result: MatchResult) -> list[tuple[str, ...]]:
+def list_dropped(result: Result) -> list[tuple[str, ...]]:
     """List how many candidates each step dropped, and why: the rows under DROPPED_HEADER."""
     return [(str(n), step, REASONS[step].text) for step, n in count_dropped(result).items()]
 
 
-def _explain_dropped(result: MatchResult) -> list[str]:
+def _explain_dropped(result: Result) -> list[str]:
     if result.dropped_by is None:
         return []
     n, kept = len(result.cluster), int((result.cluster >= 0).sum())

@@ -6,13 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from matching.core.clock import Clock
-from matching.core.config import MatchConfig
-from matching.core.one_picture import STEPS, find_repeats_in_picture
-from matching.core.pair import list_steps, match_pair
-from matching.core.result import MatchResult
-from matching.core.source import ImageSource
+from matching.drivers.one_picture import STEPS, find_repeats_in_picture
+from matching.drivers.pair import list_steps, match_pair
+from matching.drivers.result import Result
 from matching.errors import InputError, one_line
+from matching.grouping.config import MatchConfig
 from matching.labels.formats import FORMATS as LABEL_FORMATS
 from matching.labels.of_result import encode_labels, label_result
 from matching.output import words
@@ -21,6 +19,8 @@ from matching.output.export_formats import check_formats
 from matching.output.files import write_results
 from matching.output.remedies import PAGE_HINTS
 from matching.pictures.images import Picture, make_picture
+from matching.searches.clock import Clock
+from matching.searches.source import ImageSource
 
 REJECTED_HINT = "the report below lists all groups under “Rejected matches, and why”"
 
@@ -75,7 +75,7 @@ def match_uploads(
     }
 
 
-def _describe(result: MatchResult, pictures: list[Picture]) -> list[str]:
+def _describe(result: Result, pictures: list[Picture]) -> list[str]:
     """List the lines below the first one: counts, or why nothing was found, and the matched size."""
     if result.is_single_picture and result.things:
         lines = [words.describe_repeats(result)]
@@ -97,7 +97,7 @@ def _read(upload: Path, name: str) -> Picture:
     return replace(make_picture(content, name), path=Path(name))
 
 
-def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchConfig) -> MatchResult:
+def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchConfig) -> Result:
     """Match one or two pictures, and write all files of the result."""
     first, last = pictures[0], pictures[-1]
     if len(pictures) == 1:

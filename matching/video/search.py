@@ -6,13 +6,13 @@ from os import PathLike
 from typing import Any
 
 from matching._common.types import Bytes
-from matching.core.config import MatchConfig, check_config
-from matching.core.pair import match_pair
-from matching.core.source import ImageSource
+from matching.drivers.pair import match_pair
+from matching.grouping.config import MatchConfig, check_config
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output.figures.drawing import reduce
 from matching.pictures.images import add_mask, make_picture
+from matching.searches.source import ImageSource
 from matching.settings import EVERY
 from matching.video.reading import open_video
 

@@ -6,9 +6,9 @@ from dataclasses import fields
 import numpy as np
 import skimage.data
 
-from matching.core.groups import make_group
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.correspondences import Correspondences
+from matching.grouping.groups import make_group
 
 
 def similarity(angle=0.0, scale=1.0):

@@ -9,7 +9,7 @@ import skimage.data
 from planting import crops, object_pair
 
 from matching import MatchConfig, find_repeats, group_matches, match
-from matching.core.reasons import REASONS
+from matching.grouping.reasons import REASONS
 from matching.output.words import count_dropped
 from synth.composite import composite_pair
 from synth.photographs import read_shipped

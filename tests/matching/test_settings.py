@@ -12,21 +12,21 @@ from planting import bent, geometry, moving, object_pair, similarity, strangers,
 
 from matching import InputError, MatchConfig
 from matching.cli.arguments import make_config, make_parser
-from matching.core.clusters import link
-from matching.core.group import build_graph, group
-from matching.core.groups import label_groups
-from matching.core.ledger import Ledger
-from matching.core.methods import GIVEN_ALONE, PAIR, choose_method
-from matching.core.planes import find_planes
-from matching.core.source import describe_picture
 from matching.correspondences.candidates import match_with_reserve
 from matching.correspondences.view_candidates import match_views
 from matching.features.extraction import extract_features
+from matching.grouping.clusters import link
+from matching.grouping.group import build_graph, group
+from matching.grouping.groups import label_groups
+from matching.grouping.ledger import Ledger
+from matching.grouping.methods import GIVEN_ALONE, PAIR, choose_method
+from matching.grouping.planes import find_planes
 from matching.pictures.images import make_picture
+from matching.searches.source import describe_picture
 from matching.settings import DECLARED
 
 UNDECLARED = {"features__regions"}  # several words
-IN_SEAMS = {"merging__seam", "merging__decisive"}  # tests/matching/core/test_seams.py
+IN_SEAMS = {"merging__seam", "merging__decisive"}  # tests/matching/grouping/test_seams.py
 
 
 def settings():

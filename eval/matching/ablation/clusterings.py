@@ -18,10 +18,10 @@ from sklearn.cluster import HDBSCAN, KMeans
 
 from eval.matching.distances import distance_matrix
 from gdl_core import AffinityGraph
-from matching.core.clusters import Clustering
-from matching.core.graph import GraphConfig, MatchGraph, fit_maps
-from matching.core.methods import Cluster
 from matching.correspondences.correspondences import Correspondences
+from matching.grouping.clusters import Clustering
+from matching.grouping.graph import GraphConfig, MatchGraph, fit_maps
+from matching.grouping.methods import Cluster
 
 LEAST_WEIGHTS = (0.5, 0.25, 0.1)  # of the links of `components_above`
 THRESHOLD = 6.0  # pixels, of `average_linkage`: the scale of the graph
@@ -31,7 +31,7 @@ Labels = NDArray[np.int64]
 
 
 def as_step(label: Callable[..., Labels]) -> Cluster:
-    """Make a step `cluster` of `matching.core.methods.Method` of a function that labels vertices."""
+    """Make a step `cluster` of `matching.grouping.methods.Method` of a function that labels vertices."""
     return lambda correspondences, graph, config: Clustering(label(correspondences, graph, config))
 
 

@@ -29,12 +29,12 @@ from eval.matching.synthetic.tabletops import make_scene
 from eval.matching.synthetic.trials import read_working_images
 from matching import MatchConfig
 from matching._common.threads import limit_threads
-from matching.core.methods import choose_method
-from matching.core.proposals import label_matches, locate
-from matching.core.search import group_candidates
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import FeatureConfig, Features, extract_features
+from matching.grouping.methods import choose_method
 from matching.pictures.images import read_picture
+from matching.searches.proposals import label_matches, locate
+from matching.searches.search import group_candidates
 from matching.settings import REGIONS
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs

@@ -8,7 +8,7 @@ import numpy as np
 
 from eval.matching.ablation.clusterings import CLUSTERINGS, as_step
 from matching import MatchConfig
-from matching.core.methods import PAIR, Method
+from matching.grouping.methods import PAIR, Method
 from matching.settings import DECLARED
 
 DEFAULT = MatchConfig()
@@ -39,7 +39,7 @@ def variants() -> dict[str, Variant]:
 
 
 def _keep_parts(correspondences, parts, landmarks, rules):
-    """Merge nothing, in place of `matching.core.merging.merge_parts`."""
+    """Merge nothing, in place of `matching.grouping.merging.merge_parts`."""
     return np.arange(len(parts)), list(landmarks)
 
 

@@ -20,11 +20,11 @@ from tqdm import tqdm
 from eval.common.options import add_options
 from eval.matching.photographs.shelves import find_standing, read_scenes, read_uncertain
 from matching import match
-from matching.core.methods import MANY
-from matching.core.pair import match_pair
-from matching.core.source import ImageSource
+from matching.drivers.pair import match_pair
+from matching.grouping.methods import MANY
 from matching.objects.copies import count_copies
 from matching.pictures.images import read_picture
+from matching.searches.source import ImageSource
 from synth.pages import crop_front, draw_stock
 from synth.photographs import read_folder
 

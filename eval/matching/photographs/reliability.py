@@ -28,11 +28,11 @@ from eval.common.options import add_options
 from eval.common.tables import format_markdown
 from eval.matching.photographs.shelves import find_owners, read_shelves
 from matching import MatchConfig, group_matches
-from matching.core.methods import MANY
-from matching.core.pair import match_pair
-from matching.core.source import ImageSource
+from matching.drivers.pair import match_pair
+from matching.grouping.methods import MANY
 from matching.objects.confidence import LIKELY_LOG_NFA, SURE_LOG_NFA, SURE_PIXELS_LOG_NFA, WORDS
 from matching.pictures.images import make_picture
+from matching.searches.source import ImageSource
 from synth.photographs import read_picture
 
 N_SMALL, SMALL, TURN = 400, (30, 90), 40.0  # prints; pixels of the longer side; degrees at most

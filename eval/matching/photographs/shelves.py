@@ -29,11 +29,11 @@ from tqdm import tqdm
 
 from eval.common.options import add_options
 from eval.common.tables import format_markdown, write_csv
-from matching import MatchResult
-from matching.core.methods import MANY
-from matching.core.pair import match_pair
-from matching.core.source import ImageSource
+from matching.drivers.pair import match_pair
+from matching.drivers.result import Result
+from matching.grouping.methods import MANY
 from matching.pictures.images import read_picture
+from matching.searches.source import ImageSource
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
 LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray matches
@@ -237,7 +237,7 @@ def find_instances(xy: NDArray, instances: list[Instance]) -> NDArray[np.int64]:
     return found
 
 
-def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Instance]]) -> dict:
+def compare_scenes(result: Result, scenes: tuple[list[Instance], list[Instance]]) -> dict:
     """Compare the objects found in two scenes with the products in them.
 
     Returns

@@ -16,10 +16,10 @@ from tqdm import tqdm
 from eval.common.options import add_options
 from matching import MatchConfig
 from matching.collection.plan import list_pictures
-from matching.core.pair import match_pair
-from matching.core.source import ImageSource
+from matching.drivers.pair import match_pair
 from matching.objects.confidence import WORDS
 from matching.pictures.images import read_picture
+from matching.searches.source import ImageSource
 
 VIEWS = MatchConfig(view_synthesis=True)
 

@@ -14,10 +14,10 @@ from eval.matching.rivals import RIVALS, load_rival
 from eval.matching.rivals.ransac import ORDINARY
 from eval.matching.synthetic.stages import SUFFIX, rival_clustering
 from matching import MatchConfig
-from matching.core.groups import label_groups
-from matching.core.methods import PAIR, Method, choose_method
-from matching.core.search import group_candidates
 from matching.correspondences.candidates import Candidates
+from matching.grouping.groups import label_groups
+from matching.grouping.methods import PAIR, Method, choose_method
+from matching.searches.search import group_candidates
 
 SIFT_RANSAC = "sift-ransac"  # finds its own matches
 

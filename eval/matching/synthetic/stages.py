@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from eval.matching.distances import distance_matrix
 from eval.matching.rivals import load_rival
 from matching import MatchConfig
-from matching.core.clusters import Clustering, measure_scores
-from matching.core.graph import build_graph
-from matching.core.groups import Group, make_group, sort_groups
-from matching.core.ledger import Ledger
 from matching.correspondences.correspondences import Correspondences
+from matching.grouping.clusters import Clustering, measure_scores
+from matching.grouping.graph import build_graph
+from matching.grouping.groups import Group, make_group, sort_groups
+from matching.grouping.ledger import Ledger
 
 SUFFIX = "+stages"
 
@@ -36,7 +36,7 @@ def rank_points(correspondences: Correspondences) -> RankedPoints:
 
 
 def rival_clustering(name: str) -> Callable:
-    """Make a step `cluster` of `matching.core.methods.Method` of a rival, as it was tuned for this."""
+    """Make a step `cluster` of `matching.grouping.methods.Method` of a rival, as it was tuned for this."""
     rival = load_rival(name)
 
     def cluster(correspondences: Correspondences, graph, config) -> Clustering:

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from eval.common.options import add_options, choose_photographs
 from eval.common.tables import format_markdown, write_csv
 from matching import match
-from matching.core.result import MatchResult
+from matching.drivers.result import Result
 from synth.photographs import Photographs, Picture
 from synth.tabletop import Pose, Tabletop, Thing, tabletop
 
@@ -98,7 +98,7 @@ def _crop(photographs: Photographs, rng: np.random.Generator, w: int, h: int) ->
     return picture[y : y + h, x : x + w].copy()
 
 
-def is_right(scene: Tabletop, result: MatchResult, kind: str) -> bool:
+def is_right(scene: Tabletop, result: Result, kind: str) -> bool:
     """Whether each of two things is an object of its own.
 
     A single print (kind "bend") must be one object, with matches on both sides of the blank band.

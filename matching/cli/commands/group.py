@@ -13,13 +13,13 @@ from tqdm import tqdm
 
 from matching._common.types import Floats, Ints
 from matching._version import __version__
+from matching.api import MatchResult
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, print_result, print_short_warnings, read_pictures
 from matching.cli.destination import check_not_over, choose_destination
 from matching.cli.exits import FOUND, NONE_FOUND
-from matching.core.config import MatchConfig
-from matching.core.result import MatchResult
 from matching.errors import InputError
+from matching.grouping.config import MatchConfig
 from matching.interchange.files import MatchFile, match_file
 from matching.interchange.masks import check_masks_folder, write_masks
 from matching.interchange.records import PairMatches, turn_to_displayed

@@ -22,11 +22,10 @@ from matching.cli.console import (
 )
 from matching.cli.destination import check_output, check_page, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
-from matching.core.methods import PAIR, GroupMatches, Method
-from matching.core.pair import match_pair
-from matching.core.result import MatchResult
-from matching.core.source import ImageSource
+from matching.drivers.pair import match_pair
+from matching.drivers.result import Result
 from matching.errors import InputError
+from matching.grouping.methods import PAIR, GroupMatches, Method
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
 from matching.output.export_formats import check_formats
@@ -46,6 +45,7 @@ from matching.output.words import NOTHING, UNKNOWN, count, explain_nothing, form
 from matching.pictures.encoding import encode_jpeg
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
+from matching.searches.source import ImageSource
 
 HEADER = ("copies", "alike", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
 COLUMNS = dict(zip(HEADER, (6, 5, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # with their widths
@@ -57,7 +57,7 @@ class Outcome:
 
     path: Path
     folder: Path | None = None  # folder of its results; None if the picture can't be used
-    result: MatchResult | None = None
+    result: Result | None = None
     error: str | None = None
     inspected: Inspected | None = None  # its entry in the page
 
@@ -131,7 +131,7 @@ def _write_overview(path: Path, golden: ImageSource, outcomes: Sequence[Outcome]
     write_page(page, inspection_page(name, (quote(picture.name), shown), inspected))
 
 
-def choose_best_object(result: MatchResult) -> MatchedObject:
+def choose_best_object(result: Result) -> MatchedObject:
     """Choose the object that shows the most of the first picture: a whole product rather than its logo."""
     return max(result.objects, key=lambda o: (o.is_whole, getattr(o.motion, "share", None) or 0.0, o.score))
 

@@ -28,8 +28,8 @@ from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
 if TYPE_CHECKING:
-    from matching.core.methods import GroupMatches
-    from matching.core.result import MatchResult
+    from matching.drivers.result import Result
+    from matching.grouping.methods import GroupMatches
     from matching.pictures.images import Picture
 
 
@@ -63,13 +63,13 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     tell = make_teller(arguments)
     for picture in pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
-    from matching.core.methods import PAIR, Method
-    from matching.core.pair import match_pair
-    from matching.core.source import ImageSource
+    from matching.drivers.pair import match_pair
+    from matching.grouping.methods import PAIR, Method
+    from matching.searches.source import ImageSource
 
     with report_work(arguments):
         if _is_single(arguments):
-            from matching.core.one_picture import find_repeats_in_picture
+            from matching.drivers.one_picture import find_repeats_in_picture
 
             result = find_repeats_in_picture(pictures[0], config)
         else:
@@ -92,7 +92,7 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     return FOUND if result.objects else NONE_FOUND
 
 
-def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], result: MatchResult) -> None:
+def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], result: Result) -> None:
     """Print the result, and what to try if there is none; open the report if that is wanted."""
     stem = arguments.images[0].stem if arguments.images else "picture0"
     table = words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem)

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from matching._version import __version__
-from matching.core.config import MatchConfig
 from matching.errors import InputError
+from matching.grouping.config import MatchConfig
 from matching.output.provenance import as_text, code_digest, machine, programs
 
 SCHEMA = "6"

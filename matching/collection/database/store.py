@@ -20,8 +20,8 @@ import numpy as np
 from matching.collection.database.connection import Database, connect
 from matching.collection.database.settings import check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord, from_json, to_json
-from matching.core.config import MatchConfig
 from matching.errors import InputError
+from matching.grouping.config import MatchConfig
 from matching.objects.description import MatchedObject
 from matching.pictures.names import is_file
 

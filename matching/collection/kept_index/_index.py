@@ -13,8 +13,8 @@ from matching.collection.records import IndexedRecord
 from matching.collection.retrieval._codes import encode_indexed
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
 from matching.collection.work import Settings, Source, explain_failure, explain_unreadable, get_described
-from matching.core.config import MatchConfig
 from matching.errors import InputError
+from matching.grouping.config import MatchConfig
 from matching.output.folders import compute_digest
 
 PICTURES_PER_SEGMENT = 256  # a killed run loses the work on at most this many

@@ -25,8 +25,8 @@ from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
-from matching.core.config import MatchConfig
 from matching.errors import InputError
+from matching.grouping.config import MatchConfig
 from matching.output.files import make_folder
 from matching.output.folders import compute_digest, remove_abandoned
 from matching.output.provenance import as_text, code_digest

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from matching._common.types import Array
-from matching.core.source import DescribedPicture
 from matching.errors import InputError
 from matching.features.extraction import FeatureConfig, Features, mirrored_features
 from matching.features.thinning import choose_strongest
+from matching.searches.source import DescribedPicture
 from matching.settings import REGIONS
 
 ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**SHAPE_BITS + shape

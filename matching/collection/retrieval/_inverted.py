@@ -24,12 +24,12 @@ from matching._common.types import Array, Ints
 from matching.collection.retrieval import _kernels
 from matching.collection.retrieval._codes import ENTRY, N_CLASSES, SHAPE_BITS, EntryLists, classes, encode
 from matching.collection.retrieval._votes import MISSING_DISTANCE, N_KEPT, Neighbours, choose_neighbours
-from matching.core.config import MatchConfig
-from matching.core.source import describe_picture
 from matching.correspondences.descriptor_search import nearest_descriptors
 from matching.errors import InputError, OneLineErrors
+from matching.grouping.config import MatchConfig
 from matching.output.folders import replace_file
 from matching.pictures.images import read_picture
+from matching.searches.source import describe_picture
 
 CELL_PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
 # Lists that a query looks through. If the index has m times as many lists as pictures, it is m times as many.

@@ -12,7 +12,7 @@ import shapely.ops
 
 from matching._common import opencv
 from matching._common.types import Array, Bytes, Floats, Ints
-from matching.core.result import MatchResult
+from matching.drivers.result import Result
 from matching.objects.description import MatchedObject
 from matching.output.figures.lettering import add_caption, draw_label, label_size, place_labels
 from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
@@ -72,7 +72,7 @@ class Mark:
 def draw_result(
     picture0: Picture | NamedImage,
     picture1: Picture | NamedImage,
-    result: MatchResult,
+    result: Result,
     *,
     explain: bool = False,
     differences: bool = True,
@@ -124,7 +124,7 @@ def draw_result(
     return add_caption(canvas, [*things, *legend] if marks else [nothing], 26 * unit)
 
 
-def _make_panels(pictures: Sequence[Picture | NamedImage], result: MatchResult) -> list[Panel]:
+def _make_panels(pictures: Sequence[Picture | NamedImage], result: Result) -> list[Panel]:
     """Make the panels of one or two pictures, side by side."""
     read = [picture for picture in pictures if isinstance(picture, Picture)]
     if len(read) == len(pictures):
@@ -148,14 +148,14 @@ def _lay_side_by_side(panels: Sequence[Panel], bright: Sequence[tuple[int, Float
     return canvas
 
 
-def _mark_objects(result: MatchResult, ends: Sequence[Panel]) -> Iterator[Mark]:
+def _mark_objects(result: Result, ends: Sequence[Panel]) -> Iterator[Mark]:
     """Mark the objects of two pictures."""
     for side in (0, 1):
         for o in result.objects:
             yield Mark(o.id, str(o.id), side, ends[side].place((o.outline0, o.outline1)[side]))
 
 
-def _mark_things(result: MatchResult, panel: Panel) -> Iterator[Mark]:
+def _mark_things(result: Result, panel: Panel) -> Iterator[Mark]:
     """Mark the places of the things that one picture shows more than once."""
     for thing in result.things:
         for k, place in enumerate(thing.places):
@@ -163,7 +163,7 @@ def _mark_things(result: MatchResult, panel: Panel) -> Iterator[Mark]:
             yield Mark(thing.number, name, 0, panel.place(np.asarray(place)))
 
 
-def _mark_rejected(result: MatchResult, ends: Sequence[Panel], is_single: bool) -> Iterator[Mark]:
+def _mark_rejected(result: Result, ends: Sequence[Panel], is_single: bool) -> Iterator[Mark]:
     """Mark the hulls of the largest rejected groups, MAX_REJECTED at most in each picture.
 
     A name has the number of the group in the table of rejected groups, and the step.
@@ -277,7 +277,7 @@ def fade(rgb: Bytes, strength: float) -> Bytes:
     return opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
 
 
-def _draw_lines(canvas: Bytes, result: MatchResult, ends: Sequence[Panel], thickness: int) -> None:
+def _draw_lines(canvas: Bytes, result: Result, ends: Sequence[Panel], thickness: int) -> None:
     """Draw translucent lines across in place."""
     lined = canvas.copy()
     for found in result.objects:

@@ -9,7 +9,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats
-from matching.core.result import MatchResult
+from matching.drivers.result import Result
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.description import MatchedObject
 from matching.output.figures import drawing
@@ -53,7 +53,7 @@ def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) ->
             yield f"object{found.id}-crop{k}.png", opencv.encode_png(pixels)
 
 
-def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObject) -> Bytes:
+def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Result, found: MatchedObject) -> Bytes:
     """Draw an object cut out of pictures (h, w, 3) side by side, at equal heights, with numbered matches."""
     rows = np.flatnonzero(result.cluster == found.id)
     picked = rows[drawing.spread(result.xy0[rows], MAX_PICKS)]

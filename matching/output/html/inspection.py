@@ -11,7 +11,7 @@ from PIL import Image
 from matching._common import opencv
 from matching._common.types import Bytes, Floats
 from matching._version import __version__
-from matching.core.result import MatchResult, object_deformation
+from matching.drivers.result import Result, object_deformation
 from matching.objects.copies import is_mostly_within
 from matching.objects.deformation import SmoothMap
 from matching.objects.description import MatchedObject
@@ -58,7 +58,7 @@ class Inspected:
 
 
 def draw_inspection(
-    golden: Picture, picture: Picture, result: MatchResult, verdict: Verdict
+    golden: Picture, picture: Picture, result: Result, verdict: Verdict
 ) -> tuple[dict[str, bytes], dict[str, Any]]:
     """Draw a picture registered on the golden one: the files by name, and the fields of `Inspected`."""
     maps = {found.id: object_deformation(result, found.id).forward for found in verdict.objects}

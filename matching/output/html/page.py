@@ -15,8 +15,8 @@ from PIL import Image
 from matching._common import opencv
 from matching._common.types import Bytes, Floats, Ints
 from matching._version import __version__
-from matching.core.ledger import RejectedGroup
 from matching.errors import InputError
+from matching.grouping.ledger import RejectedGroup
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output import words

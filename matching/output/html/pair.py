@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from matching._common.types import Bytes
-from matching.core.result import MatchResult, object_deformation
+from matching.drivers.result import Result, object_deformation
 from matching.output import words
 from matching.output.figures.drawing import MAX_REJECTED, draw_result
 from matching.output.figures.warping import lay_over
@@ -28,7 +28,7 @@ LAID_MARGIN = 0.08  # share of the object's size that is shown around it; farthe
 MAX_NOTEBOOK_SIDE = 1400  # pixels of the drawing: twice the width that a notebook shows
 
 
-def lay_objects_over(pictures: Sequence[Picture], result: MatchResult) -> list[dict[str, Any]]:
+def lay_objects_over(pictures: Sequence[Picture], result: Result) -> list[dict[str, Any]]:
     """List what the report shows of objects in picture 0 with picture 1 warped onto them.
 
     Those that differ come first.
@@ -52,7 +52,7 @@ def lay_objects_over(pictures: Sequence[Picture], result: MatchResult) -> list[d
     return shown
 
 
-def pair_report(pictures: Sequence[Picture], result: MatchResult) -> str:
+def pair_report(pictures: Sequence[Picture], result: Result) -> str:
     """Make the report of a pair: both pictures with objects, outlines and candidates."""
     shown = [
         {
@@ -90,7 +90,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult) -> str:
     )
 
 
-def _list_facts(result: MatchResult, pictures: Sequence[Picture]) -> list[tuple[str, str]]:
+def _list_facts(result: Result, pictures: Sequence[Picture]) -> list[tuple[str, str]]:
     """List the size at which the pictures were matched, and the time of each step, with their titles."""
     facts = []
     if result.matched_at is not None:
@@ -103,7 +103,7 @@ def _list_facts(result: MatchResult, pictures: Sequence[Picture]) -> list[tuple[
     return facts
 
 
-def show_result(result: MatchResult, drawn: Bytes | None) -> str:
+def show_result(result: Result, drawn: Bytes | None) -> str:
     """Show a result in a notebook: a summary, the drawing (h, w, 3), if any, a table, and rejected groups."""
     return fill(
         "notebook.html", result=result, src=None if drawn is None else embed_picture(drawn, MAX_NOTEBOOK_SIDE)

@@ -6,7 +6,7 @@ import pytest
 
 from matching.cli.arguments import make_parser as make_match_parser
 from matching.cli.commands.group import make_parser as make_group_parser
-from matching.core.reasons import REASONS
+from matching.grouping.reasons import REASONS
 from matching.output.remedies import GROUP_HINTS, OF_PICTURES, PAGE_HINTS, PAIR_HINTS
 
 TABLES = {"match": PAIR_HINTS, "group": GROUP_HINTS, "page": PAGE_HINTS}

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from matching.api import MatchResult
 from matching.collection.records import ImageRecord
-from matching.core.result import MatchResult
 from matching.objects.description import describe_object
 
 

@@ -8,10 +8,10 @@ import pytest
 from matching import MatchConfig
 from matching.collection import cache as collection_cache
 from matching.collection.cache import FeatureCache, entry_key
-from matching.core.source import DescribedPicture, describe_picture
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.output.folders import compute_digest
 from matching.pictures.images import read_picture
+from matching.searches.source import DescribedPicture, describe_picture
 
 
 @pytest.fixture(scope="module")

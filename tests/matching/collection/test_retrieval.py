@@ -28,10 +28,10 @@ from matching.collection.retrieval._votes import (
     merge_neighbours,
     rank,
 )
-from matching.core.config import MatchConfig
-from matching.core.source import DescribedPicture, describe_picture
 from matching.features.extraction import DESCRIPTOR_NORM, Features
+from matching.grouping.config import MatchConfig
 from matching.pictures.images import make_picture
+from matching.searches.source import DescribedPicture, describe_picture
 
 
 def made_up(rng, n, like=None):

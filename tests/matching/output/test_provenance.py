@@ -10,7 +10,7 @@ from matching.output import provenance
 
 @pytest.fixture
 def program(tmp_path):
-    for name in ("gdl_core/a.py", "matching/a.py", "matching/core/b.py", "tests/test_a.py"):
+    for name in ("gdl_core/a.py", "matching/a.py", "matching/grouping/b.py", "tests/test_a.py"):
         path = tmp_path / "one" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"A = 1\nB = 2\n")
@@ -21,8 +21,8 @@ def test_the_digest_is_the_same_wherever_the_code_is_installed(program, tmp_path
     digest = provenance.digest_code(program)
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(program, elsewhere)
-    (elsewhere / "matching/core/b.py").write_bytes(b"A = 1\r\nB = 2\r\n")  # as a checkout on Windows
-    (elsewhere / "matching/core/b.cpython-311.pyc").write_bytes(b"compiled")
+    (elsewhere / "matching/grouping/b.py").write_bytes(b"A = 1\r\nB = 2\r\n")  # as a checkout on Windows
+    (elsewhere / "matching/grouping/b.cpython-311.pyc").write_bytes(b"compiled")
     (elsewhere / "tests/test_a.py").unlink()  # no part of an installed program
     assert provenance.digest_code(elsewhere) == digest
 
@@ -31,7 +31,7 @@ def test_the_digest_changes_with_any_line_and_any_name(program):
     digests = [provenance.digest_code(program)]
     (program / "gdl_core/a.py").write_bytes(b"A = 2\nB = 2\n")
     digests.append(provenance.digest_code(program))
-    (program / "matching/core/b.py").rename(program / "matching/core/c.py")
+    (program / "matching/grouping/b.py").rename(program / "matching/grouping/c.py")
     digests.append(provenance.digest_code(program))
     assert len(set(digests)) == 3
 

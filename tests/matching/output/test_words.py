@@ -7,8 +7,8 @@ import pytest
 
 from matching import MatchConfig, MatchResult
 from matching._common.once import Later
-from matching.core.ledger import RejectedGroup
-from matching.core.reasons import REASONS
+from matching.grouping.ledger import RejectedGroup
+from matching.grouping.reasons import REASONS
 from matching.objects.comparison import Comparison
 from matching.objects.completeness import Completeness
 from matching.objects.description import add_comparison, describe_object

@@ -33,9 +33,9 @@ uvicorn = pytest.importorskip("uvicorn", reason="the page needs uvicorn")
 from eval.matching.photographs.extreme_views import tilt_picture  # noqa: E402
 from matching import MatchConfig, match  # noqa: E402
 from matching.cli.main import main  # noqa: E402
-from matching.core import one_picture  # noqa: E402
-from matching.core.pair import list_steps  # noqa: E402
-from matching.core.reasons import REASONS  # noqa: E402
+from matching.drivers import one_picture  # noqa: E402
+from matching.drivers.pair import list_steps  # noqa: E402
+from matching.grouping.reasons import REASONS  # noqa: E402
 from matching.labels import formats  # noqa: E402
 from matching.output import export_formats  # noqa: E402
 from matching.output.remedies import PAGE_HINTS  # noqa: E402

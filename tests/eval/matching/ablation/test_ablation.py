@@ -10,8 +10,8 @@ from eval.matching.ablation import runs as ablation
 from eval.matching.ablation.variants import DEFAULT as CONFIG
 from eval.matching.ablation.variants import changed_settings, settings, variants
 from matching import MatchConfig
-from matching.core.methods import PAIR
 from matching.features.extraction import extract_features
+from matching.grouping.methods import PAIR
 from matching.pictures.images import make_picture_of_array
 from synth.photographs import read_shipped
 

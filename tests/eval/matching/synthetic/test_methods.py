@@ -7,8 +7,8 @@ from eval.matching.synthetic.methods import WITH_STAGES, label_candidates
 from eval.matching.synthetic.stages import group_by_rival
 from eval.matching.synthetic.trials import PairSettings, label_true_candidates
 from matching import MatchConfig
-from matching.core.groups import label_groups
-from matching.core.ledger import Ledger, name_steps
+from matching.grouping.groups import label_groups
+from matching.grouping.ledger import Ledger, name_steps
 from synth.photographs import read_shipped
 
 

@@ -12,12 +12,12 @@ from eval.matching.rivals import RIVALS
 from eval.matching.synthetic.stages import rival_clustering
 from gdl_core import AffinityGraph, KnnGraph
 from matching import MatchConfig
-from matching.core.clusters import ClusteringConfig
-from matching.core.graph import MatchGraph, build_graph
-from matching.core.group import group
-from matching.core.groups import label_groups
-from matching.core.methods import PAIR
 from matching.correspondences.correspondences import Correspondences
+from matching.grouping.clusters import ClusteringConfig
+from matching.grouping.graph import MatchGraph, build_graph
+from matching.grouping.group import group
+from matching.grouping.groups import label_groups
+from matching.grouping.methods import PAIR
 
 
 def correspondences(seed=0, **numbers):

@@ -1,1 +1,0 @@
-"""From matches to objects: one function for each kind of input, and a module for each step."""

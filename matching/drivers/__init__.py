@@ -1,0 +1,1 @@
+"""From inputs to results: two pictures, one picture, or given matches."""

@@ -1,0 +1,1 @@
+"""The searches for objects in two pictures, and the judge of what they propose."""
