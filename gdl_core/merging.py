@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from ._common.checks import check_integer
 from ._common.jobs import effective_jobs
 from ._common.types import Array, Floats, Ints
-from ._common.views import view_read_only
 from ._merge.components import interleave, split
 from .graph import AffinityGraph
 from .reference import check_labels, gdl
@@ -120,12 +119,11 @@ def _merge(
         return MergeTree(labels, np.empty((0, 2), np.int64), np.empty(0))
     if len(graph.indices) >= 2**30:
         raise ValueError(f"a graph must have fewer than 2**30 edges, got {len(graph.indices)}")
-    parts, vertices, part_clusters = split(graph, labels, n_initial)
+    parts, *order = split(graph, labels, n_initial)
     children, affinities = np.empty((n_initial, 2), np.int64), np.empty(n_initial)
     n_target = n_clusters if len(parts) == 1 else 1
-    order = view_read_only(vertices), view_read_only(part_clusters)
     state = _state(labels, n_initial, min(k_nearest, n_initial - 1))
-    arguments = n_target, float(min_affinity), order, graph.edge_lists(), state
+    arguments = n_target, float(min_affinity), tuple(order), graph.edge_lists(), state
     # runs of components with about the same number of edges
     edge_end, n_threads = np.cumsum(parts[:, 4]), min(effective_jobs(n_jobs), len(parts))
     cuts = np.searchsorted(edge_end, edge_end[-1] * np.arange(1, n_threads) / n_threads)

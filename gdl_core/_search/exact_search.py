@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from .._common.checks import check_values
 from .._common.jobs import run_in_parts
 from .._common.types import Array, Floats, Ints
 from .cell_search import CELL_SIZE, Cells, divide, project, rank_cells, scale_points
@@ -118,6 +119,7 @@ def _search_with_self(searcher: Any, points: Array, rows: Ints, k: int, m: int) 
     """
     n = len(points)
     distances, indices = searcher.kneighbors(points[rows], m)
+    check_values("distances", distances, "finite", -np.inf)
     indices, distances = sort_by_distance(indices, distances)
     is_settled = (distances[:, -1] > distances[:, k] * (1 + _TIE_TOLERANCE)) | (m == n)
     indices, distances = indices[:, : k + 1], distances[:, : k + 1]
