@@ -75,7 +75,8 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
     if motion is None:
         return centre, size, *(UNKNOWN,) * 4
     share = UNKNOWN if motion.share is None else format_percent(motion.share)
-    known = [] if found.completeness is None else [format_percent(found.completeness.value)]
+    part = "" if found.is_whole else " of picture 0"
+    known = [] if found.completeness is None else [format_percent(found.completeness.value) + part]
     complete = ", ".join(filter(None, (*known, found.sameness))) or UNKNOWN
     return centre, size, format_turn(motion), f"{motion.scale:.2f}", share, complete
 

@@ -141,6 +141,16 @@ def test_every_line_says_how_small_a_difference_would_have_been_found(compared, 
     assert found.doubt == ("" if compared.is_same else words)
 
 
+def test_part_is_said_to_be_one_of_picture_0():
+    found = describe_object(0, SQUARE, SQUARE, 0.5, 1.0, BOX, BOX)
+    shown = [
+        format_object(replace(found, completeness=Completeness(value, 1.0, 1.0, 1.0)))[-2]
+        for value in (0.35, 0.6)
+    ]
+    assert shown[0].startswith("35% of picture 0")
+    assert shown[1].startswith("60%, ")
+
+
 def test_largest_rejected_group_is_reported_without_objects():
     result = replace(EMPTY, rejected=REJECTED)
     (line,) = hint_at_rejected(result, list_hints(result, "group"))
