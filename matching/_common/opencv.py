@@ -391,13 +391,16 @@ def warp_affine(image: Array, motion: Floats) -> Array:
     return cv2.warpAffine(image, motion[:2], image.shape[1::-1])
 
 
-def refine_affine(first: Array, second: Array, motion: Floats) -> Floats | None:
-    """Refine an affine map (3, 3) between images (h, w) float32; None if they correlate too little."""
+def refine_affine(first: Array, second: Array, motion: Floats, use: Array) -> Floats | None:
+    """Refine an affine map (3, 3) between images (h, w) float32, by what lies in use (h, w) of the first one.
+
+    None if they correlate too little.
+    """
     inverse = np.linalg.inv(motion)[:2].astype(np.float32)  # ECC maps the second image to the first one
     stop = cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 60, 1e-5
-    everywhere = np.full(first.shape, 255, np.uint8)
+    mask = use.astype(np.uint8)
     try:
-        _, found = cv2.findTransformECC(second, first, inverse, cv2.MOTION_AFFINE, stop, everywhere, 5)
+        _, found = cv2.findTransformECC(second, first, inverse, cv2.MOTION_AFFINE, stop, mask, 5)
     except cv2.error:
         return None
     return np.linalg.inv(np.vstack([found, [0, 0, 1]]).astype(np.float64))

@@ -15,7 +15,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.once import once
-from matching._common.types import Array, Float32s, Floats
+from matching._common.types import Array, Bools, Float32s, Floats
 from matching.objects.transforms import apply_transform
 from matching.pictures.images import Picture
 from matching.searches.pixels.equality import list_equal
@@ -42,19 +42,24 @@ LATTICE = 16  # points along each side of the frame that stand for matches
 
 def find_whole_frame(first: Frame, second: Frame) -> Listing | None:
     """Register the frames of two pictures as wholes; None if they do not nearly coincide."""
-    motion = register_frames(first, second)
-    if motion is not None:
-        motion = opencv.refine_affine(first.strength, second.strength, motion)
-    if motion is None:
+    start = register_frames(first, second)
+    if start is None:
         return None
-    xy0, xy1, correlation, of_strengths = compare_frames(first, second, motion)
-    is_negative = correlation < -MIN_CORRELATION / 2
-    likeness = of_strengths if is_negative else correlation
-    if likeness < MIN_CORRELATION:
-        return None
-    log_nfa = LOG_TRIED - N_INDEPENDENT * likeness**2 / 2 * math.log10(math.e)
-    found = list_equal([(xy0, xy1)], [log_nfa], [min(likeness, NEARLY_EQUAL)])
-    return replace(found, proposals=(replace(found.proposals[0], negative=1 if is_negative else None),))
+    use = first.inner & (
+        opencv.warp_affine(second.inner.astype(np.float32), np.linalg.inv(start).astype(float)) > 0.99
+    )
+    for sign in (1, -1):
+        motion = opencv.refine_affine(first.square, sign * second.square, start, use)
+        if motion is None:
+            continue
+        xy0, xy1, correlation = compare_frames(first, second, motion)
+        likeness = sign * correlation
+        if likeness < MIN_CORRELATION:
+            continue
+        log_nfa = LOG_TRIED - N_INDEPENDENT * likeness**2 / 2 * math.log10(math.e)
+        found = list_equal([(xy0, xy1)], [log_nfa], [min(likeness, NEARLY_EQUAL)])
+        return replace(found, proposals=(replace(found.proposals[0], negative=1 if sign < 0 else None),))
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,21 +76,43 @@ class Frame:
         return np.array([[factor, 0, shift], [0, factor, shift], [0, 0, 1]])
 
     @once
+    def _size(self) -> tuple[int, int]:
+        """Height and width of the picture in the square."""
+        height, width = (max(round(n * self.to_square[0, 0]), 1) for n in self.picture.grey.shape)
+        return height, width
+
+    @once
+    def shown(self) -> Bools:
+        """Where the square shows the picture, and what its mask shows (SIDE, SIDE)."""
+        (height, width), mask = self._size, self.picture.mask
+        shown = np.zeros((SIDE, SIDE), bool)
+        shown[:height, :width] = True
+        if mask is not None:
+            shown[:height, :width] = opencv.resize_area(mask.astype(np.uint8), width, height) > 0
+        return shown
+
+    @once
     def square(self) -> Float32s:
         """Grey values (SIDE, SIDE) without slow changes; 0 beyond the picture and what its mask shows."""
-        grey, mask = self.picture.grey, self.picture.mask
-        height, width = (max(round(n * self.to_square[0, 0]), 1) for n in grey.shape)
-        small = opencv.resize_area(grey, width, height).astype(np.float32)
+        height, width = self._size
+        small = opencv.resize_area(self.picture.grey, width, height).astype(np.float32)
         square = np.zeros((SIDE, SIDE), np.float32)
         square[:height, :width] = small - opencv.gaussian_blur(small, FLAT)
-        if mask is not None:
-            square[:height, :width] *= opencv.resize_area(mask.astype(np.uint8), width, height)
-        return square
+        return square * self.shown
 
     @once
     def strength(self) -> Float32s:
         """How much print there is (SIDE, SIDE), dark or bright, so that a negative has the same."""
         return np.abs(self.square)
+
+    @once
+    def inner(self) -> Bools:
+        """What the end of the picture, or of its mask, does not reach (SIDE, SIDE).
+
+        With all of it, turned boards on a ground of one colour were registered to within .2 to 17 pixels at
+        their corners; with this, to within .3.
+        """
+        return opencv.erode(np.pad(self.shown, 1), 4 * int(FLAT) + 1)[1:-1, 1:-1]
 
     @once
     def spectrum(self) -> Float32s:
@@ -114,10 +141,10 @@ def register_frames(first: Frame, second: Frame) -> Floats | None:
     return motion if response >= MIN_RESPONSE else None
 
 
-def compare_frames(first: Frame, second: Frame, motion: Floats) -> tuple[Floats, Floats, float, float]:
+def compare_frames(first: Frame, second: Frame, motion: Floats) -> tuple[Floats, Floats, float]:
     """Compare the common part of two frames after a motion (3, 3) of their squares.
 
-    Returns points (n, 2) of a lattice in both pictures, and the correlations of grey values and of strengths.
+    Returns points (n, 2) of a lattice in both pictures, and the correlation of grey values.
     """
     to_second = np.linalg.inv(second.to_square) @ motion @ first.to_square
     size0, size1 = (np.array([frame.picture.width, frame.picture.height]) for frame in (first, second))
@@ -125,16 +152,13 @@ def compare_frames(first: Frame, second: Frame, motion: Floats) -> tuple[Floats,
     xy0 = steps * size0 - 0.5
     xy1 = apply_transform(to_second, xy0)
     is_common = ((xy1 >= -0.5) & (xy1 <= size1 - 0.5)).all(axis=1)
-    common = (opencv.warp_affine((first.strength > 0).astype(np.float32), motion) > 0.99) & (
-        second.strength > 0
+    common = (opencv.warp_affine((first.square != 0).astype(np.float32), motion) > 0.99) & (
+        second.square != 0
     )
     if is_common.mean() < MIN_COMMON or not common.any():
-        return xy0, xy1, 0.0, 0.0
-    greys, strengths = (
-        (opencv.warp_affine(one, motion)[common], other[common])
-        for one, other in ((first.square, second.square), (first.strength, second.strength))
-    )
-    return xy0[is_common], xy1[is_common], _correlate(*greys), _correlate(*strengths)
+        return xy0, xy1, 0.0
+    moved = opencv.warp_affine(first.square, motion)
+    return xy0[is_common], xy1[is_common], _correlate(moved[common], second.square[common])
 
 
 def _correlate(a: Array, b: Array) -> float:
