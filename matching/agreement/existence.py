@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -139,13 +140,13 @@ def measure_foreshortening(grid: Grid) -> float:
 
 
 def coarsen(grid: Grid, factor: int) -> Grid:
-    """Reduce the grey values and the hull of a map (h, w) by a factor."""
+    """Reduce a map (h, w) by a factor."""
     height, width = (max(n // factor, 1) for n in grid.grey0.shape)
-    grey0, grey1, seen, hull = (
-        opencv.resize_area(np.asarray(values, np.float32), width, height)
-        for values in (grid.grey0, grid.grey1, grid.seen, grid.hull)
-    )
-    return replace(grid, grey0=grey0, grey1=grey1, seen=seen > 0.5, hull=hull > 0.5)
+    reduced: dict[str, Any] = {
+        name: opencv.resize_area(np.asarray(getattr(grid, name), np.float32), width, height)
+        for name in ("base", "other", "grey0", "grey1", "seen", "hull", "xy_base", "xy_other")
+    }
+    return replace(grid, **{**reduced, "seen": reduced["seen"] > 0.5, "hull": reduced["hull"] > 0.5})
 
 
 def measure_significance(share: float, n_windows: float, chance: float) -> float:

@@ -5,6 +5,7 @@ Tracks are numbers for the things in the frames of a video: a thing near its pre
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ import numpy as np
 import scipy
 import shapely
 
+from matching._common import opencv
 from matching._common.types import Floats
 from matching.labels.references import Polygon
 from matching.objects.confidence import DOUBTFUL, DOUBTFUL_FACTOR, measure_certainty, name_certainty
@@ -85,6 +87,29 @@ def find_places(
             place = replace(place, frame=round_outline(frame))
         places.append(place)
     return places
+
+
+def join_parts(objects: Sequence[MatchedObject], places: Sequence[Place]) -> dict[int, Place]:
+    """Join parts of one copy of a thing, such as the sides of a fold: places by the numbers of their objects.
+
+    The parts show different parts of the reference, and each lies mostly within the frame of the other.
+    """
+    shapes = {
+        k: [shapely.make_valid(shapely.Polygon(x)) for x in (objects[k].outline0, place.polygon, place.frame)]
+        for k, place in enumerate(places)
+        if place.frame
+    }
+
+    def completes(k: int, other: int) -> bool:
+        (part, shown, _), (other_part, _, frame) = shapes[k], shapes[other]
+        return is_mostly_within(shown, frame) and not is_mostly_within(part, other_part)
+
+    joined = dict(enumerate(places))
+    for k, n in itertools.combinations(sorted(shapes, key=lambda k: -places[k].rank), 2):
+        if k in joined and n in joined and completes(k, n) and completes(n, k):
+            hull = opencv.convex_hull(np.array([*joined[k].polygon, *joined.pop(n).polygon]))
+            joined[k] = replace(joined[k], polygon=round_outline(hull))
+    return joined
 
 
 def _spans_box(outline: Floats, shape: Polygon) -> bool:

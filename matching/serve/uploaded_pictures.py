@@ -17,7 +17,7 @@ from matching.output import words
 from matching.output.export_formats import FORMATS as EXPORT_FORMATS
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
-from matching.output.remedies import PAGE_HINTS
+from matching.output.remedies import list_hints
 from matching.pictures.images import Picture, make_picture
 from matching.searches.clock import Clock
 from matching.searches.source import ImageSource
@@ -85,7 +85,7 @@ def _describe(result: Result, pictures: list[Picture]) -> list[str]:
     else:
         names = [picture.path for picture in pictures]
         lines = words.explain_nothing(result, names) or words.hint_at_rejected(
-            result, PAGE_HINTS, REJECTED_HINT
+            result, list_hints(result, "page"), REJECTED_HINT
         )
     return [*lines, *words.list_sizes(result, pictures)]
 

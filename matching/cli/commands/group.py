@@ -25,7 +25,7 @@ from matching.interchange.masks import check_masks_folder, write_masks
 from matching.interchange.records import PairMatches, turn_to_displayed
 from matching.output.files import write_results
 from matching.output.folders import Content, write_files
-from matching.output.remedies import GROUP_HINTS
+from matching.output.remedies import list_hints
 from matching.output.words import align_columns, format_table, hint_at_rejected
 from matching.pictures.images import NamedImage, Picture
 from matching.pictures.names import make_absolute
@@ -115,7 +115,7 @@ def _group_one(run: GroupRun) -> int:
     groups = run.file.groups({key: (pair, result.cluster)}, run.arguments.all_objects)
     _write_pair(run, run.folder, shown, result, pictures, groups)
     explained = [result.explain()] if run.arguments.explain else []
-    notes = hint_at_rejected(result, GROUP_HINTS)
+    notes = hint_at_rejected(result, list_hints(result, "group"))
     print_result(run.arguments, run.folder, [format_table(result), *explained], notes)
     return FOUND if result.objects else NONE_FOUND
 

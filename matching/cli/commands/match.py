@@ -23,7 +23,7 @@ from matching.cli.exits import FOUND, NONE_FOUND
 from matching.errors import InputError
 from matching.output import words
 from matching.output.export_formats import check_formats
-from matching.output.remedies import PAIR_HINTS
+from matching.output.remedies import list_hints
 from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
@@ -98,7 +98,8 @@ def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], resu
     table = words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem)
     explained = words.explain_rejected(result) if arguments.explain else []
     names = [picture.path for picture in pictures]
-    nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result, PAIR_HINTS)]
+    hints = list_hints(result, "match")
+    nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result, hints)]
     lines = [table, *words.list_sizes(result, pictures), *explained]
     print_result(arguments, folder, lines, nothing)
     if not result.is_single_picture and arguments.method in METHODS and words.may_look_harder(result):
