@@ -157,7 +157,7 @@ class KeptIndex(Database):
         """Merge segments; meanwhile other processes have to wait."""
         marks = ",".join("?" * len(names))
         with self.transaction():
-            shards = [shard for shard in self.shards() if Path(shard.path or "").name in names]
+            shards = [shard for shard in self.shards() if Path(shard.path).name in names]
             if len(shards) < len(names):
                 return  # another process has merged them
             segments = [_inverted.open_segment(self.folder / name) for name in names]
@@ -182,7 +182,7 @@ class KeptIndex(Database):
             dead.setdefault(name, []).append(picture)
         n, shards = self.counts().indexed, []
         for (name,) in self.rows("SELECT name FROM segments ORDER BY name"):
-            shards.append(Shard(str(self.folder / name), n, (), tuple(dead.get(name, ()))))
+            shards.append(Shard(str(self.folder / name), n, tuple(dead.get(name, ()))))
         return shards
 
     def paths(self, numbers: Iterable[int]) -> dict[int, str]:
