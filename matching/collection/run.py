@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from matching.collection.backends import Progress, Workers, start_workers
 from matching.collection.cache import FeatureCache
@@ -176,14 +175,14 @@ def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, wor
 
 def _summarise(store: Store, described: int, matched: int) -> Summary:
     """Count what the database holds; described, matched: what this run worked on."""
-    counts = store.rows(
-        "SELECT count(*), total(status = 'failed') FROM images UNION ALL"
-        " SELECT count(*), total(status = 'failed') FROM pairs UNION ALL"
-        " SELECT total(n_objects > 0), total(n_objects) FROM pairs"
-    )
     failed = "SELECT count(*) FROM {} WHERE substr(error, 1, ?) = ?"
     prefix = len(INTERNAL_PREFIX), INTERNAL_PREFIX
     internal = sum(store.value(failed.format(table), prefix) for table in ("images", "pairs"))
-    numbers = (int(n) for row in counts for n in row)
-    values: Any = *numbers, described, matched, internal, describe_other_programs(store.settings())
-    return Summary(*values)
+    others = describe_other_programs(store.settings())
+    return Summary(
+        **store.counts(),
+        described=described,
+        matched=matched,
+        internal_errors=internal,
+        other_programs=others,
+    )

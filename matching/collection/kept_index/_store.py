@@ -135,13 +135,13 @@ class KeptIndex(Database):
         with self.transaction():
             self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", (name, size, len(described)))
             for record in records:
-                file = record.bytes, record.modified, record.content, record.error, record.id
                 n = None if record.entries is None else len(record.entries)
-                state = ("indexed", name, n) if record.error is None else ("failed", None, n)
                 updated = self._db.execute(
-                    "UPDATE pictures SET status = ?, segment = ?, n_entries = ?, bytes = ?, modified = ?,"
-                    " sha256 = ?, error = ? WHERE id = ? AND status = 'pending'",
-                    (*state, *file),
+                    "UPDATE pictures SET status = iif(:error IS NULL, 'indexed', 'failed'),"
+                    " segment = iif(:error IS NULL, :segment, NULL), n_entries = :n, bytes = :bytes,"
+                    " modified = :modified, sha256 = :content, error = :error"
+                    " WHERE id = :id AND status = 'pending'",
+                    {**vars(record), "entries": None, "segment": name, "n": n},
                 )
                 if record.error is None and not updated.rowcount:
                     self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))

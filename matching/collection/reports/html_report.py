@@ -43,19 +43,10 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
             name=Path(db).name,
             pairs=[_card(row, images, names, pair) for row, pair in zip(rows, pairs, strict=True)],
             failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
-            **_counts(store),
+            n_pending=store.value("SELECT count(*) FROM pairs WHERE status = 'pending'"),
+            **{f"n_{name}": n for name, n in store.counts().items()},
         )
     write_page(Path(path), page)
-
-
-def _counts(store: Store) -> dict[str, int]:
-    """Count the pictures, pairs and objects of a database, by the names that the page uses."""
-    names = ("n_images", "n_pairs", "n_with_objects", "n_objects", "n_pending")
-    (values,) = store.rows(
-        "SELECT (SELECT count(*) FROM images), count(*), total(n_objects > 0), total(n_objects),"
-        " total(status = 'pending') FROM pairs"
-    )
-    return dict(zip(names, map(int, values), strict=True))
 
 
 def _card(
