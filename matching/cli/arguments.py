@@ -24,35 +24,49 @@ if TYPE_CHECKING:
 
 Group = argparse._ActionsContainer
 MAX_COUNT = 10**9
-# of a line in a file of help: its name, the symbol of its path, how many there may be, and its meaning
-OPTION = re.compile(r"^(\S+?)(?: ([A-Z]+)([*+]?))?( \(required\))?: (.+(?:\n  .+)*)", re.M)
+# of a line in a file of help: its name, the symbol of its value, how many there may be, the default, and its
+# meaning
+OPTION = re.compile(r"^(\S+?)(?: ([A-Z]+)([*+]?)(?:=(\S+))?)?( \(required\))?: (.+(?:\n  .+)*)", re.M)
+COUNT = settings.Setting(None, 1, MAX_COUNT, kind=int)
+NUMBERS = {  # the symbols of numbers; others stand for files and folders, or for TEXTS
+    "N": COUNT,
+    "MB": COUNT,
+    "PORT": settings.Setting(None, 0, 65535, kind=int),
+    "SECONDS": settings.Setting(None, 0, 1_000_000, kind=float),
+}
+TEXTS = "HOST", "ADDRESS"
+MANY_PICTURES = (
+    "run",
+    "cluster",
+)  # help of the options of a command for many pictures, which can use a cluster
 
 
 class LineParser(argparse.ArgumentParser):
     """A parser whose errors are InputErrors of one line, with suggestions for misspelt options.
 
-    The command's file in the folder help has its description; then groups of options that name a file or
-    switch something on, each with its title; and its epilog.
+    The command's file in the folder help has its description; then groups of options that name a file, a
+    number or a text, or switch something on, each with its title; and its epilog. Further files have only
+    groups; with the file "run", the command has the settings of matching, too.
     """
 
-    def __init__(self, command: str, **options: Any) -> None:
-        text = Path(__file__).with_name("help").joinpath(f"{command}.txt").read_text("utf-8")
-        text, _, epilog = text.partition("\n\n---\n")
-        description, *listed = text.split("\n\n== ")
-        more: Any = {"formatter_class": argparse.RawDescriptionHelpFormatter, "epilog": epilog}
-        super().__init__(description=description, **more, **options)
+    def __init__(self, command: str, *more: str, files: Sequence[str] = (), **options: Any) -> None:
+        text, _, epilog = _read_help(command).partition("\n\n---\n")
+        description, *listed = "\n\n== ".join([text, *map(_read_help, (*more, *files))]).split("\n\n== ")
+        formatter: Any = {"formatter_class": argparse.RawDescriptionHelpFormatter, "epilog": epilog}
+        super().__init__(description=description, **formatter, **options)
+        self.add_argument("--version", action="version", version=f"gdl-match {__version__}")
         self.groups: dict[str, Group] = {}
         for title, _, lines in (group.partition("\n") for group in listed):
-            self.groups[title] = self.add_argument_group(title)
-            for option, symbol, many, required, help_text in OPTION.findall(lines):
-                kind: Any = {"type": parse_path, "metavar": symbol} if symbol else {"action": "store_true"}
-                kind |= {"nargs": many} if many else {"required": True} if required else {}
-                self.groups[title].add_argument(option, help=" ".join(help_text.split()), **kind)
+            group = self.groups.get(title) or self.groups.setdefault(title, self.add_argument_group(title))
+            for line in OPTION.findall(lines):
+                _add_line(group, *line)
+        if "run" in (*more, *files):
+            add_settings(self.add_argument_group("matching, as for gdl-match"))
 
     @classmethod
-    def of_command(cls, name: str) -> LineParser:
+    def of_command(cls, name: str, *more: str) -> LineParser:
         """Make the parser of a subcommand."""
-        return cls(name, prog=f"gdl-match {name}")
+        return cls(name, *more, prog=f"gdl-match {name}")
 
     def error(self, message: str) -> NoReturn:
         """Raise InputError."""
@@ -61,6 +75,31 @@ class LineParser(argparse.ArgumentParser):
         unknown = [word.removeprefix("--") for word in words if message.startswith("unrecognized")]
         close = [f"--{name}" for word in unknown for name in get_close_matches(word, known, 1)]
         raise InputError(f"{message} (did you mean {', '.join(close)}?)" if close else message)
+
+
+def _read_help(name: str) -> str:
+    return Path(__file__).with_name("help").joinpath(f"{name}.txt").read_text("utf-8")
+
+
+def _add_line(
+    group: Group, option: str, symbol: str, many: str, default: str, required: str, text: str
+) -> None:
+    """Add the option, or the argument, of a line in a file of help."""
+    text = " ".join(text.split())
+    if number := NUMBERS.get(symbol):
+        value = number.parse(default) if default else None
+        add_setting(
+            group, option.removeprefix("--"), replace(number, default=value, symbol=symbol, text=text)
+        )
+        return
+    kind: dict[str, Any] = {"action": "store_true"}
+    if symbol:
+        kind = {"type": str if symbol in TEXTS else parse_path, "metavar": symbol, "default": default or None}
+    if many and option.startswith("--"):
+        kind |= {"action": "append", "default": []}
+    elif many or required:
+        kind |= {"nargs": many} if many else {"required": True}
+    group.add_argument(option, help=text, **kind)
 
 
 def make_parser(rivals: Collection[str] = ()) -> LineParser:
@@ -72,7 +111,6 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
     add_names(group, "export", FORMATS, f"{text}: {formats}")
     add_every(group)
     add_settings(result.groups["settings"], rivals)
-    add_version(result)
     return result
 
 
@@ -106,16 +144,6 @@ def add_flag(group: Group, name: str, text: str) -> None:
     group.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=text)
 
 
-def add_path(group: Group, name: str, symbol: str, text: str, **more: Any) -> None:
-    """Add an option that names a file or folder."""
-    group.add_argument(f"--{name.replace('_', '-')}", type=parse_path, metavar=symbol, help=text, **more)
-
-
-def add_version(group: Group) -> None:
-    """Add the option that prints the version."""
-    group.add_argument("--version", action="version", version=f"gdl-match {__version__}")
-
-
 def add_setting(group: Group, name: str, setting: settings.Setting) -> None:
     """Add the option of a setting, from its declaration."""
     if isinstance(setting.default, bool):
@@ -144,15 +172,6 @@ def add_every(group: Group) -> None:
     """Add the option for the time between frames, which is None unless it is given."""
     default_text = f"{settings.EVERY.default:g}"
     add_setting(group, "every", replace(settings.EVERY, default=None, kind=float, default_text=default_text))
-
-
-def count_setting(
-    default: int | None, text: str, symbol: str = "N", default_text: str | None = None
-) -> settings.Setting:
-    """Declare an option that counts something, 1 or more."""
-    return settings.Setting(
-        default, 1, MAX_COUNT, kind=int, symbol=symbol, text=text, default_text=default_text
-    )
 
 
 def add_choice(group: Group, name: str, words: Sequence[str]) -> None:

@@ -36,36 +36,18 @@ from matching.output.files import make_folder
 from matching.output.folders import check_folder, write_whole
 from matching.output.words import align_columns, count
 from matching.pictures.names import is_folder, make_relative
-from matching.settings import Setting
 
 COMMAND = "gdl-match collection"
 N_PRINTED_PAIRS = 10
-WAIT_OPTION = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
 TABLES = ("csv", "parquet")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 
 
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("collection")
-    text = "match each picture only with the N others that share the most descriptors with it"
-    options.add_setting(parser.groups["which pairs"], "shortlist", options.count_setting(None, text))
-    outputs = parser.groups["results"]
-    add_duplicate_options(outputs)
-    text = "number of pairs in the report, the best first"
-    options.add_setting(outputs, "html_pairs", options.count_setting(100, text))
-    add_run_options(parser, "one per processor")
-    options.add_version(parser)
+    parser = options.LineParser.of_command("collection", *options.MANY_PICTURES, "duplicates")
+    options.add_choice(parser.groups["pictures that could go"], "keep", KEPT)
     return parser
-
-
-def add_duplicate_options(group: options.Group) -> None:
-    """Add the options that list pictures which could go; nothing is deleted."""
-    text = "with groups: write the pictures that could go, as another one that is kept shows exactly the same"
-    options.add_path(group, "list", "FILE", f"{text}; nothing is deleted")
-    options.add_choice(group, "keep", KEPT)
-    text = "never list what lies in this folder or below it; may be given several times"
-    options.add_path(group, "never_list", "FOLDER", text, action="append", default=[])
 
 
 def check_duplicate_options(arguments: Namespace) -> None:
@@ -75,21 +57,6 @@ def check_duplicate_options(arguments: Namespace) -> None:
     for folder in arguments.never_list:
         if not is_folder(folder):
             raise InputError(f"{folder}: no such folder")
-
-
-def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bool = True) -> None:
-    """Add the options that `run_options` and, if it may run on a cluster, `prepare_run` read."""
-    group = parser.groups.get("how it runs") or parser.add_argument_group("how it runs")
-    text = "processes at a time"
-    options.add_setting(group, "jobs", options.count_setting(None, text, default_text=jobs))
-    options.add_path(group, "cache", "DIR", "folder in which features are kept (default: the user's cache)")
-    options.add_setting(group, "cache_size", options.count_setting(4000, "largest size of that folder", "MB"))
-    if may_be_cluster:
-        text = "run on the Dask cluster at tcp://host:port instead"
-        group.add_argument("--scheduler", metavar="ADDRESS", help=text)
-        options.add_setting(group, "wait", WAIT_OPTION)
-    options.add_flag(group, "quiet", "show no progress on standard error")
-    options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
 
 
 def run(arguments: Namespace) -> int:
@@ -147,12 +114,12 @@ def prepare_run(arguments: Namespace) -> None:
     WAIT_SECONDS.set(arguments.wait)
 
 
-def run_options(arguments: Namespace) -> dict[str, Any]:
-    """Make the parameters of functions that work on many pictures."""
+def run_options(arguments: Namespace, jobs: int | None = None) -> dict[str, Any]:
+    """Make the parameters of functions that work on many pictures; jobs: how many by default."""
     return {
         "config": options.make_config(arguments),
         "cache": open_cache(arguments),
-        "jobs": arguments.jobs,
+        "jobs": arguments.jobs or jobs,
         **({"scheduler": arguments.scheduler} if "scheduler" in arguments else {}),
         "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
     }

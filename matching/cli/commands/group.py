@@ -51,7 +51,6 @@ def make_parser() -> options.LineParser:
     settings_group = parser.groups["settings"]
     options.add_options(settings_group, CLUSTERING_OPTIONS)
     options.add_setting(settings_group, "max_nfa", MAX_NFA)
-    options.add_version(parser)
     return parser
 
 

@@ -4,13 +4,11 @@ import json
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from matching.cli import arguments as options
 from matching.cli.commands.collection import (
-    add_duplicate_options,
-    add_run_options,
     check_duplicate_options,
     prepare_run,
     read_listed_groups,
@@ -23,6 +21,7 @@ from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
+from matching.collection.reports.duplicates import KEPT
 from matching.collection.reports.html_report import write_groups_report
 from matching.collection.reports.query_results import (
     QueryResult,
@@ -46,15 +45,11 @@ def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("index")
     commands = parser.add_subparsers(dest="command", required=True, metavar=" | ".join(COMMANDS))
-    for command, (_, text, jobs) in COMMANDS.items():
-        each = commands.add_parser(command, help=text, command=f"index-{command}")
-        group = each.groups["input and output"]
-        if command in N_MATCHED:
-            text = "match each picture with the N that share the most descriptors with it"
-            options.add_setting(group, "shortlist", options.count_setting(N_MATCHED[command], text))
-        if command == "groups":
-            add_duplicate_options(group)
-        add_run_options(each, jobs)
+    for command, (_, text, more) in COMMANDS.items():
+        files = *options.MANY_PICTURES, *more
+        each = commands.add_parser(command, help=text, command=f"index-{command}", files=files)
+        if more:
+            options.add_choice(each.groups["pictures that could go"], "keep", KEPT)
     return parser
 
 
@@ -95,8 +90,7 @@ def _describe_added(added: Added) -> str:
 
 def _watch(arguments: Namespace) -> int:
     tell = make_teller(arguments)
-    running = {**run_options(arguments), "jobs": arguments.jobs or 1}
-    where = arguments.index, arguments.folder
+    where, running = (arguments.index, arguments.folder), run_options(arguments, 1)
     watch = watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **running)
     for added, seen in watch:
         _tell_errors(added.errors)
@@ -122,7 +116,7 @@ def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
 
 
 def _query(arguments: Namespace) -> int:
-    running = {**run_options(arguments), "jobs": arguments.jobs or 1}
+    running = run_options(arguments, 1)
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db or arguments.json or arguments.html):
@@ -197,10 +191,11 @@ def _pictures(arguments: Namespace, may_be_empty: bool = False) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-N_MATCHED = {"query": 10, "groups": 5}  # pictures with which each one is matched, by default
-COMMANDS = {  # the function of each, its help, and how many processes it has by default
-    "add": (_add, "add pictures", "one per processor"),
-    "query": (_query, "find pictures that share objects", "1"),
-    "groups": (_groups, "group pictures that show the same thing", "one per processor"),
-    "watch": (_watch, "add pictures that arrive in a folder", "1"),
+COMMANDS: dict[
+    str, tuple[Callable[[Namespace], int], str, tuple[str, ...]]
+] = {  # and files of further options
+    "add": (_add, "add pictures", ()),
+    "query": (_query, "find pictures that share objects", ()),
+    "groups": (_groups, "group pictures that show the same thing", ("duplicates",)),
+    "watch": (_watch, "add pictures that arrive in a folder", ()),
 }

@@ -7,7 +7,7 @@ from argparse import Namespace
 from contextlib import suppress
 
 from matching.cli import arguments as options
-from matching.cli.commands.collection import add_run_options, run_options
+from matching.cli.commands.collection import run_options
 from matching.cli.console import make_printable, make_teller, print_short_warnings, warn_of_frames
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.errors import InputError
@@ -24,15 +24,12 @@ DEFAULT_FORMAT = next(iter(FORMATS))
 
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("label")
+    parser = options.LineParser.of_command("label", "run")
     files = parser.groups["input and output"]
     options.add_every(files)
-    text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
-    options.add_path(files, "mask", "FILE", text, action="append", default=[])
     text = f"formats of the labels, separated by commas: {', '.join(FORMATS)} (default: {DEFAULT_FORMAT})"
     options.add_names(files, "format", FORMATS, text)
     options.add_setting(files, "min_score", MIN_SCORE)
-    add_run_options(parser, "one per processor", may_be_cluster=False)
     return parser
 
 

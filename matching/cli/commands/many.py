@@ -56,10 +56,9 @@ class Outcome:
     """The result of matching one picture, or the reason why there is none."""
 
     path: Path
-    folder: Path | None = None  # folder of its results; None if the picture can't be used
+    inspected: Inspected  # its entry in the page, with the error if it can't be used
+    folder: Path | None = None  # of its results
     result: Result | None = None
-    error: str | None = None
-    inspected: Inspected | None = None  # its entry in the page
 
 
 def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
@@ -86,8 +85,8 @@ def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     for path in paths:
         outcome = _match(arguments, source, path, base, names[path], rivals.get(arguments.method))
         outcomes.append(outcome)
-        if outcome.error is not None:
-            print(f"gdl-match: error: {outcome.error}", file=sys.stderr)
+        if outcome.result is None:
+            print(f"gdl-match: error: {outcome.inspected.error}", file=sys.stderr)
         if not arguments.json:
             print(_describe_outcome(outcome, names[path], width), flush=True)
         if outcome.result is not None:
@@ -107,10 +106,10 @@ def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
         open_report(overview)
     is_found = any(o.result and o.result.objects for o in outcomes)
     if arguments.fail_if_different:
-        verdicts = {names[o.path]: inspect(o.result) for o in outcomes if o.result is not None}
+        verdicts = {o.inspected.name: o.inspected.verdict for o in outcomes if o.inspected.verdict}
         is_found = not list_different(arguments, verdicts)
     is_inspection = arguments.fail_if_different or overview is not None  # of which no picture may be missing
-    if any(o.error is not None for o in outcomes) and (is_inspection or not is_found):
+    if any(o.result is None for o in outcomes) and (is_inspection or not is_found):
         return BAD_INPUT
     return FOUND if is_found else NONE_FOUND
 
@@ -124,11 +123,10 @@ def _write_overview(path: Path, golden: ImageSource, outcomes: Sequence[Outcome]
     shown = draw_golden(golden.picture)
     page, picture, table = _list_pages(path)
     write_whole(picture, encode_jpeg(Image.fromarray(shown), comment=PICTURE_MARK))
-    verdicts = [(str(o.path), o.inspected.verdict) for o in outcomes if o.inspected and o.inspected.verdict]
+    verdicts = [(str(o.path), o.inspected.verdict) for o in outcomes if o.inspected.verdict]
     write_whole(table, format_differences(verdicts))
-    inspected = [o.inspected for o in outcomes if o.inspected is not None]
     name = _format_name(str(golden.picture.path and golden.picture.path.name))
-    write_page(page, inspection_page(name, (quote(picture.name), shown), inspected))
+    write_page(page, inspection_page(name, (quote(picture.name), shown), (o.inspected for o in outcomes)))
 
 
 def choose_best_object(result: Result) -> MatchedObject:
@@ -155,17 +153,13 @@ def _match(
             method = PAIR if rival is None else Method(group=rival)
             result = match_pair(thing, ImageSource(picture, thing.config), method)
         check_formats(options["exports"], (thing.picture, picture))
-        drawn: dict[str, bytes] = {}
-        inspected = None
-        if options["html"]:
-            verdict = inspect(result)
-            drawn, shown = draw_inspection(thing.picture, picture, result, verdict)
-            address = quote(folder.relative_to(base).as_posix())
-            inspected = Inspected(name, verdict=verdict, folder=address, **shown)
-        write_results(folder, (thing.picture, picture), result, inputs=inputs, others=drawn, **options)
+        pair, verdict = (thing.picture, picture), inspect(result)
+        drawn, shown = draw_inspection(*pair, result, verdict) if options["html"] else ({}, {})
+        write_results(folder, pair, result, inputs=inputs, others=drawn, **options)
     except InputError as error:
-        return Outcome(path, error=str(error), inspected=Inspected(name, str(error)))
-    return Outcome(path, folder, result, inspected=inspected)
+        return Outcome(path, Inspected(name, str(error)))
+    address = quote(folder.relative_to(base).as_posix())
+    return Outcome(path, Inspected(name, verdict=verdict, folder=address, **shown), folder, result)
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
@@ -193,14 +187,8 @@ def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
     found = choose_best_object(outcome.result)
     counted = count_copies(outcome.result.objects)
     counts = (str(len(places)) for places in (counted.copies, counted.alike, counted.parts))
-    cells = (
-        *counts,
-        str(found.n_matches),
-        f"{found.score:.2f}",
-        found.confidence or UNKNOWN,
-        *format_place(found)[2:],
-    )
-    return _format_line(name, cells, width)
+    numbers = str(found.n_matches), f"{found.score:.2f}", found.confidence or UNKNOWN
+    return _format_line(name, (*counts, *numbers, *format_place(found)[2:]), width)
 
 
 def _format_line(name: str, cells: Sequence[str], width: int) -> str:
@@ -219,7 +207,7 @@ def _format_json(outcomes: list[Outcome]) -> str:
     for o in outcomes:
         entries.append({"picture": str(o.path)})
         if o.folder is None:
-            entries[-1]["error"] = o.error
+            entries[-1]["error"] = o.inspected.error
         else:
             entries[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
     return json_text({"results": entries})
