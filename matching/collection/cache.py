@@ -106,16 +106,12 @@ class FeatureCache:
 
 def _arrays(entry: DescribedPicture) -> dict[str, Array]:
     """The arrays of an entry, as its file holds them."""
-    features = {f.name: getattr(entry.features, f.name) for f in fields(Features)}
     # whole numbers up to DESCRIPTOR_NORM: the same values in half the size of float32
-    features["descriptors"] = features["descriptors"].astype(np.uint16)
-    return {
-        **features,
-        "step": entry.step,
-        "digest": np.frombuffer(entry.digest, np.uint8),
-        "box": entry.box,
-        "size": entry.size,
-    }
+    descriptors = entry.features.descriptors.astype(np.uint16)
+    changed = {"descriptors": descriptors, "digest": np.frombuffer(entry.digest, np.uint8)}
+    arrays = {**vars(entry), **vars(entry.features), **changed}
+    del arrays["features"]
+    return arrays
 
 
 def _read(path: Path) -> DescribedPicture:

@@ -23,7 +23,8 @@ SUFFIXES = {
     "colmap": (".db", ".sqlite", ".sqlite3"),
 }
 KINDS = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
-MANY_PAIRS = ("hloc", "colmap")  # kinds that hold many pairs
+# the readers of kinds that hold one pair; the others hold many
+READERS = {"npz": read_npz, "text": read_text, "storage": read_storage, "torch": read_torch}
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class MatchFile:
     @property
     def holds_many(self) -> bool:
         """Whether the file is of a kind that holds many pairs."""
-        return self.kind in MANY_PAIRS
+        return self.kind not in READERS
 
     def pairs(self) -> Iterator[tuple[Any, PairMatches]]:
         """Read the matches of each pair."""
@@ -46,8 +47,7 @@ class MatchFile:
         elif self.kind == "colmap":
             yield from colmap.read_colmap(self.path)
         else:
-            read = {"npz": read_npz, "text": read_text, "storage": read_storage, "torch": read_torch}
-            yield None, read[self.kind](self.path)
+            yield None, READERS[self.kind](self.path)
 
     def pair_of(self, images: Sequence[Path]) -> tuple[Any, PairMatches, bool]:
         """Read the matches of the pair of two images; if the file has only one pair, read that one."""
@@ -60,11 +60,6 @@ class MatchFile:
                 if all(_is_named(path, name) for path, name in zip(images, names, strict=True)):
                     return key, pair, names != pair.names
         raise InputError(f"{self.path}: holds no pair of {images[0]} and {images[1]}")
-
-    @property
-    def group_files(self) -> tuple[str, ...]:
-        """The names of the files that `groups` makes."""
-        return {"hloc": ("groups.h5", "pairs.txt"), "colmap": ("groups.db",)}.get(self.kind, ())
 
     def groups(
         self, labels: Mapping[Any, tuple[PairMatches, Array]], all_objects: bool = False

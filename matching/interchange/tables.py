@@ -30,8 +30,6 @@ def _read_file(path: Path, load: Callable[[Path], Any], kind: str) -> PairMatche
     """Read the matches in what `load` returns; if it fails, report that the file is not of this kind."""
     try:
         content = load(path)
-    except InputError:
-        raise
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
     except Exception:  # zipfile, zlib, pickle and NumPy raise different errors

@@ -23,6 +23,7 @@ from matching.labels.places import Place
 from matching.labels.record import LabelledPicture
 from matching.objects.frames import polygon_area
 from matching.output.csv_text import encode_csv
+from matching.output.files import encode_zip
 from matching.output.json_text import json_text
 
 LABELME_VERSION = "5.5.0"  # whose format is written
@@ -155,6 +156,11 @@ class LabelFormat:
     write: Callable[[Pictures, Sequence[str], str, str], Files]
     result_file: str  # name of the file with the labels of a single result
     is_one_file: bool = False  # whether one file holds the labels of all pictures
+
+    def encode(self, pictures: Pictures, classes: Sequence[str]) -> bytes:
+        """Encode labels in one file, which is an archive if the format has several files."""
+        files = dict(self.write(pictures, classes, ".", "."))
+        return encode_zip(files) if len(files) > 1 else next(iter(files.values()))
 
 
 FORMATS = {  # the first one is the default

@@ -55,16 +55,17 @@ class Place:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Place:
         """Restore a place from the JSON of its `dataclasses.asdict`."""
-        polygons = {
-            key: None if values.get(key) is None else tuple((x, y) for x, y in values[key])
-            for key in ("polygon", "frame")
-        }
-        return cls(**{**values, **polygons})
+        return cls(**{key: _freeze(value) for key, value in values.items()})
 
     @property
     def completed(self) -> Place:
         """The place with all of the thing."""
         return replace(self, polygon=self.frame or self.polygon, whole=True)
+
+
+def _freeze(value: Any) -> Any:
+    """Turn lists at any depth into tuples."""
+    return tuple(map(_freeze, value)) if isinstance(value, list) else value
 
 
 def find_places(

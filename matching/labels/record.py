@@ -13,7 +13,6 @@ from typing import Any
 from matching.errors import InputError, OneLineErrors
 from matching.labels.frames import are_frames
 from matching.labels.places import Place
-from matching.pictures.names import is_file
 
 RECORD_NAME = "labels.jsonl"
 WHOLE = "whole"
@@ -41,8 +40,8 @@ class Record:
     head: dict[str, Any]  # the references and the settings of the run
     pictures: dict[str, LabelledPicture] = field(default_factory=dict)  # the latest line of each, by name
     # by content of the file and number of the place: True if the user accepted it, False if it was dropped,
-    # WHOLE if a part of the thing was accepted for all of it
-    verdicts: dict[tuple[str, int], bool | str] = field(default_factory=dict)
+    # WHOLE if a part of the thing was accepted for all of it, None if nothing is decided any more
+    verdicts: dict[tuple[str, int], bool | str | None] = field(default_factory=dict)
     written: dict[str, list[str]] = field(default_factory=dict)  # SHA-256 digests by label file
 
     def add_picture(self, picture: LabelledPicture) -> None:
@@ -63,11 +62,7 @@ class Record:
             places = tuple(Place.from_json(place) for place in values["places"])
             self.pictures[values["name"]] = LabelledPicture(**{**values, "places": places})
         elif "verdict" in line:
-            key = str(line["content"]), int(line["place"])
-            if line["verdict"] is None:
-                self.verdicts.pop(key, None)
-            else:
-                self.verdicts[key] = line["verdict"]
+            self.verdicts[str(line["content"]), int(line["place"])] = line["verdict"]
         elif "written" in line:
             for name, digest in line["written"].items():
                 self.written.setdefault(name, []).append(digest)
@@ -108,8 +103,6 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Read the complete lines of a record, and cut off an incomplete last one."""
     if not path.exists():
         return
-    if not is_file(path):
-        raise InputError(f"{path}: is not a file")
     content = path.read_bytes()
     end = content.rfind(b"\n") + 1
     if end < len(content):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -78,24 +79,21 @@ class Labels:
         return sum(self.get_verdict(one, k) is None for one in self.usable for k in range(len(one.places)))
 
     @property
-    def n_below(self) -> int:
-        """The number of places that are no labels only because of their scores."""
-        n_all = sum(len(picture.places) for picture in replace(self, min_score=0.0).pictures)
-        return n_all - sum(len(picture.places) for picture in self.pictures)
+    def left_out(self) -> Counter[str]:
+        """Count the places that are no labels by the reason.
 
-    @property
-    def n_different(self) -> int:
-        """The number of whole things that are no labels because they differ from their references."""
-        return sum(place.whole and place.same is False for place in self._list_unlabelled())
-
-    @property
-    def n_parts(self) -> int:
-        """The number of places that are no labels because they show only a part of their references."""
-        return sum(not place.whole for place in self._list_unlabelled())
-
-    def _list_unlabelled(self) -> list[Place]:
-        places = ((picture, *row) for picture in self.usable for row in enumerate(picture.places))
-        return [place for picture, k, place in places if not self.is_label(picture, k)]
+        "parts" show only a part of their references, "different" ones are whole but not the same, and those
+        "below" have only too small a score; the user has "dropped" the others.
+        """
+        return Counter(
+            "parts" if not place.whole
+            else "different" if place.same is False
+            else "below" if self.get_verdict(picture, k) is None
+            else "dropped"
+            for picture in self.usable
+            for k, place in enumerate(picture.places)
+            if not self.is_label(picture, k)
+        )  # fmt: skip
 
     def write(self, forms: Sequence[str]) -> list[str]:
         """Write the labels in some formats."""

@@ -1,13 +1,12 @@
 """The files of a search for a thing in a video: matches.json, and a page with cuts of its frames."""
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from matching._version import __version__
 from matching.output.files import COORDINATES, count_digits, summarise_object
-from matching.output.folders import MANIFEST, Content, write_files
+from matching.output.folders import MANIFEST, write_files
 from matching.output.html.hits import hits_page, make_hits
 from matching.output.provenance import machine, programs
 from matching.output.words import name_picture
@@ -25,12 +24,8 @@ def write_video_results(
     page: bool = True,
 ) -> None:
     """Write matches.json and the page hits.html: both, or, on an error, neither."""
-
-    def files() -> Iterator[tuple[str, Content]]:
-        if page:
-            yield PAGE_NAME, make_page(result, names).encode("utf-8", "backslashreplace")
-
-    write_files(folder, files(), summarise_video(result, names) | {"inputs": list(names)})
+    files = {PAGE_NAME: make_page(result, names).encode("utf-8", "backslashreplace")} if page else {}
+    write_files(folder, files.items(), summarise_video(result, names) | {"inputs": list(names)})
 
 
 def summarise_video(result: VideoResult, names: tuple[str, str]) -> dict[str, Any]:

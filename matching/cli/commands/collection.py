@@ -4,7 +4,7 @@ import sys
 import tempfile
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ from matching.pictures.names import is_folder, make_relative
 
 COMMAND = "gdl-match collection"
 N_PRINTED_PAIRS = 10
-TABLES = ("csv", "parquet")
-SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
+TABLES = "csv", "parquet"
+EXPORTS = dict.fromkeys(TABLES, "tables") | {"colmap": "matches for COLMAP", "hloc": "matches for hloc"}
 
 
 def make_parser() -> options.LineParser:
@@ -63,8 +63,7 @@ def run(arguments: Namespace) -> int:
     """Run the command."""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     n_sources = sum(source is not None for source in sources)
-    outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
-    outputs += [arguments.colmap, arguments.hloc]
+    outputs = [arguments.html, arguments.groups, *_list_exports(arguments)]
     if arguments.static and not (arguments.colmap or arguments.hloc):
         raise InputError("--static requires --colmap or --hloc")
     if n_sources > 1:
@@ -92,19 +91,18 @@ def run(arguments: Namespace) -> int:
 
 def _check_outputs(arguments: Namespace) -> None:
     """Check that the results can be written: now, rather than after hours."""
-    for kind, folder in _folders(arguments, TABLES):
-        check_tables_replaceable(check_folder(folder), kind)
-    for kind, folder in _folders(arguments, SFM_NAMES):
-        check_sfm_replaceable(check_folder(folder), kind)
+    for kind, folder in _list_exports(arguments):
+        check = check_tables_replaceable if kind in TABLES else check_sfm_replaceable
+        check(check_folder(folder), kind)
     if arguments.html is not None:
         check_page(arguments.html, "--html")
         if arguments.html.resolve() == arguments.db.resolve():
             raise InputError(f"{arguments.html}: is the database; choose another --html")
 
 
-def _folders(arguments: Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
-    """List the formats for which there is an option, with their folders."""
-    return [(kind, folder) for kind in kinds if (folder := getattr(arguments, kind)) is not None]
+def _list_exports(arguments: Namespace) -> list[tuple[str, Path]]:
+    """List the wanted formats with their folders."""
+    return [(kind, folder) for kind in EXPORTS if (folder := getattr(arguments, kind)) is not None]
 
 
 def prepare_run(arguments: Namespace) -> None:
@@ -167,12 +165,12 @@ def open_cache(arguments: Namespace) -> FeatureCache:
 
 def _write(arguments: Namespace, groups: Sequence[Group] | None) -> None:
     tell, db = make_teller(arguments), arguments.db
-    for kind, folder in _folders(arguments, TABLES):
-        export(db, folder, kind)
-        tell(f"tables written to {folder}")
-    for kind, folder in _folders(arguments, SFM_NAMES):
-        export_for_sfm(db, folder, kind, arguments.static)
-        tell(f"matches for {SFM_NAMES[kind]} written to {folder}")
+    for kind, folder in _list_exports(arguments):
+        if kind in TABLES:
+            export(db, folder, kind)
+        else:
+            export_for_sfm(db, folder, kind, arguments.static)
+        tell(f"{EXPORTS[kind]} written to {folder}")
     if groups is not None and arguments.csv is not None:
         table = arguments.csv / "groups.csv"
         write_whole(table, format_groups_csv(groups))

@@ -88,7 +88,7 @@ def _prepare(arguments: Namespace) -> GroupRun:
     paths = (file.path, file.features, arguments.image0, arguments.image1, arguments.images)
     inputs = tuple(make_absolute(path) for path in paths if path is not None)
     folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)
-    names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
+    names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.groups({})}
     check_not_over(folder, map(Path, inputs), names)
     return GroupRun(file, inputs, folder, config, arguments)
 

@@ -69,7 +69,7 @@ def _add(arguments: Namespace) -> int:
     warn_of_frames(added.paths)
     _tell_errors(added.errors)
     print(_describe_added(added))
-    if added.failed and not added.counts.indexed:
+    if added.errors and not added.counts.indexed:
         return BAD_INPUT
     return FOUND if added.counts.indexed else NONE_FOUND
 
@@ -83,7 +83,7 @@ def _describe_added(added: Added) -> str:
     counts = added.counts
     size = f", {counts.bytes / counts.indexed / 1000:.1f} kB a picture" if counts.indexed else ""
     return (
-        f"{count(added.indexed, 'picture')} added ({added.failed} failed), {added.removed} dropped;"
+        f"{count(len(added.paths), 'picture')} added ({len(added.errors)} failed), {added.removed} dropped;"
         f" the index has {count(counts.indexed, 'picture')} and takes {counts.bytes / 1e6:.1f} MB{size}"
     )
 

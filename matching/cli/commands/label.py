@@ -84,13 +84,13 @@ def _show(labels: Labels, arguments: Namespace) -> int:
     print("\n".join(align_columns(rows, left=(0,))))
     without = sum(not picture.places for picture in pictures)
     print(f"{count(len(pictures), 'picture')}, {without} without labels")
-    if labels.n_below:
-        below = f"a score below --min-score {labels.min_score:g}"
-        print(f"{count(labels.n_below, 'more label')} left out, with {below}")
-    if labels.n_different:
-        print(f"{count(labels.n_different, 'more place')} left out, which differ from their references")
-    if labels.n_parts and not arguments.review:
-        parts = f"{count(labels.n_parts, 'more place')} left out, which show only a part of their references"
+    left_out = labels.left_out
+    if n := left_out["below"]:
+        print(f"{count(n, 'more label')} left out, with a score below --min-score {labels.min_score:g}")
+    if n := left_out["different"]:
+        print(f"{count(n, 'more place')} left out, which differ from their references")
+    if (n := left_out["parts"]) and not arguments.review:
+        parts = f"{count(n, 'more place')} left out, which show only a part of their references"
         print(f"{parts}, such as a box without its background; --review offers them")
     make_teller(arguments)(f"written to {arguments.out}")
     if without < len(pictures):

@@ -22,14 +22,12 @@ PICTURES_PER_SEGMENT = 256  # a killed run loses the work on at most this many
 
 @dataclass(frozen=True)
 class Added:
-    """The outcome of adding pictures; `paths` are those that were added."""
+    """The outcome of adding pictures."""
 
-    indexed: int
-    failed: int
+    paths: list[str]  # of those that were added
+    errors: list[str]  # of those that failed
     removed: int
-    errors: tuple[str, ...]
     counts: Counts
-    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,8 @@ def add_pictures(
             index.merge_small_segments()
             indexed += [record.id for record in records if record.error is None]
             errors += [record.error for record in records if record.error is not None]
-        counts, names = index.counts(), index.paths(indexed)
-        paths = tuple(sorted(names.values()))
-        return Added(len(indexed), len(errors), len(missing), tuple(errors), counts, paths)
+        added = sorted(index.paths(indexed).values())
+        return Added(added, errors, len(missing), index.counts())
 
 
 def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,9 @@ class FoundPicture:
 
     path: str
     votes: int
-    rank: float
-    score: float
-    objects: tuple[MatchedObject, ...]  # picture 0 is the query
+    rank: float  # of the object that ranks highest
+    score: float  # of the best object
+    objects: list[MatchedObject]  # picture 0 is the query
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class QueryResult:
     """The pictures that share objects with a query, the highest rank first."""
 
     query: str
-    pictures: tuple[FoundPicture, ...]
-    failed: tuple[tuple[str, str], ...]  # pictures that can't be used, and why
+    pictures: list[FoundPicture] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)  # pictures that can't be used, and why
 
 
 @contextmanager
@@ -107,22 +107,21 @@ def collect_results(db: Path, queries: Sequence[str], candidates: Sequence[Candi
     results = []
     with open_store(db) as store:
         for query in queries:
-            pictures: list[FoundPicture] = []
-            failed: list[tuple[str, str]] = []
+            result = QueryResult(query)
             for candidate in (candidate for candidate in candidates if candidate.query == query):
+                path = candidate.picture
                 rows = store.rows(
                     "SELECT pairs.id, pairs.rank, pairs.score, pairs.error"
                     f" FROM {PAIRS_WITH_IMAGES} WHERE a.path = ? AND b.path = ?",
-                    (query, candidate.picture),
+                    (query, path),
                 )
                 for pair, rank, score, error in rows:
                     if error is not None:
-                        failed.append((candidate.picture, error.strip().splitlines()[-1]))
-                    elif objects := tuple(read_objects(store, pair)):
-                        found = FoundPicture(candidate.picture, candidate.votes, rank, score, objects)
-                        pictures.append(found)
-            pictures.sort(key=lambda p: (-p.rank, p.path))
-            results.append(QueryResult(query, tuple(pictures), tuple(failed)))
+                        result.failed[path] = error.strip().splitlines()[-1]
+                    elif objects := read_objects(store, pair):
+                        result.pictures.append(FoundPicture(path, candidate.votes, rank, score, objects))
+            result.pictures.sort(key=lambda p: (-p.rank, p.path))
+            results.append(result)
     return results
 
 
@@ -142,7 +141,7 @@ def write_query_page(results: Sequence[QueryResult], path: Path) -> None:
                 continue
             hits += make_hits(query, names[picture.path], rgb, picture.objects)
     title = queries[0] if len(results) == 1 else count(len(results), "query", "queries")
-    failed = sorted({*gone.items(), *(pair for one in results for pair in one.failed)})
+    failed = sorted({*gone.items(), *(pair for one in results for pair in one.failed.items())})
     without = [(query,) for query, one in zip(queries, results, strict=True) if not one.pictures]
     lists = (
         (f"{count(len(without), 'query', 'queries')} without hits", without),
@@ -153,9 +152,6 @@ def write_query_page(results: Sequence[QueryResult], path: Path) -> None:
 
 def summarise_query(result: QueryResult) -> dict[str, Any]:
     """Describe a result by values that JSON can hold."""
-    pictures = [
-        {**asdict(replace(one, objects=())), "objects": [summarise_object(found) for found in one.objects]}
-        for one in result.pictures
-    ]
-    failed = [{"path": path, "error": error} for path, error in result.failed]
+    pictures = [{**vars(one), "objects": list(map(summarise_object, one.objects))} for one in result.pictures]
+    failed = [{"path": path, "error": error} for path, error in result.failed.items()]
     return {"query": result.query, "pictures": pictures, "failed": failed}

@@ -22,7 +22,7 @@ from matching.agreement.overlay import compare_overlaid
 from matching.objects.comparison import Comparison
 from matching.objects.deformation import SmoothMap
 from matching.objects.frames import describe_motion, list_corners, polygon_area
-from matching.objects.transforms import apply_transform
+from matching.objects.transforms import apply_transform, is_sound
 
 # Share of a picture from which it counts as the whole: fits err by a few percent at the borders.
 MIN_WHOLE_SHARE = 0.93
@@ -122,11 +122,7 @@ UNMEASURED = Relation("same thing", None, math.nan, math.nan, math.nan, math.nan
 def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
     """Map the corners of a picture to the other one: transform (3, 3) -> (4, 2) or None."""
     corners = _corners(size)
-    w = np.column_stack([corners, np.ones(4)]) @ transform[2]
-    if not ((w > 0).all() or (w < 0).all()):
-        return None
-    frame: Floats = apply_transform(transform, corners)
-    return frame
+    return apply_transform(transform, corners) if is_sound(transform, corners) else None
 
 
 def fit_motion(

@@ -164,7 +164,7 @@ def test_small_object_joins_no_group(tmp_path):
     with open_store(tmp_path / "c.db", MatchConfig()) as store:
         fill(store).record_pair(make_pair_record(0, result))
         (link,) = find_links(store)
-    assert 0 < link.covered < 0.01
+    assert 0 < min(link.relation.share0, link.relation.share1) < 0.01
     assert not link.is_strong
 
 

@@ -113,23 +113,23 @@ def test_changed_index_equals_a_new_one(pictures, cache, tmp_path):
     index, new = tmp_path / "i", tmp_path / "new"
     coffee, scene = pictures / "coffee.png", pictures / "scene.png"
     scene.rename(tmp_path / "scene.png")
-    assert add(index, pictures, cache).indexed == 4
+    assert len(add(index, pictures, cache).paths) == 4
     assert "scene.png" not in dict(best(index, coffee, cache))
     (tmp_path / "scene.png").rename(scene)
     grown = add(index, pictures, cache)
-    assert (grown.indexed, grown.failed, grown.removed) == (1, 0, 0)
+    assert (len(grown.paths), len(grown.errors), grown.removed) == (1, 0, 0)
     assert dict(best(index, coffee, cache))["scene.png"] > 20
     (pictures / "rocket.png").unlink()
     shutil.copy(pictures / "chelsea.png", pictures / "astronaut.png")  # another picture under its name
     changed = add(index, pictures, cache)
-    assert (changed.indexed, changed.removed) == (1, 1)
+    assert (len(changed.paths), changed.removed) == (1, 1)
     add(new, pictures, cache)
     assert table(index) == table(new)
     for query in sorted(pictures.glob("*.png")):
         if query.name != "text.png":
             assert sorted(best(index, query, cache)) == sorted(best(new, query, cache))
     again = add(index, pictures, cache)
-    assert (again.indexed, again.failed, again.removed) == (0, 0, 0)
+    assert (len(again.paths), len(again.errors), again.removed) == (0, 0, 0)
     shutil.rmtree(pictures)
     pictures.mkdir()
     where = ["--index", str(index), "--cache", str(cache.folder), "--quiet"]
