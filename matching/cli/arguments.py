@@ -21,6 +21,7 @@ from matching.pictures.names import check_name
 
 if TYPE_CHECKING:
     from matching.grouping.config import MatchConfig
+    from matching.grouping.methods import GroupMatches, Method
 
 Group = argparse._ActionsContainer
 MAX_COUNT = 10**9
@@ -102,15 +103,16 @@ def _add_line(
     group.add_argument(option, help=text, **kind)
 
 
-def make_parser(rivals: Collection[str] = ()) -> LineParser:
-    """Make the parser of `gdl-match`."""
+def make_parser(rivals: Mapping[str, GroupMatches] | None = None) -> LineParser:
+    """Make the parser of `gdl-match`, with further methods."""
     result = LineParser("match", prog="gdl-match")
+    result.set_defaults(rivals=rivals or {})
     group = result.groups["input and output"]
     formats = ", ".join(f"{name} ({', '.join(row.files)})" for name, row in FORMATS.items())
     text = "also write the matches, or where objects differ, in these formats, separated by commas"
     add_names(group, "export", FORMATS, f"{text}: {formats}")
     add_every(group)
-    add_settings(result.groups["settings"], rivals)
+    add_settings(result.groups["settings"], rivals or ())
     return result
 
 
@@ -214,6 +216,14 @@ def make_config(arguments: Namespace) -> MatchConfig:
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
     with_registered = tuple(dict.fromkeys([*config.features.regions, *arguments.detector]))
     return change_config(config.with_settings(regions=arguments.regions or with_registered), arguments)
+
+
+def find_method(arguments: Namespace) -> Method:
+    """Find the method for two pictures: a further one, or the program's own with its settings."""
+    from matching.grouping.methods import PAIR, Method
+
+    rival = arguments.rivals.get(arguments.method)
+    return PAIR if rival is None else Method(group=rival)
 
 
 def change_config(config: MatchConfig, arguments: Namespace) -> MatchConfig:

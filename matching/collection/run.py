@@ -9,7 +9,7 @@ from pathlib import Path
 from matching.collection.backends import Progress, Workers, start_workers
 from matching.collection.cache import FeatureCache
 from matching.collection.database.settings import describe_other_programs
-from matching.collection.database.store import Store, open_store
+from matching.collection.database.store import SHORTLIST_PREFIX, Store, open_store
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.retrieval._codes import check_indexed
@@ -167,7 +167,7 @@ def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, wor
     query_contents, contents = ([sources[k].content for k in side] for side in (queries, gallery))
     depends_on = repr((n, query_contents, contents, code_digest()))
     key = hashlib.sha256(depends_on.encode()).hexdigest()
-    if not store.has_shortlist(key):
+    if SHORTLIST_PREFIX + key not in store.settings():
         chosen = choose_pairs(queries, gallery, sources, n, workers)
         pairs = dict.fromkeys((min(p), max(p)) for p in chosen) if plan.is_mutual else chosen
         store.add_pairs(pairs, key)

@@ -13,6 +13,7 @@ from typing import Any
 from matching.errors import InputError, OneLineErrors
 from matching.labels.frames import are_frames
 from matching.labels.places import Place
+from matching.pictures.names import is_file
 
 RECORD_NAME = "labels.jsonl"
 WHOLE = "whole"
@@ -103,6 +104,8 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Read the complete lines of a record, and cut off an incomplete last one."""
     if not path.exists():
         return
+    if not is_file(path):
+        raise InputError(f"{path}: is not a file")
     content = path.read_bytes()
     end = content.rfind(b"\n") + 1
     if end < len(content):

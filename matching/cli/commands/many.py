@@ -3,7 +3,7 @@
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from PIL import Image
 
-from matching.cli.arguments import make_config, refuse
+from matching.cli.arguments import find_method, make_config, refuse
 from matching.cli.console import (
     list_different,
     make_printable,
@@ -25,7 +25,6 @@ from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.drivers.pair import match_pair
 from matching.drivers.result import Result
 from matching.errors import InputError
-from matching.grouping.methods import PAIR, GroupMatches, Method
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
 from matching.output.export_formats import check_formats
@@ -61,7 +60,7 @@ class Outcome:
     result: Result | None = None
 
 
-def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
+def match_many(arguments: Namespace) -> int:
     """Match the first picture with each other one that can be used, and print a line when each is done."""
     refuse(arguments, ("mask1", "explain"), "is not for many pictures")
     thing, *others = arguments.images
@@ -83,7 +82,7 @@ def match_many(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     if not arguments.json:
         print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
-        outcome = _match(arguments, source, path, base, names[path], rivals.get(arguments.method))
+        outcome = _match(arguments, source, path, base, names[path])
         outcomes.append(outcome)
         if outcome.result is None:
             print(f"gdl-match: error: {outcome.inspected.error}", file=sys.stderr)
@@ -134,14 +133,7 @@ def choose_best_object(result: Result) -> MatchedObject:
     return max(result.objects, key=lambda o: (o.is_whole, getattr(o.motion, "share", None) or 0.0, o.score))
 
 
-def _match(
-    arguments: Namespace,
-    thing: ImageSource,
-    path: Path,
-    base: Path,
-    name: str,
-    rival: GroupMatches | None,
-) -> Outcome:
+def _match(arguments: Namespace, thing: ImageSource, path: Path, base: Path, name: str) -> Outcome:
     """Match one picture, and write the results."""
     given, options = arguments.images[0], output_options(arguments)
     try:
@@ -150,8 +142,7 @@ def _match(
         check_output(folder, arguments, (given, path))
         (picture,) = read_pictures([path])
         with report_work(arguments):
-            method = PAIR if rival is None else Method(group=rival)
-            result = match_pair(thing, ImageSource(picture, thing.config), method)
+            result = match_pair(thing, ImageSource(picture, thing.config), find_method(arguments))
         check_formats(options["exports"], (thing.picture, picture))
         pair, verdict = (thing.picture, picture), inspect(result)
         drawn, shown = draw_inspection(*pair, result, verdict) if options["html"] else ({}, {})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import make_config, make_parser, refuse
+from matching.cli.arguments import find_method, make_config, refuse
 from matching.cli.console import (
     list_different,
     make_teller,
@@ -29,28 +29,26 @@ from matching.settings import METHODS
 
 if TYPE_CHECKING:
     from matching.drivers.result import Result
-    from matching.grouping.methods import GroupMatches
     from matching.pictures.images import Picture
 
 
-def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
+def match_named(arguments: Namespace) -> int:
     """Match the pictures that the arguments name, and write the results."""
-    arguments = make_parser(rivals).parse_intermixed_args(argv)
     images = arguments.images
     _check_videos(arguments)
     if len(images) == 2 and is_video(images[1]):
         from matching.cli.commands.video import match_video
 
-        return match_video(arguments, rivals)
-    _check_usage(arguments, rivals)
+        return match_video(arguments)
+    _check_usage(arguments)
     if len(images) > 2 or (len(images) == 2 and is_folder(images[1])):
         from matching.cli.commands.many import match_many
 
-        return match_many(arguments, rivals)
-    return _match(arguments, rivals)
+        return match_many(arguments)
+    return _match(arguments)
 
 
-def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
+def _match(arguments: Namespace) -> int:
     """Match two pictures, or one with itself, and write the results."""
     config = make_config(arguments)  # which checks the settings before pictures are read
     pictures, others = _read_pictures(arguments)
@@ -64,7 +62,6 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     for picture in pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.drivers.pair import match_pair
-    from matching.grouping.methods import PAIR, Method
     from matching.searches.source import ImageSource
 
     with report_work(arguments):
@@ -74,8 +71,7 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
             result = find_repeats_in_picture(pictures[0], config)
         else:
             first, second = (ImageSource(picture, config) for picture in pictures)
-            rival = rivals.get(arguments.method)
-            result = match_pair(first, second, PAIR if rival is None else Method(group=rival))
+            result = match_pair(first, second, find_method(arguments))
     kept = int((result.cluster >= 0).sum())
     candidates = words.count(len(result.cluster), "candidate")
     tell(f"{candidates}, {kept} kept, {sum(result.timings.values()):.1f} s")
@@ -110,7 +106,7 @@ def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], resu
         open_report(folder / "matches.html")
 
 
-def _check_usage(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> None:
+def _check_usage(arguments: Namespace) -> None:
     if arguments.demo:
         if arguments.images:
             raise InputError(f"--demo can't be combined with pictures, got {arguments.images[0]}")
@@ -125,8 +121,8 @@ def _check_usage(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> No
         raise InputError(f"{folder}: is a folder, not a picture; {meant}")
     elif _is_single(arguments):
         rule = f"requires two pictures, got only {arguments.images[0]}"
-        refuse(arguments, ("mask1", "export", "view_synthesis", "fail_if_different"), rule, rivals)
-    if arguments.view_synthesis and arguments.method in rivals:
+        refuse(arguments, ("mask1", "export", "view_synthesis", "fail_if_different"), rule, arguments.rivals)
+    if arguments.view_synthesis and arguments.method in arguments.rivals:
         raise InputError(f"--view-synthesis requires agdl, gdl-u or gdl, got --method {arguments.method}")
 
 

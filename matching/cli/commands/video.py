@@ -2,7 +2,7 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tqdm import tqdm
@@ -24,10 +24,11 @@ HEADER = (
 NOT_SEEN = "not seen"
 
 
-def match_video(arguments: Namespace, rivals: Collection[str]) -> int:
+def match_video(arguments: Namespace) -> int:
     """Look for the first picture in the video that the second argument names, and write the results."""
     thing, video = arguments.images
-    _check_usage(arguments, rivals)
+    refused = "mask1", "export", "warp", "crops", "explain", "fail_if_different"
+    refuse(arguments, refused, f"is only for pictures, got the video {video}", arguments.rivals)
     names = make_absolute(thing), make_absolute(video)
     folder = choose_destination(arguments.out, name_pair_folder(thing, video), names)
     check_not_over(folder, (thing, video, arguments.mask0), FILE_NAMES)
@@ -79,8 +80,3 @@ def _show_progress(arguments: Namespace) -> Iterator[Progress]:
 
         bar.set_description(str(arguments.images[1].name), refresh=False)
         yield tell
-
-
-def _check_usage(arguments: Namespace, rivals: Collection[str]) -> None:
-    names = ("mask1", "export", "warp", "crops", "explain", "fail_if_different")
-    refuse(arguments, names, f"is only for pictures, got the video {arguments.images[1]}", rivals)

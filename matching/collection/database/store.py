@@ -104,11 +104,6 @@ class Store(Database):
         """Count the pairs that are to be matched now."""
         return int(self.value(f"SELECT count(*) FROM {MATCHABLE}"))
 
-    def has_shortlist(self, shortlist: str) -> bool:
-        """Test whether the database has the pairs of a shortlist."""
-        query = "SELECT count(*) FROM settings WHERE name = ?"
-        return bool(self.value(query, (SHORTLIST_PREFIX + shortlist,)))
-
     def forget_changed(self, contents: Mapping[int, str | None]) -> int:
         """Make pictures whose file has changed pending again, together with all their pairs."""
         known = dict(self.rows("SELECT id, sha256 FROM images WHERE status != 'pending'"))

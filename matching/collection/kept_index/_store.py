@@ -32,7 +32,7 @@ from matching.output.folders import compute_digest, remove_abandoned
 from matching.output.provenance import as_text, code_digest
 from matching.pictures.names import is_file
 
-FORMAT_VERSION = "8"
+FORMAT_VERSION = "9"
 DATABASE = "index.db"
 ABANDONED_SECONDS = 86400  # age at which a file to which nothing refers is deleted
 SEGMENTS_PER_MERGE = 8  # as many small segments are merged into one
@@ -133,7 +133,7 @@ class KeptIndex(Database):
         entries = np.concatenate([np.empty(0, ENTRY), *described])
         name, size = self._new_segment(cells, entries, _inverted.assign(entries, cells))
         with self.transaction():
-            self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", (name, size, len(described)))
+            self._db.execute("INSERT INTO segments VALUES (?, ?)", (name, size))
             for record in records:
                 n = None if record.entries is None else len(record.entries)
                 updated = self._db.execute(
@@ -148,8 +148,9 @@ class KeptIndex(Database):
 
     def merge_small_segments(self) -> None:
         """Merge the small segments into one if there are SEGMENTS_PER_MERGE of them."""
-        query = "SELECT name FROM segments WHERE n_pictures < ? ORDER BY name"
-        names = [name for (name,) in self.rows(query, (MAX_SMALL_SEGMENT,))]
+        query = "SELECT name FROM segments LEFT JOIN pictures ON segment = name GROUP BY name"
+        small = self.rows(f"{query} HAVING count(id) < ? ORDER BY name", (MAX_SMALL_SEGMENT,))
+        names = [name for (name,) in small]
         if len(names) >= SEGMENTS_PER_MERGE:
             self._merge(names)
 
@@ -163,14 +164,9 @@ class KeptIndex(Database):
             segments = [_inverted.open_segment(self.folder / name) for name in names]
             living = _inverted.merge_lists(segments, [shard.dead for shard in shards])
             merged, size = self._new_segment(self._cells(), *living)
-            self._db.execute("INSERT INTO segments VALUES (?, ?, 0)", (merged, size))
+            self._db.execute("INSERT INTO segments VALUES (?, ?)", (merged, size))
             self._db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
             self._db.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
-            self._db.execute(
-                "UPDATE segments SET n_pictures = (SELECT count(*) FROM pictures WHERE segment = name)"
-                " WHERE name = ?",
-                (merged,),
-            )
         for name in names:
             with suppress(OSError):
                 (self.folder / name).unlink()

@@ -32,7 +32,7 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
         )
         numbers = sorted({number for row in rows for number in row[1:3]})
         images = {
-            number: store.rows("SELECT path, sha256, width, height FROM images WHERE id = ?", (number,))[0]
+            number: store.rows("SELECT path, width, height FROM images WHERE id = ?", (number,))[0]
             for number in numbers
         }
         names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
@@ -54,7 +54,7 @@ def _card(
 ) -> dict[str, Any]:
     """Make the values of the card of a pair."""
     _, image0, image1, score, n_objects, n_matches, _ = row
-    ratios = (min(max(images[k][2] / images[k][3], 0.5), 2) for k in (image0, image1))
+    ratios = (min(max(images[k][1] / images[k][2], 0.5), 2) for k in (image0, image1))
     return {
         "columns": " ".join(f"{ratio:.2f}fr" for ratio in ratios),
         "names": (names[image0], names[image1]),
@@ -73,27 +73,21 @@ def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, 
     side = max(int(MAX_PICTURE_SIDE * factor), MIN_PICTURE_SIDE)
     return {
         number: {**embed_file(path, names[number], side), "width": width, "height": height}
-        for number, (path, _, width, height) in images.items()
+        for number, (path, width, height) in images.items()
     }
 
 
 def _pair_data(store: Store, row: Row) -> dict[str, Any]:
     """Make the data of a pair, which the script of the page draws."""
     number, image0, image1, *_ = row
-    columns = np.array(
-        store.rows(
-            "SELECT candidate, object, x0, y0, x1, y1, score FROM matches WHERE pair = ? ORDER BY candidate",
-            (number,),
-        )
-    )
-    xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
-    cluster = columns[:, 1].astype(int)
-    objects = read_objects(store, number)
-    candidates, rows = candidates_data(xy0, xy1, cluster, score, 0)
+    query = "SELECT object, score, x0, y0, x1, y1 FROM matches WHERE pair = ? ORDER BY candidate"
+    columns = np.array(store.rows(query, (number,)))
+    cluster, xy0 = columns[:, 0].astype(int), columns[:, 2:4]
+    candidates, rows = candidates_data(xy0, columns[:, 4:], cluster, columns[:, 1], 0)
     return {
         "pair": number,
         "images": [image0, image1],
-        "objects": objects_data(objects, cluster[rows], xy0[rows]),
+        "objects": objects_data(read_objects(store, number), cluster[rows], xy0[rows]),
         "candidates": candidates,
         "n_rejected": 0,
     }
