@@ -27,7 +27,7 @@ Group = argparse._ActionsContainer
 MAX_COUNT = 10**9
 # of a line in a file of help: its name, the symbol of its value, how many there may be, the default, and its
 # meaning
-OPTION = re.compile(r"^(\S+?)(?: ([A-Z]+)([*+]?)(?:=(\S+))?)?( \(required\))?: (.+(?:\n  .+)*)", re.M)
+OPTION = re.compile(r"^(\S+?)(?: ([A-Z]+|[a-z|]+)([*+]?)(?:=(\S+))?)?( \(required\))?: (.+(?:\n  .+)*)", re.M)
 COUNT = settings.Setting(None, 1, MAX_COUNT, kind=int)
 NUMBERS = {  # the symbols of numbers; others stand for files and folders, or for TEXTS
     "N": COUNT,
@@ -94,7 +94,9 @@ def _add_line(
         )
         return
     kind: dict[str, Any] = {"action": "store_true"}
-    if symbol:
+    if "|" in symbol:
+        kind = {"choices": symbol.split("|"), "default": default or None}
+    elif symbol:
         kind = {"type": str if symbol in TEXTS else parse_path, "metavar": symbol, "default": default or None}
     if many and option.startswith("--"):
         kind |= {"action": "append", "default": []}
@@ -138,7 +140,9 @@ def add_options(group: Group, options: Mapping[str, settings.Setting], rivals: C
     """Add the options of some settings, and of the method."""
     for name, setting in options.items():
         add_setting(group, name, setting)
-    add_choice(group, "method", (*settings.METHODS, *rivals))
+    words = *settings.METHODS, *rivals
+    text = f"{', '.join(words)} (default: {words[0]})"
+    group.add_argument("--method", choices=words, metavar="NAME", default=words[0], help=text)
 
 
 def add_flag(group: Group, name: str, text: str) -> None:
@@ -174,12 +178,6 @@ def add_every(group: Group) -> None:
     """Add the option for the time between frames, which is None unless it is given."""
     default_text = f"{settings.EVERY.default:g}"
     add_setting(group, "every", replace(settings.EVERY, default=None, kind=float, default_text=default_text))
-
-
-def add_choice(group: Group, name: str, words: Sequence[str]) -> None:
-    """Add an option that takes one of several words, the first by default."""
-    text = f"{', '.join(words)} (default: {words[0]})"
-    group.add_argument(f"--{name}", choices=words, metavar="NAME", default=words[0], help=text)
 
 
 def add_names(group: Group, name: str, names: Collection[str], text: str) -> None:

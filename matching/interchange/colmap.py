@@ -18,7 +18,14 @@ from numpy.typing import DTypeLike
 
 from matching._common.types import Array
 from matching.errors import InputError, one_line
-from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
+from matching.interchange.records import (
+    Grouped,
+    KeypointSet,
+    PairMatches,
+    frames_from_angles,
+    join_keypoints,
+    to_size,
+)
 from matching.interchange.two_views import estimate_two_views, find_static
 from matching.output import exchange
 from matching.output.exchange import GEOMETRIES, Geometry, describe_two_views
@@ -60,9 +67,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
             yield pair_id, replace(pair, names=names, as_stored=True)
 
 
-def write_groups(
-    path: Path, target: Path, groups: Mapping[int, tuple[PairMatches, Array]], all_objects: bool = False
-) -> None:
+def write_groups(path: Path, target: Path, groups: Mapping[int, Grouped], all_objects: bool = False) -> None:
     """Write a copy of COLMAP's database in which each pair has only its static scene, or all its objects."""
     with _open(path) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)

@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange import colmap, hloc
-from matching.interchange.records import PairMatches
+from matching.interchange.records import Grouped, PairMatches
 from matching.interchange.tables import read_npz, read_storage, read_text, read_torch
 from matching.output.folders import Content
 from matching.pictures.names import check_name, exists, is_file, make_absolute
@@ -61,9 +60,7 @@ class MatchFile:
                     return key, pair, names != pair.names
         raise InputError(f"{self.path}: holds no pair of {images[0]} and {images[1]}")
 
-    def groups(
-        self, labels: Mapping[Any, tuple[PairMatches, Array]], all_objects: bool = False
-    ) -> dict[str, Content]:
+    def groups(self, labels: Mapping[Any, Grouped], all_objects: bool = False) -> dict[str, Content]:
         """Make the files with the groups, in the format of the matches; labels: {key: (matches, (n,))}."""
         if self.kind == "hloc":
             groups: Content = partial(hloc.write_groups, self.path, labels=labels)

@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.types import Array
 from matching.errors import InputError, one_line
 from matching.interchange.arrays import read_content
 from matching.interchange.keypoints import read_features
-from matching.interchange.records import KeypointSet, PairMatches
+from matching.interchange.records import Grouped, KeypointSet, PairMatches
 from matching.output.exchange import check_name, open_hdf5, require_h5py
 
 SPARSE = {"matches0": -1, "matching_scores0": 0}  # the arrays of a pair, and the values that mean "no match"
@@ -40,7 +39,7 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
             yield group, replace(pair, names=names, as_stored=True)
 
 
-def write_groups(path: Path, target: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> None:
+def write_groups(path: Path, target: Path, labels: Mapping[str, Grouped]) -> None:
     """Write groups.h5: the matches file without the outliers, with `groups0` (n0,) int32, -1 for none."""
     with _open(path) as file, open_hdf5(target) as copy:
         for name, (pair, cluster) in labels.items():
@@ -58,7 +57,7 @@ def write_groups(path: Path, target: Path, labels: Mapping[str, tuple[PairMatche
                     group[key] = np.where(groups >= 0, values, SPARSE[key]).astype(values.dtype)
 
 
-def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
+def pairs_list(labels: Mapping[str, Grouped]) -> bytes:
     """Make the content of hloc's list of the pairs that have an object: two names per line."""
     names = (pair.names for pair, cluster in labels.values() if (cluster >= 0).any())
     return "".join(f"{' '.join(pair)}\n" for pair in names if pair is not None).encode()

@@ -13,9 +13,9 @@ import numpy as np
 from PIL import Image
 
 from matching._common import opencv
-from matching._common.types import Array, Bools, Floats
+from matching._common.types import Bools, Floats
 from matching.errors import InputError, OneLineErrors
-from matching.interchange.records import PairMatches
+from matching.interchange.records import Grouped
 from matching.interchange.two_views import find_static
 from matching.objects.description import draw_outlines
 from matching.output.folders import make_temporary_folder, place_files
@@ -30,7 +30,7 @@ def check_masks_folder(folder: Path) -> None:
         raise InputError(f"--masks {folder}: is not empty; choose a new or empty folder")
 
 
-def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
+def write_masks(folder: Path, pairs: Iterable[Grouped]) -> int:
     """Write the masks of all images of some pairs, (matches, labels (n,)) each: all masks or none."""
     sizes, outlines = _outline_objects(pairs)
     with OneLineErrors(f"--masks {folder}", "can't be written"):
@@ -48,7 +48,7 @@ def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int
 
 
 def _outline_objects(
-    pairs: Iterable[tuple[PairMatches, Array]],
+    pairs: Iterable[Grouped],
 ) -> tuple[dict[str, tuple[int, int]], dict[str, Outlines]]:
     """Find the size (h, w) of each image, and its outlines in all pairs that have a static scene."""
     sizes: dict[str, tuple[int, int]] = {}

@@ -166,6 +166,9 @@ class PairMatches:
         return group_matches(pair.xy0, pair.xy1, planes=planes, config=config or MatchConfig(), **optional)
 
 
+Grouped = tuple[PairMatches, Array]  # the matches of a pair, and the group (n,) of each, -1 for none
+
+
 def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
     """Turn matches to the pixels of two pictures to which their EXIF orientation has been applied."""
     changes: dict[str, Any] = {}

@@ -193,16 +193,12 @@ def _box(place: Place) -> tuple[float, ...]:
     return tuple(round(value + 0.5, 2) for value in place.box)
 
 
-def _touches_edge(place: Place, picture: LabelledPicture) -> bool:
-    left, top, right, bottom = place.box
-    return left <= 0 or top <= 0 or right >= picture.width - 1 or bottom >= picture.height - 1
-
-
 def _describe_voc(place: Place, picture: LabelledPicture) -> dict[str, Any]:
     """Describe a place as Pascal VOC does; the first pixel has number 1."""
     sides = zip(("xmin", "ymin", "xmax", "ymax"), place.box, (picture.width, picture.height) * 2, strict=True)
     box = {name: min(max(round(side) + 1, 1), last) for name, side, last in sides}
-    is_cut = int(_touches_edge(place, picture))
+    left, top, right, bottom = place.box
+    is_cut = int(left <= 0 or top <= 0 or right >= picture.width - 1 or bottom >= picture.height - 1)
     return {"name": place.name, "pose": "Unspecified", "truncated": is_cut, "difficult": 0, "bndbox": box}
 
 

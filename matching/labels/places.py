@@ -148,8 +148,9 @@ def are_at_one_place(place: Place, other: Place) -> bool:
 def sort_frames(names: Sequence[str]) -> list[int]:
     """Sort the names of frames by the numbers in them -> rows in this order."""
 
-    def key(row: int) -> list[tuple[int, str]]:
-        return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", names[row])]
+    def key(row: int) -> list[int | str]:
+        parts = re.split(r"(\d+)", names[row])  # every other one is a number
+        return [int(part) if k % 2 else part for k, part in enumerate(parts)]
 
     return sorted(range(len(names)), key=key)
 

@@ -20,7 +20,7 @@ from matching.collection.cache import FeatureCache
 from matching.collection.database.connection import WAIT_SECONDS
 from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store
 from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
-from matching.collection.reports.duplicates import KEPT, list_removable
+from matching.collection.reports.duplicates import list_removable
 from matching.collection.reports.export import check_tables_replaceable, export
 from matching.collection.reports.export_sfm import check_sfm_replaceable, export_for_sfm
 from matching.collection.reports.groups import Group, find_groups, find_links, format_groups_csv
@@ -45,9 +45,7 @@ EXPORTS = dict.fromkeys(TABLES, "tables") | {"colmap": "matches for COLMAP", "hl
 
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("collection", *options.MANY_PICTURES, "duplicates")
-    options.add_choice(parser.groups["pictures that could go"], "keep", KEPT)
-    return parser
+    return options.LineParser.of_command("collection", *options.MANY_PICTURES, "duplicates")
 
 
 def check_duplicate_options(arguments: Namespace) -> None:

@@ -45,9 +45,6 @@ Pictures = list[Picture] | None  # of a pair; None if they are not given
 def make_parser() -> options.LineParser:
     """Make the parser of the command."""
     parser = options.LineParser.of_command("group")
-    kinds = ("distances", "similarities")
-    text = "what the scores are if the file does not say; larger similarities are better (default: distances)"
-    parser.groups["input and output"].add_argument("--scores-are", choices=kinds, help=text)
     settings_group = parser.groups["settings"]
     options.add_options(settings_group, CLUSTERING_OPTIONS)
     options.add_setting(settings_group, "max_nfa", MAX_NFA)
@@ -77,10 +74,9 @@ def _prepare(arguments: Namespace) -> GroupRun:
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
         raise InputError(f"{file.path}: holds only one pair; give its pictures with --image0 and --image1")
-    for name in ("all_objects", "masks"):
-        if getattr(arguments, name) and file.kind != "colmap":
-            option = name.replace("_", "-")
-            raise InputError(f"--{option} requires a COLMAP database, got {file.path.name}")
+    if file.kind != "colmap":
+        rule = f"requires a COLMAP database, got {file.path.name}"
+        options.refuse(arguments, ("all_objects", "masks"), rule)
     if arguments.masks is not None:
         check_masks_folder(arguments.masks)
     config = options.change_config(MatchConfig(), arguments)

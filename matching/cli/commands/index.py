@@ -21,7 +21,6 @@ from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
-from matching.collection.reports.duplicates import KEPT
 from matching.collection.reports.html_report import write_groups_report
 from matching.collection.reports.query_results import (
     QueryResult,
@@ -47,9 +46,7 @@ def make_parser() -> options.LineParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar=" | ".join(COMMANDS))
     for command, (_, text, more) in COMMANDS.items():
         files = *options.MANY_PICTURES, *more
-        each = commands.add_parser(command, help=text, command=f"index-{command}", files=files)
-        if more:
-            options.add_choice(each.groups["pictures that could go"], "keep", KEPT)
+        commands.add_parser(command, help=text, command=f"index-{command}", files=files)
     return parser
 
 

@@ -10,7 +10,6 @@ from matching.collection.database.store import Store
 from matching.collection.reports.groups import Link, look_up
 from matching.collection.reports.relations import MAX_EQUAL_RATIO
 
-KEPT = "largest", "oldest", "first"  # which of several equal pictures is kept, the first by default
 # What a picture that could go must not be beside the one that is kept: either exposure may show more.
 BETTER = {"in colour", "in another colour", "darker", "brighter", "sharper"}
 

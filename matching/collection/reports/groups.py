@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -219,10 +220,10 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
 
     Every further picture is reached from an earlier one by the best link (Prim's algorithm).
     """
-    links_of: dict[int, list[Link]] = {}
+    links_of = defaultdict[int, list[Link]](list)
     for link in links:
         for number in (link.image0, link.image1):
-            links_of.setdefault(number, []).append(link)
+            links_of[number].append(link)
     reached: set[int] = set()
     for first in (number for number in paths if number not in reached):
         reached.add(first)

@@ -26,15 +26,13 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
     """Write a page about a database to a file, completely or not at all."""
     with open_store(db) as store:
         rows = store.rows(
-            "SELECT id, image0, image1, score, n_objects, n_matches, n_candidates FROM pairs"
+            "SELECT id, image0, image1, score, n_objects, n_matches FROM pairs"
             " WHERE n_objects > 0 ORDER BY rank DESC, id LIMIT ?",
             (max_pairs,),
         )
-        numbers = sorted({number for row in rows for number in row[1:3]})
-        images = {
-            number: store.rows("SELECT path, width, height FROM images WHERE id = ?", (number,))[0]
-            for number in numbers
-        }
+        numbers = sorted({number for _, *both, _, _, _ in rows for number in both})
+        query = "SELECT path, width, height FROM images WHERE id = ?"
+        images = {number: store.rows(query, (number,))[0] for number in numbers}
         names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
         pairs = [_pair_data(store, row) for row in rows]
         page = render(
@@ -53,11 +51,11 @@ def _card(
     row: Row, images: Mapping[int, Row], names: Mapping[int, str], pair: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Make the values of the card of a pair."""
-    _, image0, image1, score, n_objects, n_matches, _ = row
-    ratios = (min(max(images[k][1] / images[k][2], 0.5), 2) for k in (image0, image1))
+    _, *both, score, n_objects, n_matches = row
+    ratios = (min(max(images[k][1] / images[k][2], 0.5), 2) for k in both)
     return {
         "columns": " ".join(f"{ratio:.2f}fr" for ratio in ratios),
-        "names": (names[image0], names[image1]),
+        "names": [names[k] for k in both],
         "score": score,
         "n_objects": n_objects,
         "n_differing": sum(bool(found["differences"]) for found in pair["objects"]),
@@ -79,14 +77,14 @@ def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, 
 
 def _pair_data(store: Store, row: Row) -> dict[str, Any]:
     """Make the data of a pair, which the script of the page draws."""
-    number, image0, image1, *_ = row
+    number, *both, _, _, _ = row
     query = "SELECT object, score, x0, y0, x1, y1 FROM matches WHERE pair = ? ORDER BY candidate"
     columns = np.array(store.rows(query, (number,)))
     cluster, xy0 = columns[:, 0].astype(int), columns[:, 2:4]
     candidates, rows = candidates_data(xy0, columns[:, 4:], cluster, columns[:, 1], 0)
     return {
         "pair": number,
-        "images": [image0, image1],
+        "images": both,
         "objects": objects_data(read_objects(store, number), cluster[rows], xy0[rows]),
         "candidates": candidates,
         "n_rejected": 0,

@@ -21,6 +21,7 @@ from matching.output.words import count
 from matching.pictures.images import read_picture
 from matching.pictures.names import make_relative, name_relatively
 
+Pair = tuple[str, str]  # paths of two pictures
 MAX_STRANGERS = 2  # candidates outside the group of a picture, after which no more are tried
 
 
@@ -71,14 +72,14 @@ def verify_for_groups(
     candidates that did not join its group, a picture takes part no more, because the others share even less
     with it. Each pair is matched once, in an order that does not depend on the index.
     """
-    waiting: dict[str, list[tuple[str, str]]] = {}
+    waiting: dict[str, list[Pair]] = {}
     for candidate in candidates:
         pair = min(candidate.query, candidate.picture), max(candidate.query, candidate.picture)
         waiting.setdefault(candidate.query, []).append(pair)
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "groups.db"
         group: dict[str, str] = {}  # picture -> the first picture of its group
-        matched: set[tuple[str, str]] = set()
+        matched: set[Pair] = set()
         while True:
             chosen = {pair for pairs in waiting.values() for pair in _choose_next(pairs, matched, group)}
             if matched and not chosen:
@@ -92,9 +93,7 @@ def verify_for_groups(
         yield path
 
 
-def _choose_next(
-    pairs: Sequence[tuple[str, str]], matched: Container[tuple[str, str]], group: Mapping[str, str]
-) -> list[tuple[str, str]]:
+def _choose_next(pairs: Sequence[Pair], matched: Container[Pair], group: Mapping[str, str]) -> list[Pair]:
     """Choose the next pair of a picture to match; none if the others can't or need not join it to a group."""
     unjoined = [pair for pair in pairs if group.get(pair[0], pair[0]) != group.get(pair[1], pair[1])]
     if sum(pair in matched for pair in unjoined) >= MAX_STRANGERS:

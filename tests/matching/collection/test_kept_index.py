@@ -147,7 +147,7 @@ def test_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
     ("name", "value", "told"),
     [
         ("code", '"0"', "made in another way: code is 0, not "),
-        ("format", "1", "made in another way: format is 1, not 8; give another folder, or delete this"),
+        ("format", "1", "made in another way: format is 1, not 9; give another folder, or delete this"),
     ],
 )
 def test_another_version_is_refused_by_name(tmp_path, name, value, told):
