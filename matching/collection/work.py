@@ -66,8 +66,7 @@ class FileSource(ImageSource):
     @property
     def picture(self) -> Picture:  # type: ignore[override]
         """The picture, which is read each time; raise InputError if the file has changed."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it is read more than once, by several processes
+        with warnings.catch_warnings(action="ignore"):  # it is read more than once, by several processes
             picture = read_picture(self.file.path)
         if compute_digest(self.file.path) != self.file.content:
             raise InputError(f"{self.file.path}: the file changed during the run")

@@ -24,6 +24,7 @@ from matching._common import opencv
 from matching._common.optional import import_optional
 from matching._common.types import Floats
 from matching.errors import InputError, OneLineErrors, one_line
+from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform
 from matching.pictures.decoding import decode, map_displayed_to_stored
 from matching.pictures.formats import find_picture_suffixes
@@ -141,7 +142,7 @@ def _outline_shape(kind: str, shape: Mapping[str, Any]) -> list[Floats]:
         circle = shapely.Point(points[0]).buffer(np.linalg.norm(points[1] - points[0]), CIRCLE_CORNERS)
         return [shapely.get_coordinates(circle)[:-1]]
     if kind == "rectangle" and len(points) > 1:
-        return [_box(*points.min(axis=0), *points.max(axis=0))]
+        return [list_corners(np.array([points.min(axis=0), points.max(axis=0)]))]
     has_area = len(points) >= 3 and kind not in ("points", "line", "linestrip")
     return [points] if has_area else []
 
@@ -173,9 +174,8 @@ def _outline_annotation(path: Path, entry: Mapping[str, Any]) -> list[Floats]:
     box = np.array(entry.get("bbox") or [0] * 4, np.float64)
     if polygons or not box[2:].all():
         return polygons
-    turned = shapely.affinity.rotate(
-        shapely.Polygon(_box(*box[:2], *(box[:2] + box[2:]))), _get_rotation(entry)
-    )
+    corners = list_corners(np.array([box[:2], box[:2] + box[2:]]))
+    turned = shapely.affinity.rotate(shapely.Polygon(corners), _get_rotation(entry))
     return [shapely.get_coordinates(turned)[:-1]]
 
 
@@ -205,8 +205,8 @@ def _read_box(entry: Mapping[str, str | None], kind: str, locate: Locate) -> Lab
     """Read the box of a picture from texts by the names of the columns of tables."""
     values: dict[str, Any] = {name: text for name, text in entry.items() if text}
     sides = [float(values[side]) if side in values else None for side in ("width", "height")]
-    box = _box(*(float(values[name]) for name in BOX))
-    return locate(values["filename"], *sides).label(values["class"], kind, [box])
+    box = np.reshape([float(values[name]) for name in BOX], (2, 2))
+    return locate(values["filename"], *sides).label(values["class"], kind, [list_corners(box)])
 
 
 def _read_yolo(path: Path, text: str, locate: Locate) -> Iterator[Label]:
@@ -234,8 +234,8 @@ def _outline_line(words: Sequence[str], *, has_points: bool) -> Floats:
         raise ValueError(f"coordinates must be from 0 to 1, got {' '.join(words)}")
     if not is_box:
         return corners
-    (x, y), (width, height) = corners
-    return _box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+    middle, size = corners
+    return list_corners(np.array([middle - size / 2, middle + size / 2]))
 
 
 def _find_near(path: Path, name: str) -> Path | None:
@@ -308,10 +308,6 @@ def _map_to_picture(
         size = f"{image.width} x {image.height}"
         raise InputError(f"{path}: labels a picture of {width} x {height}, but {picture} has {size}")
     return shown, turn @ np.diag([*scale, 1.0])
-
-
-def _box(left: float, top: float, right: float, bottom: float) -> Floats:
-    return np.array([[left, top], [right, top], [right, bottom], [left, bottom]], np.float64)
 
 
 READERS = {".json": _read_json, ".txt": _read_yolo, ".xml": _read_voc, ".csv": _read_table}

@@ -60,7 +60,15 @@ def match_uploads(
         )
         pictures = [_read(folder / f"upload{k}", name) for k, name in enumerate(names)]
         clock.lap("read")
-        result = _match(clock, folder, pictures, config)
+        pair = pictures[0], pictures[-1]
+        if len(pictures) == 1:
+            result = find_repeats_in_picture(pair[0], config, clock=clock)
+        else:
+            first, second = (ImageSource(picture, config) for picture in pair)
+            result = match_pair(first, second, clock=clock)
+        labels = encode_labels(label_result(result, pair))
+        write_results(folder, pair, result, html=True, exports=_choose_exports(pair), others=labels)
+        clock.lap("files")
     except InputError as error:
         return {"error": one_line(error)}
     return {
@@ -95,20 +103,6 @@ def _read(upload: Path, name: str) -> Picture:
     content = upload.read_bytes()
     upload.unlink()
     return replace(make_picture(content, name), path=Path(name))
-
-
-def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchConfig) -> Result:
-    """Match one or two pictures, and write all files of the result."""
-    first, last = pictures[0], pictures[-1]
-    if len(pictures) == 1:
-        result = find_repeats_in_picture(first, config, clock=clock)
-    else:
-        result = match_pair(ImageSource(first, config), ImageSource(last, config), clock=clock)
-    pair = first, last
-    labels = encode_labels(label_result(result, pair))
-    write_results(folder, pair, result, html=True, exports=_choose_exports(pair), others=labels)
-    clock.lap("files")
-    return result
 
 
 def _choose_exports(pair: Sequence[Picture]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -72,8 +72,7 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
     check_name(path)
     path = Path(path)
     _check_content(path)
-    reader = VideoReader(path)
-    try:
+    with closing(VideoReader(path)) as reader:
         if not reader.is_open or not reader.width * reader.height:
             raise InputError(f"{path}: damaged video, or in a format that can't be read")
         if reader.width * reader.height > MAX_PIXELS:
@@ -82,8 +81,6 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
                 f" the frames of this video have {reader.width * reader.height / 1e6:.1f}"
             )
         yield Video(path, reader)
-    finally:
-        reader.close()
 
 
 def _check_content(path: Path) -> None:

@@ -122,9 +122,9 @@ def run_options(arguments: Namespace, jobs: int | None = None) -> dict[str, Any]
 
 
 def _match(arguments: Namespace) -> Summary:
-    with warnings.catch_warnings():
-        # ignore warnings about odd pictures: what matters is recorded
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # ignore warnings about odd pictures: what matters is recorded
         plan = _make_plan(arguments)
         warn_of_frames(plan.paths)
         for name in make_relative(plan.paths) if arguments.hloc is not None else ():

@@ -53,8 +53,7 @@ def make_parser() -> options.LineParser:
 def run(arguments: Namespace) -> int:
     """Run the command."""
     prepare_run(arguments)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
+    with warnings.catch_warnings(action="ignore"):  # those about odd pictures: what matters is recorded
         return COMMANDS[arguments.command][0](arguments)
 
 

@@ -41,8 +41,7 @@ def run(arguments: Namespace) -> int:
     forms = tuple(dict.fromkeys(arguments.format)) or (DEFAULT_FORMAT,)
     with print_short_warnings():
         references = read_references(arguments.references, arguments.mask, folder)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
+    with warnings.catch_warnings(action="ignore"):  # those about odd pictures: what matters is recorded
         labels = label_pictures(
             references,
             folder,

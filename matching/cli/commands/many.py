@@ -73,11 +73,11 @@ def match_many(arguments: Namespace) -> int:
             check_page(page, "--out")
     config = make_config(arguments)  # which checks the settings before the picture is read
     (picture,) = read_pictures([thing], [arguments.mask0])
-    make_teller(arguments)(f"{thing}: {picture.width} x {picture.height}")
+    tell = make_teller(arguments)
+    tell(f"{thing}: {picture.width} x {picture.height}")
     source = ImageSource(picture, config)
     names = dict(zip(paths, map(_format_name, make_relative(paths)), strict=True))
     outcomes, width = [], max(len("picture"), *map(len, names.values()))
-    tell = make_teller(arguments)
     explained: set[str] = set()  # reasons of the first picture appear once
     if not arguments.json:
         print(_format_line("picture", HEADER, width), flush=True)
@@ -88,11 +88,10 @@ def match_many(arguments: Namespace) -> int:
             print(f"gdl-match: error: {outcome.inspected.error}", file=sys.stderr)
         if not arguments.json:
             print(_describe_outcome(outcome, names[path], width), flush=True)
-        if outcome.result is not None:
-            reasons = explain_nothing(outcome.result, (thing, path))
-            for reason in (r for r in reasons if r not in explained):
-                tell(reason)
-            explained.update(reasons)
+        reasons = explain_nothing(outcome.result, (thing, path)) if outcome.result is not None else []
+        for reason in (r for r in reasons if r not in explained):
+            tell(reason)
+        explained.update(reasons)
     if arguments.json:
         print(_format_json(outcomes))
     else:
@@ -101,8 +100,8 @@ def match_many(arguments: Namespace) -> int:
     if overview is not None:
         _write_overview(overview, source, outcomes)
         tell(f"page of inspection: {overview}")
-    if arguments.open and overview is not None:
-        open_report(overview)
+        if arguments.open:
+            open_report(overview)
     is_found = any(o.result and o.result.objects for o in outcomes)
     if arguments.fail_if_different:
         verdicts = {o.inspected.name: o.inspected.verdict for o in outcomes if o.inspected.verdict}

@@ -47,13 +47,9 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Make changes together, or none of them."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
             yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            self._db.rollback()
-            raise
 
     def make_tables(
         self, package: str, settings: Callable[[], Mapping[str, str]], restart: bool = False
@@ -83,7 +79,7 @@ def connect(path: Path, name: str, foreign: str) -> Iterator[sqlite3.Connection]
             connection.execute("PRAGMA foreign_keys = ON")
             yield connection
     except sqlite3.OperationalError as error:  # the disk is full, locked or gone
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             raise InputError(
                 f"{name} is still locked by another process after {WAIT_SECONDS.get():g} s;"
                 " --wait SECONDS waits longer"

@@ -13,7 +13,6 @@ from matching.collection.records import IndexedRecord
 from matching.collection.retrieval._codes import encode_indexed
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
 from matching.collection.work import Settings, Source, explain_failure, explain_unreadable, get_described
-from matching.errors import InputError
 from matching.grouping.config import MatchConfig
 from matching.output.folders import compute_digest
 
@@ -97,8 +96,6 @@ def find_candidates(
         known = enumerate(map(index.number_of, queries))
         numbers = [-1 - k if number is None else number for k, number in known]
         sources = {k: Source(path, compute_digest(path)) for k, path in zip(numbers, queries, strict=True)}
-        for source in (source for source in sources.values() if source.content is None):
-            raise InputError(explain_unreadable(source.path))
         ranked = rank_pictures(numbers, index.shards(), sources, 2 * n, workers)
         result = []
         for number, query in zip(numbers, queries, strict=True):

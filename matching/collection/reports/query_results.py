@@ -130,21 +130,20 @@ def write_query_page(results: Sequence[QueryResult], path: Path) -> None:
     names = name_relatively(paths)
     queries = make_relative([one.query for one in results])
     hits: list[Hit] = []
-    gone: dict[str, str] = {}
+    failed = {pair for one in results for pair in one.failed.items()}
     for query, one in zip(queries, results, strict=True):
         for picture in one.pictures:
             try:
                 rgb = read_picture(picture.path).displayed
             except InputError as error:
-                gone[picture.path] = str(error)
+                failed.add((picture.path, str(error)))
                 continue
             hits += make_hits(query, names[picture.path], rgb, picture.objects)
     title = queries[0] if len(results) == 1 else count(len(results), "query", "queries")
-    failed = sorted({*gone.items(), *(pair for one in results for pair in one.failed.items())})
     without = [(query,) for query, one in zip(queries, results, strict=True) if not one.pictures]
     lists = (
         (f"{count(len(without), 'query', 'queries')} without hits", without),
-        (f"{count(len(failed), 'picture')} can't be used", failed),
+        (f"{count(len(failed), 'picture')} can't be used", sorted(failed)),
     )
     write_page(path, hits_page(title, hits, lists))
 

@@ -7,7 +7,6 @@ the number of shards.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -94,23 +93,20 @@ def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...
 def choose_pairs(
     queries: Sequence[int], gallery: Sequence[int], sources: Mapping[int, Source], n: int, workers: Workers
 ) -> list[tuple[int, int]]:
-    """Choose the pairs (query, picture) to match: for each query its n best, the best first."""
-    pictures = tuple((number, sources[number]) for number in sorted(set(gallery)))
-    with _make_shards(pictures, workers) as shards:
-        best = rank_pictures(queries, shards, sources, n, workers)
-    return [(number, k) for number in queries for k, _ in best[number]]
+    """Choose the pairs (query, picture) to match: for each query its n best, the best first.
 
-
-@contextmanager
-def _make_shards(pictures: Pictures, workers: Workers) -> Iterator[list[Shard]]:
-    """Make shards of pictures; their files are in a new folder, on a disk that the workers may share."""
+    The files of the shards are in a new folder, on a disk that the workers may share.
+    """
+    pictures = [(number, sources[number]) for number in sorted(set(gallery))]
+    is_exact = len(pictures) <= MAX_EXACT_PICTURES
     parent = workers.settings.cache.folder / "shards"
     remove_abandoned(parent.glob("*"), ABANDONED_SECONDS)
     parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
-        batches = enumerate(split_in_batches(pictures, SHARD_PICTURES))
-        parts = [(str(Path(folder, f"{k}.seg")), batch) for k, batch in batches]
-        tasks = ((k, *part, len(pictures) <= MAX_EXACT_PICTURES) for k, part in enumerate(parts))
-        for _ in workers.records(make_segment, tasks, report_lost, len(parts), "index"):
+        batches = list(split_in_batches(pictures, SHARD_PICTURES))
+        shards = [Shard(str(Path(folder, f"{k}.seg")), len(pictures)) for k in range(len(batches))]
+        tasks = ((k, shard.path, batches[k], is_exact) for k, shard in enumerate(shards))
+        for _ in workers.records(make_segment, tasks, report_lost, len(shards), "index"):
             pass
-        yield [Shard(path, len(pictures)) for path, _ in parts]
+        best = rank_pictures(queries, shards, sources, n, workers)
+    return [(number, k) for number in queries for k, _ in best[number]]
