@@ -14,7 +14,7 @@ from matching.pictures.names import exists, is_file, make_absolute
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Pictures, and which of them to match: listed pairs, or every query with every picture of a gallery.
+    """Pictures, and which to match: listed pairs, or each query with each picture of a gallery or each other.
 
     Parameters
     ----------
@@ -23,25 +23,21 @@ class Plan:
     listed : tuple of (int, int)
         Rows of `paths`, each pair once.
     queries, gallery : tuple of int
-        Rows of `paths`; empty if the pairs are listed.
-    is_mutual : bool
-        Whether queries and gallery are the same pictures; then each pair counts once, with the smaller row
-        first.
+        Rows of `paths`; empty if the pairs are listed. Without a gallery, the queries are matched with each
+        other; then each pair counts once, with the smaller row first.
     """
 
     paths: tuple[str, ...]
     listed: tuple[tuple[int, int], ...] = ()
     queries: tuple[int, ...] = ()
     gallery: tuple[int, ...] = ()
-    is_mutual: bool = False
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Iterate over all pairs; a large folder has too many for a list."""
         yield from self.listed
-        if self.is_mutual:
+        if not self.gallery:
             yield from combinations(self.queries, 2)
-        else:
-            yield from ((i, j) for i in self.queries for j in self.gallery if i != j)
+        yield from ((i, j) for i in self.queries for j in self.gallery if i != j)
 
 
 def plan_list(path: str | Path) -> Plan:
@@ -96,8 +92,7 @@ def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
     paths = list_pictures(folder, recursive)
     if len(paths) < 2:
         raise InputError(f"{folder}: at least 2 pictures are needed, the folder has {len(paths)}")
-    rows = tuple(range(len(paths)))
-    return Plan(tuple(paths), (), rows, rows, is_mutual=True)
+    return Plan(tuple(paths), queries=tuple(range(len(paths))))
 
 
 def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = False) -> Plan:
@@ -117,11 +112,9 @@ def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = Fal
     """
     sides = [list_pictures(folder, recursive) for folder in (queries, gallery)]
     rows = {path: k for k, path in enumerate(dict.fromkeys(sides[0] + sides[1]))}
-    query_rows, gallery_rows = (tuple(rows[path] for path in side) for side in sides)
-    plan = Plan(tuple(rows), (), query_rows, gallery_rows)
     if len(rows) < 2:
         raise InputError("--query and --gallery: there is no pair of different pictures")
-    return plan
+    return Plan(tuple(rows), (), *(tuple(rows[path] for path in side) for side in sides))
 
 
 def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[str]:

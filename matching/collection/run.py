@@ -162,14 +162,14 @@ def _list_sources(store: Store) -> dict[int, Source]:
 def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, workers: Workers) -> None:
     """Add the pairs of each query with the n most similar pictures, unless an earlier run has done so."""
     sources = _list_sources(store)
-    sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
+    sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery or plan.queries))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
     query_contents, contents = ([sources[k].content for k in side] for side in (queries, gallery))
     depends_on = repr((n, query_contents, contents, code_digest()))
     key = hashlib.sha256(depends_on.encode()).hexdigest()
     if SHORTLIST_PREFIX + key not in store.settings():
         chosen = choose_pairs(queries, gallery, sources, n, workers)
-        pairs = dict.fromkeys((min(p), max(p)) for p in chosen) if plan.is_mutual else chosen
+        pairs = dict.fromkeys((min(p), max(p)) for p in chosen) if not plan.gallery else chosen
         store.add_pairs(pairs, key)
 
 

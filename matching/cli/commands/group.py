@@ -119,6 +119,7 @@ def _group_many(run: GroupRun) -> int:
     labels: dict[Any, tuple[PairMatches, Ints]] = {}
     summaries: list[dict[str, Any]] = []
     taken: set[str] = set()
+    rows = [("objects", "kept", "matches", "pair")]
     quiet = True if run.arguments.quiet else None
     for key, pair in tqdm(run.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
         assert pair.names is not None  # files of many pairs have them
@@ -128,20 +129,18 @@ def _group_many(run: GroupRun) -> int:
         name = _choose_folder_name(pair.names, taken)
         _write_pair(run, run.folder / name, shown, result, pictures)
         labels[key] = pair, result.cluster
-        objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
         kept = int((result.cluster >= 0).sum())
+        objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
         numbers = {"matches": len(pair), "kept": kept, "objects": objects}
         summaries.append({"images": pair.names, "folder": name, **numbers})
+        names = "  ".join(map(make_printable, pair.names))
+        rows.append((str(len(objects)), str(kept), str(len(pair)), names))
     n_objects = sum(len(summary["objects"]) for summary in summaries)
     about = {"version": __version__, "inputs": run.inputs, "parameters": asdict(run.config)}
     groups = run.file.groups(labels, run.arguments.all_objects)
     write_files(run.folder, groups.items(), about | {"pairs": summaries, "objects": n_objects})
     if run.arguments.masks is not None:
         write_masks(run.arguments.masks, labels.values())
-    rows = [("objects", "kept", "matches", "pair")]
-    for one in summaries:
-        names = "  ".join(map(make_printable, one["images"]))
-        rows.append((str(len(one["objects"])), str(one["kept"]), str(one["matches"]), names))
     print_result(run.arguments, run.folder, align_columns(rows, left=(3,)))
     return FOUND if n_objects else NONE_FOUND
 

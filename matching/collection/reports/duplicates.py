@@ -36,8 +36,8 @@ def list_removable(store: Store, links: Iterable[Link], keep: str, never: Sequen
         path, _ = sizes[picture]
         n_bytes, changed = look_up(path)
         largest = -detail[picture], len(sharper[picture]), -n_bytes
-        first: dict[str, tuple[float, ...]] = {"largest": largest, "oldest": (changed,)}
-        return (picture not in protected, *first.get(keep, ()), path)
+        first = {"largest": largest, "oldest": (changed,), "first": ()}[keep]
+        return (picture not in protected, *first, path)
 
     kept: set[int] = set()
     removable: set[int] = set()
