@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.types import Array
 from matching.features.detectors import list_detectors
 from matching.features.extraction import Features, get_detector
 from matching.grouping.config import MatchConfig
@@ -61,7 +60,13 @@ class FeatureCache:
         """Read an entry."""
         path = self._path(key)
         try:
-            entry = _read(path)
+            # opened here, because np.load leaves a damaged file open
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
+                arrays: dict[str, Any] = dict(data)
+            arrays["descriptors"] = arrays["descriptors"].astype(np.float32)
+            arrays["digest"] = arrays["digest"].tobytes()
+            features = Features(**{f.name: arrays.pop(f.name) for f in fields(Features)})
+            entry = DescribedPicture(features, **arrays)
         except Exception:  # missing, unreadable for now, or damaged, which may raise nearly anything
             return None
         with suppress(OSError):  # another user's file in a shared cache
@@ -74,7 +79,11 @@ class FeatureCache:
         with suppress(OSError):  # the picture is described again when needed
             path.parent.mkdir(exist_ok=True)
             with replace_file(path) as file:  # a file that a crash leaves has the suffix of an entry, too
-                arrays: dict[str, Any] = _arrays(entry)
+                arrays: dict[str, Any] = {**vars(entry), **vars(entry.features)}
+                del arrays["features"]
+                # whole numbers up to DESCRIPTOR_NORM: the same values in half the size of float32
+                arrays["descriptors"] = entry.features.descriptors.astype(np.uint16)
+                arrays["digest"] = np.frombuffer(entry.digest, np.uint8)
                 np.savez(file, **arrays)
                 _bytes_left[self] = _bytes_left.get(self, 0) - file.tell()
             if _bytes_left[self] < 0:
@@ -102,25 +111,3 @@ class FeatureCache:
             with suppress(OSError):  # another process removed it, or another user owns it
                 status = path.stat()
                 yield status.st_mtime_ns, status.st_size, path
-
-
-def _arrays(entry: DescribedPicture) -> dict[str, Array]:
-    """The arrays of an entry, as its file holds them."""
-    # whole numbers up to DESCRIPTOR_NORM: the same values in half the size of float32
-    descriptors = entry.features.descriptors.astype(np.uint16)
-    changed = {"descriptors": descriptors, "digest": np.frombuffer(entry.digest, np.uint8)}
-    arrays = {**vars(entry), **vars(entry.features), **changed}
-    del arrays["features"]
-    return arrays
-
-
-def _read(path: Path) -> DescribedPicture:
-    """Read the file of an entry."""
-    # opened here, because np.load leaves a damaged file open
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-        arrays = {name: data[name] for name in data.files}
-    columns = {f.name: arrays[f.name] for f in fields(Features)}
-    columns["descriptors"] = columns["descriptors"].astype(np.float32)
-    return DescribedPicture(
-        Features(**columns), arrays["step"], arrays["digest"].tobytes(), arrays["box"], arrays["size"]
-    )

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -10,6 +10,8 @@ from pathlib import Path
 from matching.errors import InputError, OneLineErrors
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import exists, is_file, make_absolute
+
+Pair = tuple[str, str]  # paths of two pictures
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +60,22 @@ def plan_list(path: str | Path) -> Plan:
     path = Path(path)
     with OneLineErrors(path, "the list of pairs can't be read"):
         lines = path.read_text("utf-8-sig").split("\n")
-    rows: dict[str, int] = {}  # in the order in which the paths first occur
-    pairs: dict[tuple[int, int], None] = {}
+    pairs: list[Pair] = []
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.lstrip().startswith("#"):
             names = _split_names(line)
             if len(names) != 2:
                 raise InputError(f"{path}: line {number} must name two pictures, got {len(names)}")
-            first, second = (_locate(name, path.parent) for name in names)
-            pairs[rows.setdefault(first, len(rows)), rows.setdefault(second, len(rows))] = None
+            pairs.append((_locate(names[0], path.parent), _locate(names[1], path.parent)))
     if not pairs:
         raise InputError(f"{path}: the list has no pairs")
-    return Plan(tuple(rows), tuple(pairs))
+    return plan_pairs(pairs)
+
+
+def plan_pairs(pairs: Sequence[Pair]) -> Plan:
+    """Plan pairs of absolute paths, each once."""
+    rows = {path: k for k, path in enumerate(dict.fromkeys(path for pair in pairs for path in pair))}
+    return Plan(tuple(rows), tuple(dict.fromkeys((rows[path0], rows[path1]) for path0, path1 in pairs)))
 
 
 def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:

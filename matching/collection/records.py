@@ -25,11 +25,14 @@ RECORDS: dict[frozenset[str], Any] = {
 class ImageRecord:
     """A picture, described or failed."""
 
-    id: int  # in the database
-    content: str | None  # SHA-256 of the file, 64 hexadecimal digits; None if it can't be read
+    id: int  # in the database, or in the index
+    content: str | None = None  # SHA-256 of the file, 64 hexadecimal digits; None if it can't be read
     width: int | None = None  # pixels, as displayed; None if it failed
     height: int | None = None
     n_features: int | None = None
+    bytes: int | None = None  # size of the file; None if it can't be read
+    modified: int | None = None  # time of the file, nanoseconds
+    entries: Array | None = None  # (n,) ENTRY, the descriptors as an index stores them; None for a collection
     error: str | None = None  # why it failed
 
 
@@ -43,18 +46,6 @@ class PairRecord:
     # (n, 7) float64, the matches in objects: candidate, object, x0, y0, x1, y1 (pixels), score
     matches: Array = field(default_factory=lambda: np.empty((0, 7)))
     timings: dict[str, float] = field(default_factory=dict)  # seconds by step
-    error: str | None = None  # why it failed
-
-
-@dataclass(frozen=True, eq=False)
-class IndexedRecord:
-    """A picture of a kept index, described or failed."""
-
-    id: int  # in the index
-    content: str | None = None  # SHA-256 of the file; None if it can't be read
-    bytes: int | None = None  # size of the file; None if it can't be read
-    modified: int | None = None  # time of the file, nanoseconds; None if it can't be read
-    entries: Array | None = None  # (n,) ENTRY, the descriptors as an index stores them; None if it failed
     error: str | None = None  # why it failed
 
 

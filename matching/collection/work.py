@@ -7,11 +7,13 @@ as records.
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from matching._common.threads import limit_threads
+from matching._common.types import Array
 from matching.collection.cache import FeatureCache, entry_key
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.drivers.pair import match_pair
@@ -113,16 +115,22 @@ def run_task(function: Callable[..., Any], settings: Settings, *task: Any) -> An
         return function(*task, settings)
 
 
-def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
-    """Describe a picture, and keep its features in the cache."""
-    content = None
+def describe_file(
+    number: int, path: str, settings: Settings, encode: Callable[[DescribedPicture, int], Array] | None = None
+) -> ImageRecord:
+    """Describe a picture, and keep its features in the cache; `encode` makes its entries for an index."""
+    record = ImageRecord(number)
     try:
-        content = compute_digest(path)
-        entry = get_described(Source(path, content), settings)
+        if is_file(path):
+            status = Path(path).stat()
+            record = replace(record, bytes=status.st_size, modified=status.st_mtime_ns)
+        record = replace(record, content=compute_digest(path))
+        found = get_described(Source(path, record.content), settings)
+        width, height = map(int, found.size)
+        entries = encode(found, number) if encode else None
+        return replace(record, width=width, height=height, n_features=len(found.features), entries=entries)
     except Exception as error:
-        return ImageRecord(number, content, error=explain_failure(error))
-    width, height = map(int, entry.size)
-    return ImageRecord(number, content, width, height, len(entry.features))
+        return replace(record, error=explain_failure(error))
 
 
 def match_files(number: int, file0: Source, file1: Source, settings: Settings) -> PairRecord:

@@ -26,7 +26,7 @@ from matching.interchange.records import (
     join_keypoints,
     to_size,
 )
-from matching.interchange.two_views import estimate_two_views, find_static
+from matching.interchange.two_views import count_groups, estimate_two_views, find_static
 from matching.output import exchange
 from matching.output.exchange import GEOMETRIES, Geometry, describe_two_views
 
@@ -71,13 +71,13 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, Grouped], all_ob
     """Write a copy of COLMAP's database in which each pair has only its static scene, or all its objects."""
     with _open(path) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
-        _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
+        _make_tables(copy, max((count_groups(cluster) for _, cluster in groups.values()), default=0))
         for pair_id, (pair, cluster) in groups.items():
             assert pair.indices is not None  # `read_colmap` gives them
             indices, xy0, xy1 = pair.indices, pair.xy0 + 0.5, pair.xy1 + 0.5
             kept = _read_matches(copy, GEOMETRIES, pair_id, f"pair {pair_id}")
             verified = np.isin(indices @ (2**32, 1), kept @ (2**32, 1))
-            n_groups = int(cluster.max(initial=-1)) + 1
+            n_groups = count_groups(cluster)
             rows = cluster >= 0 if all_objects else find_static(pair.xy0, pair.xy1, cluster, verified)
             exchange.insert_matches(copy, pair_id, indices[(cluster >= 0) | rows])
             if all_objects or not rows.any() or not np.array_equal(rows, verified):

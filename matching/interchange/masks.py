@@ -16,7 +16,7 @@ from matching._common import opencv
 from matching._common.types import Bools, Floats
 from matching.errors import InputError, OneLineErrors
 from matching.interchange.records import Grouped
-from matching.interchange.two_views import find_static
+from matching.interchange.two_views import count_groups, find_static
 from matching.objects.description import draw_outlines
 from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.names import exists
@@ -60,7 +60,7 @@ def _outline_objects(
         static = find_static(pair.xy0, pair.xy1, cluster)
         for name in pair.names if static.any() else ():
             outlines[name].append(([], []))
-        for k in range(int(cluster.max(initial=-1)) + 1 if static.any() else 0):
+        for k in range(count_groups(cluster) if static.any() else 0):
             rows = cluster == k
             kind = 0 if static[rows].mean() < 0.5 else 1
             for name, polygon in zip(pair.names, draw_outlines(pair.xy0[rows], pair.xy1[rows]), strict=True):

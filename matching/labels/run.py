@@ -95,7 +95,7 @@ class Labels:
             if not self.is_label(picture, k)
         )  # fmt: skip
 
-    def write(self, forms: Sequence[str]) -> list[str]:
+    def write(self, forms: Sequence[str]) -> None:
         """Write the labels in some formats."""
         pictures = self.pictures
         if self.has_tracks:
@@ -113,7 +113,6 @@ class Labels:
         for name, content in changed.items():
             make_folder((self.out / name).parent)
             write_whole(self.out / name, content)
-        return list(files)
 
     def _must_write(self, name: str, digest: str) -> bool:
         """Test whether a file must be written; raise InputError if it would replace a foreign file."""

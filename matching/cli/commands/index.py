@@ -26,8 +26,8 @@ from matching.collection.reports.query_results import (
     QueryResult,
     collect_results,
     summarise_query,
-    verify_candidates,
     verify_for_groups,
+    verify_pairs,
     write_query_page,
 )
 from matching.collection.watching import watch_folder
@@ -112,7 +112,7 @@ def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
 
 
 def _query(arguments: Namespace) -> int:
-    running = run_options(arguments, 1)
+    tell, running = make_teller(arguments), run_options(arguments, 1)
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db or arguments.json or arguments.html):
@@ -120,28 +120,24 @@ def _query(arguments: Namespace) -> int:
         raise InputError(f"--hloc-pairs can't be combined with --db, --json or --html, {reason}")
     if arguments.html is not None:
         check_page(arguments.html, "--html")
-    queries = _pictures(arguments)
-    candidates = find_candidates(arguments.index, queries, arguments.shortlist, **running)
+    candidates = find_candidates(arguments.index, _pictures(arguments), arguments.shortlist, **running)
+    pairs = [(query, path) for query, found in candidates.items() for path in found]
     if arguments.hloc_pairs is not None:
-        return _write_pairs(arguments, [(c.query, c.picture) for c in candidates])
-    with verify_candidates(candidates, db=arguments.db, **running) as db:
-        results = collect_results(db, queries, candidates)
+        write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
+        tell(f"{count(len(pairs), 'pair')} written to {arguments.hloc_pairs}")
+        return FOUND if pairs else NONE_FOUND
+    with verify_pairs(pairs, db=arguments.db, **running) as db:
+        results = collect_results(db, candidates)
     if arguments.html is not None:
         write_query_page(results, arguments.html)
-        make_teller(arguments)(f"page written to {arguments.html}")
+        tell(f"page written to {arguments.html}")
     if arguments.db is not None:
-        make_teller(arguments)(f"matches written to {arguments.db}")
+        tell(f"matches written to {arguments.db}")
     if arguments.json:
         print(json.dumps({"queries": [summarise_query(result) for result in results]}, indent=1))
     else:
         _show(results)
     return FOUND if any(result.pictures for result in results) else NONE_FOUND
-
-
-def _write_pairs(arguments: Namespace, pairs: Sequence[tuple[str, str]]) -> int:
-    write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
-    make_teller(arguments)(f"{count(len(pairs), 'pair')} written to {arguments.hloc_pairs}")
-    return FOUND if pairs else NONE_FOUND
 
 
 def _groups(arguments: Namespace) -> int:

@@ -47,7 +47,7 @@ from matching.pictures.names import is_file, is_folder, make_absolute, make_rela
 from matching.searches.source import ImageSource
 
 HEADER = ("copies", "alike", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
-COLUMNS = dict(zip(HEADER, (6, 5, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # with their widths
+COLUMNS = "{:>6}  {:>5}  {:>5}  {:>7}  {:>5}  {:<10}  {:>13}  {:>5}  {:>5}  {:>8}"
 
 
 @dataclass(frozen=True)
@@ -176,15 +176,13 @@ def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
         return f"{name:<{width}}  {NOTHING}"
     found = choose_best_object(outcome.result)
     counted = count_copies(outcome.result.objects)
-    counts = (str(len(places)) for places in (counted.copies, counted.alike, counted.parts))
-    numbers = str(found.n_matches), f"{found.score:.2f}", found.confidence or UNKNOWN
+    counts = map(len, (counted.copies, counted.alike, counted.parts))
+    numbers = found.n_matches, f"{found.score:.2f}", found.confidence or UNKNOWN
     return _format_line(name, (*counts, *numbers, *format_place(found)[2:]), width)
 
 
-def _format_line(name: str, cells: Sequence[str], width: int) -> str:
-    columns = zip(COLUMNS.items(), cells, strict=True)
-    aligned = (f"{cell:{'<' if name == 'how sure' else '>'}{n}}" for (name, n), cell in columns)
-    return "  ".join([f"{name:<{width}}", *aligned]).rstrip()
+def _format_line(name: str, cells: Sequence[str | int], width: int) -> str:
+    return f"{name:<{width}}  {COLUMNS.format(*cells)}".rstrip()
 
 
 def _format_name(path: Path | str) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from matching._common.types import Array
 from matching.collection.database.connection import Database, connect
 from matching.collection.database.settings import check_settings
-from matching.collection.records import IndexedRecord
+from matching.collection.records import ImageRecord
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
@@ -123,7 +123,7 @@ class KeptIndex(Database):
         """Read the number and the path of each picture that is not described yet, page by page."""
         return self.pages("SELECT id, path FROM pictures WHERE status = 'pending' AND id")
 
-    def add(self, records: Sequence[IndexedRecord]) -> None:
+    def add(self, records: Sequence[ImageRecord]) -> None:
         """Add pictures that have been described, unless another process has added them.
 
         If the disk is full or can't be written, InputError is raised, and the index stays as it was.

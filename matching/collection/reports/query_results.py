@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store, read_objects
-from matching.collection.kept_index._index import Candidate
-from matching.collection.plan import Plan
+from matching.collection.kept_index._index import Candidates
+from matching.collection.plan import Pair, plan_pairs
 from matching.collection.reports.groups import find_joined
 from matching.collection.run import match_collection
 from matching.errors import InputError
@@ -21,7 +21,6 @@ from matching.output.words import count
 from matching.pictures.images import read_picture
 from matching.pictures.names import make_relative, name_relatively
 
-Pair = tuple[str, str]  # paths of two pictures
 MAX_STRANGERS = 2  # candidates outside the group of a picture, after which no more are tried
 
 
@@ -46,46 +45,36 @@ class QueryResult:
 
 
 @contextmanager
-def verify_candidates(
-    candidates: Sequence[Candidate], *, db: Path | None = None, **running: Any
-) -> Iterator[Path]:
-    """Match each query with its candidates in a collection's database, by default a temporary one.
+def verify_pairs(pairs: Sequence[Pair], *, db: Path | None = None, **running: Any) -> Iterator[Path]:
+    """Match pairs of pictures in a collection's database, by default a temporary one.
 
     `running` is as for `match_collection`.
     """
-    rows = {path: k for k, path in enumerate(sorted({p for c in candidates for p in (c.query, c.picture)}))}
-    pairs = [(rows[c.query], rows[c.picture]) for c in candidates]
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "query.db"
-        plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
-        match_collection(plan, path, **{"jobs": 1, **running})
+        match_collection(plan_pairs(pairs), path, **{"jobs": 1, **running})
         yield path
 
 
 @contextmanager
-def verify_for_groups(
-    candidates: Sequence[Candidate], *, db: Path | None = None, **running: Any
-) -> Iterator[Path]:
+def verify_for_groups(candidates: Candidates, *, db: Path | None = None, **running: Any) -> Iterator[Path]:
     """Match each picture with its candidates, the best first, but only while they may join it to a group.
 
     In each round, every picture is matched with its best candidate that is outside its group. After two
     candidates that did not join its group, a picture takes part no more, because the others share even less
     with it. Each pair is matched once, in an order that does not depend on the index.
     """
-    waiting: dict[str, list[Pair]] = {}
-    for candidate in candidates:
-        pair = min(candidate.query, candidate.picture), max(candidate.query, candidate.picture)
-        waiting.setdefault(candidate.query, []).append(pair)
+    waiting = [[(min(q, path), max(q, path)) for path in found] for q, found in candidates.items()]
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "groups.db"
         group: dict[str, str] = {}  # picture -> the first picture of its group
         matched: set[Pair] = set()
         while True:
-            chosen = {pair for pairs in waiting.values() for pair in _choose_next(pairs, matched, group)}
+            chosen = {pair for pairs in waiting for pair in _choose_next(pairs, matched, group)}
             if matched and not chosen:
                 break
             matched |= chosen
-            found = verify_candidates([Candidate(*pair, 0) for pair in sorted(chosen)], db=path, **running)
+            found = verify_pairs(sorted(chosen), db=path, **running)
             with found, open_store(path) as store:
                 group = find_joined(store, matched)  # without later pairs of a stopped run
             if not chosen:
@@ -101,14 +90,13 @@ def _choose_next(pairs: Sequence[Pair], matched: Container[Pair], group: Mapping
     return [pair for pair in unjoined if pair not in matched][:1]
 
 
-def collect_results(db: Path, queries: Sequence[str], candidates: Sequence[Candidate]) -> list[QueryResult]:
+def collect_results(db: Path, candidates: Candidates) -> list[QueryResult]:
     """Collect the results of queries from a database."""
     results = []
     with open_store(db) as store:
-        for query in queries:
+        for query, found in candidates.items():
             result = QueryResult(query)
-            for candidate in (candidate for candidate in candidates if candidate.query == query):
-                path = candidate.picture
+            for path, votes in found.items():
                 rows = store.rows(
                     "SELECT pairs.id, pairs.rank, pairs.score, pairs.error"
                     f" FROM {PAIRS_WITH_IMAGES} WHERE a.path = ? AND b.path = ?",
@@ -118,7 +106,7 @@ def collect_results(db: Path, queries: Sequence[str], candidates: Sequence[Candi
                     if error is not None:
                         result.failed[path] = error.strip().splitlines()[-1]
                     elif objects := read_objects(store, pair):
-                        result.pictures.append(FoundPicture(path, candidate.votes, rank, score, objects))
+                        result.pictures.append(FoundPicture(path, votes, rank, score, objects))
             result.pictures.sort(key=lambda p: (-p.rank, p.path))
             results.append(result)
     return results

@@ -21,7 +21,7 @@ from matching.collection.kept_index import _index, _store
 from matching.collection.kept_index._index import add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
-from matching.collection.records import IndexedRecord
+from matching.collection.records import ImageRecord
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import encode
 
@@ -48,7 +48,7 @@ def add(folder, pictures, cache, **more):
 
 def best(folder, query, cache, n=3):
     found = find_candidates(folder, [str(query)], n, cache=cache)
-    return [(c.picture.rsplit("/", 1)[-1], c.votes) for c in found]
+    return [(path.rsplit("/", 1)[-1], votes) for path, votes in found[str(query)].items()]
 
 
 def table(folder, query="SELECT path, status, sha256, n_entries, error FROM pictures ORDER BY path"):
@@ -187,10 +187,13 @@ def test_other_features_and_no_index_are_refused(tmp_path, capsys):
 
 
 def records_of(rng, numbers, n=30):
-    """What `index_file` gives for made-up pictures."""
+    """What `describe_file` gives for made-up pictures."""
     from test_retrieval import made_up
 
-    return [IndexedRecord(k, f"{k:064}", 1, 1, encode(made_up(rng, n), picture=k)) for k in numbers]
+    return [
+        ImageRecord(k, f"{k:064}", bytes=1, modified=1, entries=encode(made_up(rng, n), picture=k))
+        for k in numbers
+    ]
 
 
 def test_segments_are_merged_and_dead_entries_go(tmp_path):
@@ -251,7 +254,7 @@ from pathlib import Path
 from matching.collection import FeatureCache
 from matching.collection.kept_index import _index
 from matching.collection.plan import list_pictures
-from matching.collection.records import IndexedRecord
+from matching.collection.records import ImageRecord
 from matching.collection.retrieval import _inverted
 
 index, pictures, cache, moment = sys.argv[1:]
@@ -320,8 +323,10 @@ def test_shortlists_are_written_as_hloc_pairs(pictures, cache, tmp_path, capsys)
     pairs = ["--hloc-pairs", str(tmp_path / "pairs.txt"), "--images", str(tmp_path), *where]
     assert main(["index", "query", str(tmp_path / "queries"), "--shortlist", "2", *pairs]) == 0
     found = [line.split() for line in (tmp_path / "pairs.txt").read_text("utf-8").rstrip("\n").split("\n")]
-    ranked = find_candidates(tmp_path / "i", [str(tmp_path / "queries" / "a.png")], 2, cache=cache)
-    assert found == [["queries/a.png", os.path.relpath(c.picture, tmp_path)] for c in ranked]
+    (ranked,) = find_candidates(
+        tmp_path / "i", [str(tmp_path / "queries" / "a.png")], 2, cache=cache
+    ).values()
+    assert found == [["queries/a.png", os.path.relpath(path, tmp_path)] for path in ranked]
     assert found[0][1] == "pictures/scene.png"
     for query, images, reason in (
         (tmp_path / "b b.png", tmp_path, "hloc's list of pairs can't hold a name with white space"),
