@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from matching import settings
 from matching._version import __version__
 from matching.errors import InputError
 from matching.output.export_formats import FORMATS
 from matching.pictures.names import check_name
+from matching.settings import EVERY, METHODS, OPTIONS, REGIONS, Setting
 
 if TYPE_CHECKING:
     from matching.grouping.config import MatchConfig
@@ -28,12 +28,12 @@ MAX_COUNT = 10**9
 # of a line in a file of help: its name, the symbol of its value, how many there may be, the default, and its
 # meaning
 OPTION = re.compile(r"^(\S+?)(?: ([A-Z]+|[a-z|]+)([*+]?)(?:=(\S+))?)?( \(required\))?: (.+(?:\n  .+)*)", re.M)
-COUNT = settings.Setting(None, 1, MAX_COUNT, kind=int)
+COUNT = Setting(None, 1, MAX_COUNT, kind=int)
 NUMBERS = {  # the symbols of numbers; others stand for files and folders, or for TEXTS
     "N": COUNT,
     "MB": COUNT,
-    "PORT": settings.Setting(None, 0, 65535, kind=int),
-    "SECONDS": settings.Setting(None, 0, 1_000_000, kind=float),
+    "PORT": Setting(None, 0, 65535, kind=int),
+    "SECONDS": Setting(None, 0, 1_000_000, kind=float),
 }
 TEXTS = "HOST", "ADDRESS"
 MANY_PICTURES = (
@@ -120,9 +120,9 @@ def make_parser(rivals: Mapping[str, GroupMatches] | None = None) -> LineParser:
 
 def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     """Add the options from which `make_config` makes the settings."""
-    add_options(group, settings.OPTIONS, rivals)
-    default = ",".join(settings.REGIONS)
-    kinds = ", ".join(settings.REGIONS)
+    add_options(group, OPTIONS, rivals)
+    default = ",".join(REGIONS)
+    kinds = ", ".join(REGIONS)
     text = f"kinds of features, separated by commas: {kinds} (default: {default}; with --paper: mser)"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
     text = (
@@ -136,11 +136,11 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     group.add_argument("--max-nfa", help=argparse.SUPPRESS)
 
 
-def add_options(group: Group, options: Mapping[str, settings.Setting], rivals: Collection[str] = ()) -> None:
+def add_options(group: Group, options: Mapping[str, Setting], rivals: Collection[str] = ()) -> None:
     """Add the options of some settings, and of the method."""
     for name, setting in options.items():
         add_setting(group, name, setting)
-    words = *settings.METHODS, *rivals
+    words = *METHODS, *rivals
     text = f"{', '.join(words)} (default: {words[0]})"
     group.add_argument("--method", choices=words, metavar="NAME", default=words[0], help=text)
 
@@ -150,7 +150,7 @@ def add_flag(group: Group, name: str, text: str) -> None:
     group.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=text)
 
 
-def add_setting(group: Group, name: str, setting: settings.Setting) -> None:
+def add_setting(group: Group, name: str, setting: Setting) -> None:
     """Add the option of a setting, from its declaration."""
     if isinstance(setting.default, bool):
         add_flag(group, name, setting.text)
@@ -176,8 +176,8 @@ def add_setting(group: Group, name: str, setting: settings.Setting) -> None:
 
 def add_every(group: Group) -> None:
     """Add the option for the time between frames, which is None unless it is given."""
-    default_text = f"{settings.EVERY.default:g}"
-    add_setting(group, "every", replace(settings.EVERY, default=None, kind=float, default_text=default_text))
+    default_text = f"{EVERY.default:g}"
+    add_setting(group, "every", replace(EVERY, default=None, kind=float, default_text=default_text))
 
 
 def add_names(group: Group, name: str, names: Collection[str], text: str) -> None:
@@ -226,7 +226,7 @@ def find_method(arguments: Namespace) -> Method:
 
 def change_config(config: MatchConfig, arguments: Namespace) -> MatchConfig:
     """Change the settings for which there are options, unless an option has no value."""
-    values = {name: getattr(arguments, name, None) for name in settings.OPTIONS}
+    values = {name: getattr(arguments, name, None) for name in OPTIONS}
     given = {name: value for name, value in values.items() if value is not None}
     return config.with_settings(**given, method=arguments.method)
 
@@ -242,7 +242,7 @@ def parse_path(text: str) -> Path:
 
 def _parse_regions(text: str) -> tuple[str, ...]:
     detectors = sys.modules.get("matching.features.detectors")  # slow; without it, none is registered
-    return _parse_names(settings.REGIONS if detectors is None else detectors.list_detectors(), text)
+    return _parse_names(REGIONS if detectors is None else detectors.list_detectors(), text)
 
 
 def _run_detector_file(text: str) -> list[str]:

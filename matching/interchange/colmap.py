@@ -27,8 +27,14 @@ from matching.interchange.records import (
     to_size,
 )
 from matching.interchange.two_views import count_groups, estimate_two_views, find_static
-from matching.output import exchange
-from matching.output.exchange import GEOMETRIES, Geometry, describe_two_views
+from matching.output.exchange import (
+    GEOMETRIES,
+    MAX_IMAGES,
+    Geometry,
+    describe_two_views,
+    insert_geometry,
+    insert_matches,
+)
 
 TABLES = ("matches", GEOMETRIES)  # the first table with matches of a pair counts
 
@@ -55,7 +61,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
         if not ids:
             raise InputError(f"{path}: holds no matches, neither in the table matches nor in {GEOMETRIES}")
         for pair_id in ids:
-            numbers = divmod(pair_id, exchange.MAX_IMAGES)
+            numbers = divmod(pair_id, MAX_IMAGES)
             source = f"{path}: pair {numbers[0]}, {numbers[1]}"
             if unknown := [n for n in numbers if n not in images]:
                 raise InputError(f"{source}: there is no image {unknown[0]}")
@@ -79,17 +85,17 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, Grouped], all_ob
             verified = np.isin(indices @ (2**32, 1), kept @ (2**32, 1))
             n_groups = count_groups(cluster)
             rows = cluster >= 0 if all_objects else find_static(pair.xy0, pair.xy1, cluster, verified)
-            exchange.insert_matches(copy, pair_id, indices[(cluster >= 0) | rows])
+            insert_matches(copy, pair_id, indices[(cluster >= 0) | rows])
             if all_objects or not rows.any() or not np.array_equal(rows, verified):
                 copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
                 both = xy0[rows], xy1[rows]
                 views = describe_two_views(*both, n_groups) if all_objects else estimate_two_views(*both)
                 rows = rows & (views.config != Geometry.DEGENERATE)
-                exchange.insert_geometry(copy, pair_id, indices[rows], views)
+                insert_geometry(copy, pair_id, indices[rows], views)
             for k in range(n_groups):
                 rows = cluster == k
                 views = describe_two_views(xy0[rows], xy1[rows], 1)
-                exchange.insert_geometry(copy, pair_id, indices[rows], views, f"{GEOMETRIES}_{k}")
+                insert_geometry(copy, pair_id, indices[rows], views, f"{GEOMETRIES}_{k}")
         copy.commit()
 
 

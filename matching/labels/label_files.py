@@ -175,14 +175,10 @@ def _outline_annotation(path: Path, entry: Mapping[str, Any]) -> list[Floats]:
     if polygons or not box[2:].all():
         return polygons
     corners = list_corners(np.array([box[:2], box[:2] + box[2:]]))
-    turned = shapely.affinity.rotate(shapely.Polygon(corners), _get_rotation(entry))
+    attributes = entry.get("attributes")  # of CVAT, with the degrees clockwise
+    degrees = attributes.get("rotation") or 0 if isinstance(attributes, dict) else 0
+    turned = shapely.affinity.rotate(shapely.Polygon(corners), float(degrees))
     return [shapely.get_coordinates(turned)[:-1]]
-
-
-def _get_rotation(entry: Mapping[str, Any]) -> float:
-    """The degrees by which the box of an annotation is turned clockwise, as CVAT writes it."""
-    attributes = entry.get("attributes")
-    return float(attributes.get("rotation") or 0) if isinstance(attributes, dict) else 0.0
 
 
 def _read_voc(path: Path, text: str, locate: Locate) -> Iterator[Label]:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,9 +15,9 @@ from matching.drivers.pair import match_pair
 from matching.errors import InputError
 from matching.grouping.config import MatchConfig
 from matching.grouping.methods import MANY
-from matching.labels import formats
+from matching.labels.formats import FORMATS, check_twins
 from matching.labels.frames import save_frames
-from matching.labels.places import Place, number_tracks, sort_frames
+from matching.labels.places import number_tracks, sort_frames
 from matching.labels.record import WHOLE, LabelledPicture, Record, open_record
 from matching.labels.references import Reference
 from matching.labels.rivals import Claim, claim_places, settle_places
@@ -52,12 +52,17 @@ class Labels:
     @property
     def pictures(self) -> list[LabelledPicture]:
         """The pictures that can be used, with their labels."""
-        return [replace(one, places=tuple(self._list_labels(one))) for one in self.usable]
-
-    def _list_labels(self, picture: LabelledPicture) -> Iterator[Place]:
-        for k, place in enumerate(picture.places):
-            if self.is_label(picture, k):
-                yield place.completed if self.get_verdict(picture, k) == WHOLE else place
+        return [
+            replace(
+                one,
+                places=tuple(
+                    place.completed if self.get_verdict(one, k) == WHOLE else place
+                    for k, place in enumerate(one.places)
+                    if self.is_label(one, k)
+                ),
+            )
+            for one in self.usable
+        ]
 
     def is_label(self, picture: LabelledPicture, place: int) -> bool:
         """Test whether a place is a label: as the user decided, or else a whole thing of enough score.
@@ -104,7 +109,7 @@ class Labels:
                 for one, numbers in zip(pictures, number_tracks([p.places for p in pictures]), strict=True)
             ]
         folder, out = make_absolute(self.folder), make_absolute(self.out)
-        written = (formats.FORMATS[form].write for form in forms)
+        written = (FORMATS[form].write for form in forms)
         files = {k: v for w in written for k, v in w(pictures, self.classes, folder, out)}
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         changed = {name: content for name, content in files.items() if self._must_write(name, digests[name])}
@@ -190,20 +195,16 @@ def label_pictures(
     paths = find_pictures(folder, recursive)
     names = [os.path.relpath(path, folder).replace(os.path.sep, "/") for path in paths]
     forms = (form,) if isinstance(form, str) else tuple(form)
-    for one in (one for one in forms if one not in formats.FORMATS):
-        raise InputError(f"the format must be one of {', '.join(formats.FORMATS)}, got {one!r}")
+    for one in (one for one in forms if one not in FORMATS):
+        raise InputError(f"the format must be one of {', '.join(FORMATS)}, got {one!r}")
     MIN_SCORE.check("min_score", min_score)
-    if not all(formats.FORMATS[one].is_one_file for one in forms):
-        formats.check_twins(names)
+    if not all(FORMATS[one].is_one_file for one in forms):
+        check_twins(names)
     if tracks:
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
     wanted = [(r.name, r.polygon, _open_reference(r, config).described.digest.hex()) for r in references]
-    head = {
-        "references": wanted,
-        "settings": asdict(config),
-        "code": code_digest(),
-    }
+    head = {"references": wanted, "settings": asdict(config), "code": code_digest()}
     record = open_record(make_folder(out), head)
     todo = [
         (number, str(path), name, tuple(references))

@@ -13,11 +13,20 @@ from matching.errors import InputError, one_line
 from matching.grouping.config import MatchConfig
 from matching.labels.formats import FORMATS as LABEL_FORMATS
 from matching.labels.of_result import encode_labels, label_result
-from matching.output import words
 from matching.output.export_formats import FORMATS as EXPORT_FORMATS
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
 from matching.output.remedies import PAGE_HINTS
+from matching.output.words import (
+    describe_repeats,
+    describe_result,
+    describe_things,
+    explain_nothing,
+    hint_at_rejected,
+    list_sizes,
+    may_look_harder,
+    name_picture,
+)
 from matching.pictures.images import Picture, make_picture
 from matching.searches.clock import Clock
 from matching.searches.source import ImageSource
@@ -72,9 +81,9 @@ def match_uploads(
     except InputError as error:
         return {"error": one_line(error)}
     return {
-        "told": words.describe_result(result),
+        "told": describe_result(result),
         "lines": _describe(result, pictures),
-        "look_harder": words.may_look_harder(result) and not result.is_single_picture,
+        "look_harder": may_look_harder(result) and not result.is_single_picture,
         "files": sorted(path.name for path in folder.iterdir()),
         "formats": {
             **{row.result_file: f"Labels ({row.title})" for row in LABEL_FORMATS.values()},
@@ -86,16 +95,14 @@ def match_uploads(
 def _describe(result: Result, pictures: list[Picture]) -> list[str]:
     """List the lines below the first one: counts, or why nothing was found, and the matched size."""
     if result.is_single_picture and result.things:
-        lines = [words.describe_repeats(result)]
+        lines = [describe_repeats(result)]
     elif result.objects:
-        name = words.name_picture(pictures[0].path)
-        lines = words.describe_things(result.objects, name, result.things, single=True)
+        name = name_picture(pictures[0].path)
+        lines = describe_things(result.objects, name, result.things, single=True)
     else:
         names = [picture.path for picture in pictures]
-        lines = words.explain_nothing(result, names) or words.hint_at_rejected(
-            result, PAGE_HINTS, REJECTED_HINT
-        )
-    return [*lines, *words.list_sizes(result, pictures)]
+        lines = explain_nothing(result, names) or hint_at_rejected(result, PAGE_HINTS, REJECTED_HINT)
+    return [*lines, *list_sizes(result, pictures)]
 
 
 def _read(upload: Path, name: str) -> Picture:

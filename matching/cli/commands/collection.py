@@ -12,7 +12,7 @@ from typing import Any
 from platformdirs import user_cache_path
 from tqdm import tqdm
 
-from matching.cli import arguments as options
+from matching.cli.arguments import MANY_PICTURES, LineParser, make_config
 from matching.cli.console import make_printable, make_teller, warn_of_frames
 from matching.cli.destination import check_page
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND
@@ -43,9 +43,9 @@ TABLES = "csv", "parquet"
 EXPORTS = dict.fromkeys(TABLES, "tables") | {"colmap": "matches for COLMAP", "hloc": "matches for hloc"}
 
 
-def make_parser() -> options.LineParser:
+def make_parser() -> LineParser:
     """Make the parser of the command."""
-    return options.LineParser.of_command("collection", *options.MANY_PICTURES, "duplicates")
+    return LineParser.of_command("collection", *MANY_PICTURES, "duplicates")
 
 
 def check_duplicate_options(arguments: Namespace) -> None:
@@ -113,7 +113,7 @@ def prepare_run(arguments: Namespace) -> None:
 def run_options(arguments: Namespace, jobs: int | None = None) -> dict[str, Any]:
     """Make the parameters of functions that work on many pictures; jobs: how many by default."""
     return {
-        "config": options.make_config(arguments),
+        "config": make_config(arguments),
         "cache": open_cache(arguments),
         "jobs": arguments.jobs or jobs,
         **({"scheduler": arguments.scheduler} if "scheduler" in arguments else {}),

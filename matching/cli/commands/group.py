@@ -14,7 +14,7 @@ from tqdm import tqdm
 from matching._common.types import Floats, Ints
 from matching._version import __version__
 from matching.api import MatchResult
-from matching.cli import arguments as options
+from matching.cli.arguments import LineParser, add_options, add_setting, change_config, refuse
 from matching.cli.console import make_printable, print_result, print_short_warnings, read_pictures
 from matching.cli.destination import check_not_over, choose_destination
 from matching.cli.exits import FOUND, NONE_FOUND
@@ -42,12 +42,12 @@ MAX_NAME_LENGTH = 100  # characters of a folder's name
 Pictures = list[Picture] | None  # of a pair; None if they are not given
 
 
-def make_parser() -> options.LineParser:
+def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("group")
+    parser = LineParser.of_command("group")
     settings_group = parser.groups["settings"]
-    options.add_options(settings_group, CLUSTERING_OPTIONS)
-    options.add_setting(settings_group, "max_nfa", MAX_NFA)
+    add_options(settings_group, CLUSTERING_OPTIONS)
+    add_setting(settings_group, "max_nfa", MAX_NFA)
     return parser
 
 
@@ -76,10 +76,10 @@ def _prepare(arguments: Namespace) -> GroupRun:
         raise InputError(f"{file.path}: holds only one pair; give its pictures with --image0 and --image1")
     if file.kind != "colmap":
         rule = f"requires a COLMAP database, got {file.path.name}"
-        options.refuse(arguments, ("all_objects", "masks"), rule)
+        refuse(arguments, ("all_objects", "masks"), rule)
     if arguments.masks is not None:
         check_masks_folder(arguments.masks)
-    config = options.change_config(MatchConfig(), arguments)
+    config = change_config(MatchConfig(), arguments)
     config = config.with_settings(max_log_nfa=math.log10(arguments.max_nfa))
     paths = (file.path, file.features, arguments.image0, arguments.image1, arguments.images)
     inputs = tuple(make_absolute(path) for path in paths if path is not None)
@@ -98,7 +98,7 @@ def _check_usage(arguments: Namespace) -> None:
         raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
     if arguments.image0 is None and arguments.images is None:
         rule = "requires the pictures: give --image0 and --image1, or --images for many pairs"
-        options.refuse(arguments, ("html", "warp"), rule)
+        refuse(arguments, ("html", "warp"), rule)
 
 
 def _group_one(run: GroupRun) -> int:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from matching.cli import arguments as options
+from matching.cli.arguments import MANY_PICTURES, LineParser
 from matching.cli.commands.collection import (
     check_duplicate_options,
     prepare_run,
@@ -40,12 +40,12 @@ from matching.output.words import UNKNOWN, align_columns, count, describe_samene
 from matching.pictures.names import exists, is_folder, make_absolute
 
 
-def make_parser() -> options.LineParser:
+def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("index")
+    parser = LineParser.of_command("index")
     commands = parser.add_subparsers(dest="command", required=True, metavar=" | ".join(COMMANDS))
     for command, (_, text, more) in COMMANDS.items():
-        files = *options.MANY_PICTURES, *more
+        files = *MANY_PICTURES, *more
         commands.add_parser(command, help=text, command=f"index-{command}", files=files)
     return parser
 

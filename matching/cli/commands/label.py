@@ -6,7 +6,7 @@ import webbrowser
 from argparse import Namespace
 from contextlib import suppress
 
-from matching.cli import arguments as options
+from matching.cli.arguments import LineParser, add_every, add_names, add_setting
 from matching.cli.commands.collection import run_options
 from matching.cli.console import make_printable, make_teller, print_short_warnings, warn_of_frames
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
@@ -22,14 +22,14 @@ from matching.settings import EVERY, MIN_SCORE
 DEFAULT_FORMAT = next(iter(FORMATS))
 
 
-def make_parser() -> options.LineParser:
+def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("label", "run")
+    parser = LineParser.of_command("label", "run")
     files = parser.groups["input and output"]
-    options.add_every(files)
+    add_every(files)
     text = f"formats of the labels, separated by commas: {', '.join(FORMATS)} (default: {DEFAULT_FORMAT})"
-    options.add_names(files, "format", FORMATS, text)
-    options.add_setting(files, "min_score", MIN_SCORE)
+    add_names(files, "format", FORMATS, text)
+    add_setting(files, "min_score", MIN_SCORE)
     return parser
 
 

@@ -21,9 +21,18 @@ from matching.cli.console import (
 from matching.cli.destination import check_output, choose_destination, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND
 from matching.errors import InputError
-from matching.output import words
 from matching.output.export_formats import check_formats
 from matching.output.remedies import PAIR_HINTS
+from matching.output.words import (
+    count,
+    explain_nothing,
+    explain_rejected,
+    format_repeats,
+    format_table,
+    hint_at_rejected,
+    list_sizes,
+    may_look_harder,
+)
 from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
@@ -73,7 +82,7 @@ def _match(arguments: Namespace) -> int:
             first, second = (ImageSource(picture, config) for picture in pictures)
             result = match_pair(first, second, find_method(arguments))
     kept = int((result.cluster >= 0).sum())
-    candidates = words.count(len(result.cluster), "candidate")
+    candidates = count(len(result.cluster), "candidate")
     tell(f"{candidates}, {kept} kept, {sum(result.timings.values()):.1f} s")
     from matching.output.files import write_results
 
@@ -91,13 +100,13 @@ def _match(arguments: Namespace) -> int:
 def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], result: Result) -> None:
     """Print the result, and what to try if there is none; open the report if that is wanted."""
     stem = arguments.images[0].stem if arguments.images else "picture0"
-    table = words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem)
-    explained = words.explain_rejected(result) if arguments.explain else []
+    table = format_repeats(result) if result.is_single_picture else format_table(result, stem)
+    explained = explain_rejected(result) if arguments.explain else []
     names = [picture.path for picture in pictures]
-    nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result, PAIR_HINTS)]
-    lines = [table, *words.list_sizes(result, pictures), *explained]
+    nothing = [*explain_nothing(result, names), *hint_at_rejected(result, PAIR_HINTS)]
+    lines = [table, *list_sizes(result, pictures), *explained]
     print_result(arguments, folder, lines, nothing)
-    if not result.is_single_picture and arguments.method in METHODS and words.may_look_harder(result):
+    if not result.is_single_picture and arguments.method in METHODS and may_look_harder(result):
         make_teller(arguments)(
             "were the pictures taken from very different directions? Try --view-synthesis, which also matches"
             " simulated views"

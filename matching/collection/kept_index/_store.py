@@ -22,8 +22,14 @@ from matching._common.types import Array
 from matching.collection.database.connection import Database, connect
 from matching.collection.database.settings import check_settings
 from matching.collection.records import ImageRecord
-from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, check_indexed
+from matching.collection.retrieval._inverted import (
+    assign,
+    make_cells,
+    merge_lists,
+    open_segment,
+    write_segment,
+)
 from matching.collection.retrieval._shards import Shard
 from matching.errors import InputError
 from matching.grouping.config import MatchConfig
@@ -73,7 +79,7 @@ def _settings(config: MatchConfig, has_cells: bool = False) -> dict[str, str]:
     """List the settings on which an index depends, with the centres of the cells when it is made."""
     made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
     code = as_text(code_digest())
-    cells = {"cells": _inverted.make_cells(config).tobytes().hex()} if has_cells else {}
+    cells = {"cells": make_cells(config).tobytes().hex()} if has_cells else {}
     return {"format": FORMAT_VERSION, "code": code, "features": as_text(made_with), **cells}
 
 
@@ -131,7 +137,7 @@ class KeptIndex(Database):
         described = [record.entries for record in records if record.entries is not None]
         cells = self._cells()
         entries = np.concatenate([np.empty(0, ENTRY), *described])
-        name, size = self._new_segment(cells, entries, _inverted.assign(entries, cells))
+        name, size = self._new_segment(cells, entries, assign(entries, cells))
         with self.transaction():
             self._db.execute("INSERT INTO segments VALUES (?, ?)", (name, size))
             for record in records:
@@ -161,8 +167,8 @@ class KeptIndex(Database):
             shards = [shard for shard in self.shards() if Path(shard.path).name in names]
             if len(shards) < len(names):
                 return  # another process has merged them
-            segments = [_inverted.open_segment(self.folder / name) for name in names]
-            living = _inverted.merge_lists(segments, [shard.dead for shard in shards])
+            segments = [open_segment(self.folder / name) for name in names]
+            living = merge_lists(segments, [shard.dead for shard in shards])
             merged, size = self._new_segment(self._cells(), *living)
             self._db.execute("INSERT INTO segments VALUES (?, ?)", (merged, size))
             self._db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
@@ -207,7 +213,7 @@ class KeptIndex(Database):
     def _new_segment(self, cells: Array, entries: Array, lists: Array) -> tuple[str, int]:
         """Write a segment, and return its name and size."""
         name = f"{uuid4().hex}.seg"
-        return name, _inverted.write_segment(self.folder / name, cells, entries, lists)
+        return name, write_segment(self.folder / name, cells, entries, lists)
 
 
 def _has_changed(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:

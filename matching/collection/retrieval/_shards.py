@@ -16,8 +16,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from matching.collection.backends import Workers
-from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, classes, encode, encode_query
+from matching.collection.retrieval._inverted import (
+    CLASS_CELLS,
+    assign,
+    find_neighbours,
+    make_cells,
+    open_segment,
+    write_segment,
+)
 from matching.collection.retrieval._votes import merge_neighbours, rank
 from matching.collection.work import Settings, Source, get_described
 from matching.errors import InputError
@@ -62,13 +69,12 @@ def search_shards(
     number: int, queries: Pictures, shards: Sequence[Shard], n: int, settings: Settings
 ) -> dict[int, Ranking]:
     """Find the n best pictures of each of some queries in all shards."""
-    opened = [(_inverted.open_segment(Path(shard.path)), shard) for shard in shards]
+    opened = [(open_segment(Path(shard.path)), shard) for shard in shards]
     best = {}
     for picture, source in queries:
         query = encode_query(get_described(source, settings).features)
         near = merge_neighbours(
-            _inverted.find_neighbours(query, segment, (picture, *shard.dead), shard.n)
-            for segment, shard in opened
+            find_neighbours(query, segment, (picture, *shard.dead), shard.n) for segment, shard in opened
         )
         best[picture] = rank(query["id"], near)[:n]
     return best
@@ -78,9 +84,9 @@ def make_segment(number: int, path: str, pictures: Pictures, is_exact: bool, set
     """Write the lists of some pictures to a file: a list for each class if the search is to be exact."""
     described = ((k, get_described(source, settings)) for k, source in pictures)
     entries = np.concatenate([np.empty(0, ENTRY), *(encode(d.features, picture=k) for k, d in described)])
-    cells = _inverted.CLASS_CELLS if is_exact else _inverted.make_cells(settings.config)
-    lists = classes(entries) if is_exact else _inverted.assign(entries, cells)
-    _inverted.write_segment(Path(path), cells, entries, lists)
+    cells = CLASS_CELLS if is_exact else make_cells(settings.config)
+    lists = classes(entries) if is_exact else assign(entries, cells)
+    write_segment(Path(path), cells, entries, lists)
 
 
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:

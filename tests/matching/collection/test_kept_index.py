@@ -252,7 +252,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from matching.collection import FeatureCache
-from matching.collection.kept_index import _index
+from matching.collection.kept_index import _index, _store
 from matching.collection.plan import list_pictures
 from matching.collection.records import ImageRecord
 from matching.collection.retrieval import _inverted
@@ -267,7 +267,7 @@ def dying(path, cells, entries, lists, write=_inverted.write_segment):
         os.kill(os.getpid(), signal.SIGKILL)
     written.append(path)
     return write(path, cells, entries, lists)
-_inverted.write_segment = dying
+_store.write_segment = dying
 _index.add_pictures(Path(index), list_pictures(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
 """
 
