@@ -8,7 +8,6 @@ fiftieth of the limit; if the sum exceeds the limit, the least recently used fil
 
 import hashlib
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -95,19 +94,16 @@ class FeatureCache:
 
     def _make_room(self) -> None:
         """Add up the entries; if they exceed the limit, remove those used least recently."""
-        entries = sorted(self._entries(), key=lambda entry: entry[0])  # least recently used first
+        entries: list[tuple[int, int, Path]] = []  # time of last use, bytes, and path
+        for path in self.folder.glob(f"??/*{SUFFIX}"):
+            with suppress(OSError):  # another process removed it, or another user owns it
+                status = path.stat()
+                entries.append((status.st_mtime_ns, status.st_size, path))
         used = sum(size for _, size, _ in entries)
-        for _, size, path in entries if used > self.limit else ():
+        for _, size, path in sorted(entries) if used > self.limit else ():  # least recently used first
             if used <= SHARE_AFTER_CLEANING * self.limit:
                 break
             with suppress(OSError):  # it may be another user's
                 path.unlink(missing_ok=True)
                 used -= size
         _bytes_left[self] = min(self.limit - used, SHARE_BETWEEN_COUNTS * self.limit)
-
-    def _entries(self) -> Iterator[tuple[int, int, Path]]:
-        """List the time of last use, the size in bytes and the path of each entry."""
-        for path in self.folder.glob(f"??/*{SUFFIX}"):
-            with suppress(OSError):  # another process removed it, or another user owns it
-                status = path.stat()
-                yield status.st_mtime_ns, status.st_size, path

@@ -45,11 +45,6 @@ class Settings:
     cache: FeatureCache
     detectors: tuple[Detector, ...] = field(default_factory=list_registered_detectors)  # for new processes
 
-    def register(self) -> None:
-        """Make the detectors known in this process."""
-        for detector in self.detectors:
-            register_detector(detector)
-
 
 @dataclass(frozen=True)
 class Source:
@@ -110,7 +105,8 @@ def get_described(file: Source, settings: Settings) -> DescribedPicture:
 
 def run_task(function: Callable[..., Any], settings: Settings, *task: Any) -> Any:
     """Run a task on one thread, in a process that may be new."""
-    settings.register()
+    for detector in settings.detectors:
+        register_detector(detector)
     with limit_threads(1):
         return function(*task, settings)
 

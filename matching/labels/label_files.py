@@ -240,14 +240,11 @@ def _find_near(path: Path, name: str) -> Path | None:
     return next((folder / name for folder in folders if is_file(folder / name)), None)
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def _read_yaml(path: Path) -> Any:
     try:
-        settings = yaml.safe_load(_read(path)) or {}
+        return yaml.safe_load(_read(path)) or {}
     except yaml.YAMLError as error:
         raise InputError(f"{path}: is not YAML ({one_line(error)})") from None
-    if not isinstance(settings, dict):
-        raise InputError(f"{path}: must be a mapping, such as 'names: [cup, plate]'")
-    return settings
 
 
 def _read(path: Path) -> str:

@@ -80,7 +80,7 @@ def run(arguments: Namespace) -> int:
     prepare_run(arguments)
     _check_outputs(arguments)
     summary = _match(arguments) if n_sources else None
-    groups = read_listed_groups(arguments) if arguments.groups else None
+    groups = read_listed_groups(arguments, arguments.db) if arguments.groups else None
     _write(arguments, groups)
     if summary is not None and summary.internal_errors:
         return INTERNAL_ERROR
@@ -92,10 +92,8 @@ def _check_outputs(arguments: Namespace) -> None:
     for kind, folder in _list_exports(arguments):
         check = check_tables_replaceable if kind in TABLES else check_sfm_replaceable
         check(check_folder(folder), kind)
-    if arguments.html is not None:
-        check_page(arguments.html, "--html")
-        if arguments.html.resolve() == arguments.db.resolve():
-            raise InputError(f"{arguments.html}: is the database; choose another --html")
+    if arguments.html is not None and arguments.html.resolve() == arguments.db.resolve():
+        raise InputError(f"{arguments.html}: is the database; choose another --html")
 
 
 def _list_exports(arguments: Namespace) -> list[tuple[str, Path]]:
@@ -104,9 +102,11 @@ def _list_exports(arguments: Namespace) -> list[tuple[str, Path]]:
 
 
 def prepare_run(arguments: Namespace) -> None:
-    """Check that the options are for this machine or for a cluster, and set the wait for locked databases."""
+    """Check the options of a run, and set the wait for locked databases."""
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine and --scheduler for a cluster: give only one of them")
+    if (page := getattr(arguments, "html", None)) is not None:
+        check_page(page, "--html")
     WAIT_SECONDS.set(arguments.wait)
 
 
@@ -207,9 +207,9 @@ def describe_summary(summary: Summary) -> str:
     )
 
 
-def read_listed_groups(arguments: Namespace, db: Path | None = None) -> list[Group]:
-    """Read the groups of a database, by default that of the arguments, and write the list of duplicates."""
-    with open_store(db or arguments.db) as store:
+def read_listed_groups(arguments: Namespace, db: Path) -> list[Group]:
+    """Read the groups of a database, and write the list of duplicates."""
+    with open_store(db) as store:
         links = list(find_links(store))
         if arguments.list is not None:
             removable = list_removable(store, links, arguments.keep, arguments.never_list)

@@ -16,7 +16,6 @@ from matching.cli.commands.collection import (
     show_groups,
 )
 from matching.cli.console import make_printable, make_teller, warn_of_frames
-from matching.cli.destination import check_page
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
@@ -118,8 +117,6 @@ def _query(arguments: Namespace) -> int:
     if arguments.hloc_pairs is not None and (arguments.db or arguments.json or arguments.html):
         reason = "because it matches nothing"
         raise InputError(f"--hloc-pairs can't be combined with --db, --json or --html, {reason}")
-    if arguments.html is not None:
-        check_page(arguments.html, "--html")
     candidates = find_candidates(arguments.index, _pictures(arguments), arguments.shortlist, **running)
     pairs = [(query, path) for query, found in candidates.items() for path in found]
     if arguments.hloc_pairs is not None:
@@ -143,8 +140,6 @@ def _query(arguments: Namespace) -> int:
 def _groups(arguments: Namespace) -> int:
     check_duplicate_options(arguments)
     running = run_options(arguments)
-    if arguments.html is not None:
-        check_page(arguments.html, "--html")
     with open_index(arguments.index, running["config"]) as index:
         pictures = [path for path in index.indexed() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)
