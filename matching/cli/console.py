@@ -80,8 +80,7 @@ def report_work(arguments: Namespace) -> Iterator[None]:
                 from tqdm import tqdm  # most runs compile nothing, and need not import it
 
                 make_teller(arguments)(COMPILING_MESSAGE)
-                disabled = True if arguments.quiet else None
-                self.line = tqdm(bar_format=PROGRESS_FORMAT, leave=False, disable=disabled)
+                self.line = tqdm(bar_format=PROGRESS_FORMAT, leave=False, disable=arguments.quiet or None)
 
         def on_end(self, event: Any) -> None:
             self.line.update()

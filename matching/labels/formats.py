@@ -131,7 +131,7 @@ def write_voc(pictures: Pictures, classes: Sequence[str], folder: str, out: str)
         yield f"Annotations/{_stem(picture.name)}.xml", text.encode("utf-8", "backslashreplace")
 
 
-def write_csv(pictures: Pictures, classes: Sequence[str], folder: str, out: str) -> Files:
+def write_csv(pictures: Pictures, *_: object) -> Files:
     """Write a table, labels.csv: a row for each label, and one for each picture without labels."""
     rows: list[Sequence[Any]] = [COLUMNS]
     for picture in pictures:

@@ -117,14 +117,12 @@ def run_options(arguments: Namespace, jobs: int | None = None) -> dict[str, Any]
         "cache": open_cache(arguments),
         "jobs": arguments.jobs or jobs,
         **({"scheduler": arguments.scheduler} if "scheduler" in arguments else {}),
-        "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
+        "progress": partial(tqdm, disable=arguments.quiet or None, file=sys.stderr),
     }
 
 
 def _match(arguments: Namespace) -> Summary:
-    with warnings.catch_warnings(
-        action="ignore"
-    ):  # ignore warnings about odd pictures: what matters is recorded
+    with warnings.catch_warnings(action="ignore"):  # those about odd pictures: what matters is recorded
         plan = _make_plan(arguments)
         warn_of_frames(plan.paths)
         for name in make_relative(plan.paths) if arguments.hloc is not None else ():
@@ -197,13 +195,12 @@ def _read_failures(db: Path) -> Iterator[str]:
 
 def describe_summary(summary: Summary) -> str:
     """Describe a run in one line."""
-    images, pairs = count(summary.images, "picture"), count(summary.pairs, "pair")
-    objects, found = count(summary.objects, "object"), count(summary.pairs_with_objects, "pair")
-    described, matched = count(summary.described, "picture"), count(summary.matched, "pair")
     return (
-        f"{images} ({summary.failed_images} failed), {pairs}"
-        f" ({summary.failed_pairs} failed), {objects} in {found};"
-        f" this run: {described} described, {matched} matched"
+        f"{count(summary.images, 'picture')} ({summary.failed_images} failed),"
+        f" {count(summary.pairs, 'pair')} ({summary.failed_pairs} failed),"
+        f" {count(summary.objects, 'object')} in {count(summary.pairs_with_objects, 'pair')};"
+        f" this run: {count(summary.described, 'picture')} described,"
+        f" {count(summary.matched, 'pair')} matched"
     )
 
 

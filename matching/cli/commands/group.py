@@ -120,7 +120,7 @@ def _group_many(run: GroupRun) -> int:
     summaries: list[dict[str, Any]] = []
     taken: set[str] = set()
     rows = [("objects", "kept", "matches", "pair")]
-    quiet = True if run.arguments.quiet else None
+    quiet = run.arguments.quiet or None
     for key, pair in tqdm(run.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
         assert pair.names is not None  # files of many pairs have them
         folder = run.arguments.images

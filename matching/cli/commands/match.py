@@ -82,8 +82,7 @@ def _match(arguments: Namespace) -> int:
             first, second = (ImageSource(picture, config) for picture in pictures)
             result = match_pair(first, second, find_method(arguments))
     kept = int((result.cluster >= 0).sum())
-    candidates = count(len(result.cluster), "candidate")
-    tell(f"{candidates}, {kept} kept, {sum(result.timings.values()):.1f} s")
+    tell(f"{count(len(result.cluster), 'candidate')}, {kept} kept, {sum(result.timings.values()):.1f} s")
     from matching.output.files import write_results
 
     pair = pictures * (2 if result.is_single_picture else 1)

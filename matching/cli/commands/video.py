@@ -54,10 +54,10 @@ def format_appearances(result: VideoResult) -> str:
     )
     if not result.appearances:
         return f"{NOT_SEEN}\n{searched}"
-    rows = [HEADER, *(_format_appearance(found) for found in result.appearances)]
-    seen = f"seen in {len(result.sightings)}; each line describes its best frame"
-    video = f"in a video of {format_time(result.seconds)}"
-    return "\n".join([*align_columns(rows, left=(5,)), f"{searched}, {video}; {seen}"])
+    rows = [HEADER, *map(_format_appearance, result.appearances)]
+    video = f"in a video of {format_time(result.seconds)}; seen in {len(result.sightings)}"
+    last = f"{searched}, {video}; each line describes its best frame"
+    return "\n".join([*align_columns(rows, left=(5,)), last])
 
 
 def _format_appearance(found: Appearance) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def _format_appearance(found: Appearance) -> tuple[str, ...]:
 def _show_progress(arguments: Namespace) -> Iterator[Progress]:
     """Show progress on standard error, of the length that the header of the video states."""
     form = "{desc}: {n:.0f} of {total:.0f} s |{bar}| {elapsed}{postfix}"
-    with tqdm(disable=True if arguments.quiet else None, file=sys.stderr, bar_format=form) as bar:
+    with tqdm(disable=arguments.quiet or None, file=sys.stderr, bar_format=form) as bar:
 
         def tell(seconds: float, length: float, n_seen: int) -> None:
             bar.total = max(length, seconds)

@@ -8,6 +8,7 @@ its segment is merged with other small ones.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -101,14 +102,16 @@ class KeptIndex(Database):
 
     def update(self, paths: Sequence[str], missing: Iterable[str] = ()) -> None:
         """Make new and changed pictures pending, and forget missing ones."""
-        query = "SELECT id, bytes, modified, sha256, status FROM pictures WHERE path = ?"
-        known = [(path, *row) for path in paths for row in self.rows(query, (path,))]
-        changed = [number for path, number, *row in known if _has_changed(path, *row)]
-        changed += [number for path in missing for number, *_ in self.rows(query, (path,))]
-        if not changed and {path for path, *_ in known} >= set(paths):
+        query = (
+            "SELECT id, path, bytes, modified, sha256, status FROM pictures"
+            " WHERE path IN (SELECT value FROM json_each(?))"
+        )
+        known, gone = (self.rows(query, (json.dumps([*some]),)) for some in (paths, missing))
+        rows = [(number,) for number, *file in known if _has_changed(*file)]
+        rows += [(number,) for number, *_ in gone]
+        if not rows and len(known) == len({*paths}):
             return
         with self.transaction():
-            rows = [(number,) for number in changed]
             self._db.executemany(
                 "INSERT OR IGNORE INTO dead SELECT segment, id FROM pictures"
                 " WHERE id = ? AND segment NOT NULL",
@@ -179,18 +182,15 @@ class KeptIndex(Database):
 
     def shards(self) -> list[Shard]:
         """List the segments with their dead pictures, by name."""
-        dead: dict[str, list[int]] = {}
-        for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
-            dead.setdefault(name, []).append(picture)
-        n, shards = self.counts().indexed, []
-        for (name,) in self.rows("SELECT name FROM segments ORDER BY name"):
-            shards.append(Shard(str(self.folder / name), n, tuple(dead.get(name, ()))))
-        return shards
+        n = self.counts().indexed
+        dead = "SELECT json_group_array(picture) FROM dead WHERE segment = name"
+        rows = self.rows(f"SELECT name, ({dead}) FROM segments ORDER BY name")
+        return [Shard(str(self.folder / name), n, tuple(json.loads(pictures))) for name, pictures in rows]
 
     def paths(self, numbers: Iterable[int]) -> dict[int, str]:
         """Map the numbers of pictures that are in the index to their paths."""
-        found = (self.rows("SELECT id, path FROM pictures WHERE id = ?", (n,)) for n in numbers)
-        return dict(row for rows in found for row in rows)
+        query = "SELECT id, path FROM pictures WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self.rows(query, (json.dumps([*numbers]),)))
 
     def indexed(self) -> list[str]:
         """List the pictures that can be found."""

@@ -122,15 +122,12 @@ def write_groups_report(
 
 def describe_link(member: Member) -> str:
     """Describe a picture's link in words."""
-    link = member.link
-    if link is None:
+    if (link := member.link) is None:
         return ""
-    matches = f"{link.n_matches} matches"
-    if not link.relation.is_measured:
-        return matches
-    relation = link.relation
-    motion = Motion(np.zeros(2), relation.turn, relation.scale, relation.mirrored, relation.share0)
-    words = f"{relation.share0:.0%} of it", motion.words, relation.verdict, matches
+    words = [f"{link.n_matches} matches"]
+    if (relation := link.relation).is_measured:
+        motion = Motion(np.zeros(2), relation.turn, relation.scale, relation.mirrored, relation.share0)
+        words = [f"{relation.share0:.0%} of it", motion.words, relation.verdict, *words]
     return ", ".join(filter(None, words))
 
 
