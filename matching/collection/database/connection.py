@@ -21,10 +21,11 @@ class Database:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
+        self.execute, self.executemany = connection.execute, connection.executemany
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Read all rows of a query."""
-        return self._db.execute(query, parameters).fetchall()
+        return self.execute(query, parameters).fetchall()
 
     def pages(self, query: str) -> Iterator[Any]:
         """Read the rows of a query page by page, so that others can be written meanwhile.
@@ -48,7 +49,7 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """Make changes together, or none of them."""
         with self._db:
-            self._db.execute("BEGIN IMMEDIATE")
+            self.execute("BEGIN IMMEDIATE")
             yield
 
     def make_tables(
@@ -61,10 +62,10 @@ class Database:
                     return  # another process was faster
                 definitions = files(package).joinpath("schema.sql").read_text("utf-8")
                 for kind, name in re.findall(r"CREATE (TABLE|VIEW) (\w+)", definitions)[::-1]:
-                    self._db.execute(f"DROP {kind} IF EXISTS {name}")
+                    self.execute(f"DROP {kind} IF EXISTS {name}")
                 for statement in definitions.split(";\n"):  # executescript would commit those before its own
-                    self._db.execute(statement)
-                self._db.executemany("INSERT INTO settings VALUES (?, ?)", settings().items())
+                    self.execute(statement)
+                self.executemany("INSERT INTO settings VALUES (?, ?)", settings().items())
 
 
 @contextmanager

@@ -7,7 +7,6 @@ even if runs were stopped.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,7 +58,7 @@ class Store(Database):
 
     def value(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         """Read the first value of a query's first row."""
-        return self._db.execute(query, parameters).fetchone()[0]
+        return self.execute(query, parameters).fetchone()[0]
 
     def counts(self) -> dict[str, int]:
         """Count pictures, pairs and objects."""
@@ -70,31 +69,27 @@ class Store(Database):
         )
         return dict(zip(names, map(int, values), strict=True))
 
-    def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Make a cursor over a query, with the columns in its `description`; it gives the rows one by one."""
-        return self._db.execute(query, parameters)
-
     def add_images(self, paths: Iterable[str]) -> list[int]:
         """Add pictures that are not in the database yet, and return the numbers of all."""
         paths = list(paths)
         with self.transaction():
-            known = dict(self._db.execute("SELECT path, id FROM images"))
+            known = dict(self.execute("SELECT path, id FROM images"))
             new = [path for path in paths if path not in known]
             known |= {path: len(known) + k for k, path in enumerate(new)}
-            self._db.executemany("INSERT INTO images (id, path) VALUES (?, ?)", ((known[p], p) for p in new))
+            self.executemany("INSERT INTO images (id, path) VALUES (?, ?)", ((known[p], p) for p in new))
         return [known[path] for path in paths]
 
     def add_pairs(self, pairs: Iterable[tuple[int, int]], shortlist: str | None = None) -> None:
         """Add pairs that are not in the database yet."""
         with self.transaction():
-            self._db.executemany(
+            self.executemany(
                 "INSERT OR IGNORE INTO pairs (id, image0, image1)"
                 " SELECT ifnull(max(id), -1) + 1, ?, ? FROM pairs",
                 pairs,
             )
             if shortlist is not None:
                 row = SHORTLIST_PREFIX + shortlist, ""
-                self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", row)
+                self.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", row)
 
     def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
         """Read the pairs that are to be matched, page by page, so that results can be recorded meanwhile."""
@@ -123,12 +118,12 @@ class Store(Database):
         """Replace rows by pending ones, without the rows of other tables that belong to them."""
         columns = {"images": "id, path", "pairs": "id, image0, image1"}[table]
         select = f"SELECT {columns} FROM {table} WHERE {condition}"
-        self._db.executemany(f"INSERT OR REPLACE INTO {table} ({columns}) {select}", parameters)
+        self.executemany(f"INSERT OR REPLACE INTO {table} ({columns}) {select}", parameters)
 
     def record_image(self, record: ImageRecord) -> None:
         """Write the result for a picture, unless another process has written it."""
         with self.transaction():
-            self._db.execute(
+            self.execute(
                 "UPDATE images SET status = iif(:error IS NULL, 'described', 'failed'), sha256 = :content,"
                 " width = :width, height = :height, n_features = :n_features, error = :error"
                 " WHERE id = :id AND status = 'pending'",
@@ -145,7 +140,7 @@ class Store(Database):
         if record.error is not None:
             counts = dict.fromkeys(counts)
         with self.transaction():
-            updated = self._db.execute(
+            updated = self.execute(
                 "UPDATE pairs SET status = iif(:error IS NULL, 'matched', 'failed'), score = :score,"
                 " rank = :rank, n_candidates = :n_candidates, n_matches = :n_matches,"
                 " n_objects = :n_objects, error = :error WHERE id = :id AND status = 'pending'",
@@ -160,7 +155,7 @@ class Store(Database):
         """Insert rows with all columns of a table."""
         if rows:
             marks = ",".join("?" * len(rows[0]))
-            self._db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+            self.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
     def fail_pairs_of_failed_images(self) -> None:
         """Mark pairs with a failed picture as failed, with the reason of that picture.
@@ -169,7 +164,7 @@ class Store(Database):
         """
         with self.transaction():
             for column in ("image0", "image1"):
-                self._db.execute(
+                self.execute(
                     "UPDATE pairs SET status = 'failed', error = images.error FROM images"
                     f" WHERE images.id = pairs.{column} AND images.status = 'failed'"
                     " AND pairs.status = 'pending'"

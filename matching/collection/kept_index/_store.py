@@ -112,17 +112,17 @@ class KeptIndex(Database):
         if not rows and len(known) == len({*paths}):
             return
         with self.transaction():
-            self._db.executemany(
+            self.executemany(
                 "INSERT OR IGNORE INTO dead SELECT segment, id FROM pictures"
                 " WHERE id = ? AND segment NOT NULL",
                 rows,
             )
-            self._db.executemany("DELETE FROM pictures WHERE id = ?", rows)
-            self._db.executemany("INSERT OR IGNORE INTO pictures (path) VALUES (?)", ((p,) for p in paths))
+            self.executemany("DELETE FROM pictures WHERE id = ?", rows)
+            self.executemany("INSERT OR IGNORE INTO pictures (path) VALUES (?)", ((p,) for p in paths))
 
     def missing(self, folder: str) -> list[str]:
         """List the pictures of a folder whose files no longer exist."""
-        inside = self._db.execute(
+        inside = self.execute(
             "SELECT path FROM pictures WHERE path > ? AND path < ?",
             (folder + os.sep, folder + chr(ord(os.sep) + 1)),
         )
@@ -142,10 +142,10 @@ class KeptIndex(Database):
         entries = np.concatenate([np.empty(0, ENTRY), *described])
         name, size = self._new_segment(cells, entries, assign(entries, cells))
         with self.transaction():
-            self._db.execute("INSERT INTO segments VALUES (?, ?)", (name, size))
+            self.execute("INSERT INTO segments VALUES (?, ?)", (name, size))
             for record in records:
                 n = None if record.entries is None else len(record.entries)
-                updated = self._db.execute(
+                updated = self.execute(
                     "UPDATE pictures SET status = iif(:error IS NULL, 'indexed', 'failed'),"
                     " segment = iif(:error IS NULL, :segment, NULL), n_entries = :n, bytes = :bytes,"
                     " modified = :modified, sha256 = :content, error = :error"
@@ -153,7 +153,7 @@ class KeptIndex(Database):
                     {**vars(record), "entries": None, "segment": name, "n": n},
                 )
                 if record.error is None and not updated.rowcount:
-                    self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
+                    self.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
 
     def merge_small_segments(self) -> None:
         """Merge the small segments into one if there are SEGMENTS_PER_MERGE of them."""
@@ -173,9 +173,9 @@ class KeptIndex(Database):
             segments = [open_segment(self.folder / name) for name in names]
             living = merge_lists(segments, [shard.dead for shard in shards])
             merged, size = self._new_segment(self._cells(), *living)
-            self._db.execute("INSERT INTO segments VALUES (?, ?)", (merged, size))
-            self._db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
-            self._db.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
+            self.execute("INSERT INTO segments VALUES (?, ?)", (merged, size))
+            self.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
+            self.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
         for name in names:
             with suppress(OSError):
                 (self.folder / name).unlink()

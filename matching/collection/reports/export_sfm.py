@@ -97,7 +97,7 @@ def _read_image(
 def _read_pairs(store: Store, read: Read, only_static: bool) -> Iterator[ExportedPair]:
     """Read the pairs that have matches, each in one direction only."""
     seen: set[frozenset[int]] = set()
-    for pair, *both in store.cursor(
+    for pair, *both in store.execute(
         "SELECT id, image0, image1 FROM pairs WHERE n_objects > 0 AND image0 != image1 ORDER BY id"
     ):
         if frozenset(both) not in seen:  # both directions of a pair have the same matches

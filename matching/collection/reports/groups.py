@@ -116,7 +116,7 @@ def format_groups_csv(groups: Iterable[Group]) -> bytes:
 
 def find_links(store: Store) -> Iterator[Link]:
     """Find the pairs of pictures with objects in common; the files are read, and what they show compared."""
-    rows = store.cursor(
+    rows = store.execute(
         "SELECT pairs.id, image0, image1, score, n_matches, a.path, b.path,"
         f" a.width, a.height, b.width, b.height FROM {PAIRS_WITH_IMAGES}"
         " WHERE n_objects > 0 AND image0 != image1 ORDER BY pairs.id"

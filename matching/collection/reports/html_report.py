@@ -1,5 +1,6 @@
 """The pages of a collection: its pairs with objects, the best first, or its groups of pictures."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,8 +32,9 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
             (max_pairs,),
         )
         numbers = sorted({number for _, *both, _, _, _ in rows for number in both})
-        query = "SELECT path, width, height FROM images WHERE id = ?"
-        images = {number: store.rows(query, (number,))[0] for number in numbers}
+        query = "SELECT id, path, width, height FROM images WHERE id IN (SELECT value FROM json_each(?))"
+        listed = store.rows(f"{query} ORDER BY id", (json.dumps(numbers),))
+        images = {number: row for number, *row in listed}
         names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
         pairs = [_pair_data(store, row) for row in rows]
         page = render(

@@ -360,7 +360,7 @@ def test_what_is_better_in_anything_is_not_listed(tmp_path, links, keep, removab
         sizes = [(200, 150), (100, 75), (100, 75), (100, 75)]
         with store.transaction():
             for k, (width, height) in enumerate(sizes):
-                store.cursor(
+                store.execute(
                     "INSERT INTO images (id, path, width, height) VALUES (?, ?, ?, ?)",
                     (k, str(tmp_path / str(k)), width, height),
                 )
