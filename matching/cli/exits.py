@@ -18,7 +18,10 @@ def exit_status(command: str, work: Callable[[], int], message: str = "interrupt
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console may be unable to print a picture's name
         sys.stdout.reconfigure(errors="replace")
     try:
-        check_working_folder()
+        try:  # no name of a file can be made absolute without it
+            os.getcwd()  # noqa: PTH109
+        except FileNotFoundError:
+            raise InputError("the working folder was deleted; run the command in another one") from None
         status = work()
         if sys.stdout is not None:  # standard output may be closed
             sys.stdout.flush()
@@ -35,14 +38,6 @@ def exit_status(command: str, work: Callable[[], int], message: str = "interrupt
     except Exception:
         traceback.print_exc()
         return INTERNAL_ERROR
-
-
-def check_working_folder() -> None:
-    """Check that the working folder was not deleted: no name of a file can be made absolute without it."""
-    try:
-        os.getcwd()  # noqa: PTH109
-    except FileNotFoundError:
-        raise InputError("the working folder was deleted; run the command in another one") from None
 
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:

@@ -113,7 +113,12 @@ def match_collection(
             _add_shortlist(store, plan, numbers, shortlist, workers)
         store.fail_pairs_of_failed_images()
         n_matched = _match(store, workers)
-        return _summarise(store, n_described, n_matched)
+        failed = "SELECT count(*) FROM {} WHERE substr(error, 1, ?) = ?"
+        prefix = len(INTERNAL_PREFIX), INTERNAL_PREFIX
+        n_internal = sum(store.value(failed.format(table), prefix) for table in ("images", "pairs"))
+        others = describe_other_programs(store.settings())
+        work = {"described": n_described, "matched": n_matched, "internal_errors": n_internal}
+        return Summary(**store.counts(), **work, other_programs=others)
 
 
 def _digest_processed(store: Store, progress: Progress) -> dict[int, str | None]:
@@ -171,18 +176,3 @@ def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, wor
         chosen = choose_pairs(queries, gallery, sources, n, workers)
         pairs = dict.fromkeys((min(p), max(p)) for p in chosen) if not plan.gallery else chosen
         store.add_pairs(pairs, key)
-
-
-def _summarise(store: Store, described: int, matched: int) -> Summary:
-    """Count what the database holds; described, matched: what this run worked on."""
-    failed = "SELECT count(*) FROM {} WHERE substr(error, 1, ?) = ?"
-    prefix = len(INTERNAL_PREFIX), INTERNAL_PREFIX
-    internal = sum(store.value(failed.format(table), prefix) for table in ("images", "pairs"))
-    others = describe_other_programs(store.settings())
-    return Summary(
-        **store.counts(),
-        described=described,
-        matched=matched,
-        internal_errors=internal,
-        other_programs=others,
-    )

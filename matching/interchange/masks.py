@@ -32,27 +32,8 @@ def check_masks_folder(folder: Path) -> None:
 
 def write_masks(folder: Path, pairs: Iterable[Grouped]) -> int:
     """Write the masks of all images of some pairs, (matches, labels (n,)) each: all masks or none."""
-    sizes, outlines = _outline_objects(pairs)
-    with OneLineErrors(f"--masks {folder}", "can't be written"):
-        if folder.exists():
-            folder.rmdir()
-        with make_temporary_folder(folder) as part:
-            for name, size in sizes.items():
-                path = part / f"{name}.png"
-                if Path(name).is_absolute() or ".." in Path(name).parts:
-                    raise InputError(f"{name}: must be a relative name of a picture")
-                path.parent.mkdir(parents=True, exist_ok=True)
-                Image.fromarray(np.uint8(255) * ~draw_moved(size, outlines[name])).save(path)
-            place_files(part, folder, [])
-    return len(sizes)
-
-
-def _outline_objects(
-    pairs: Iterable[Grouped],
-) -> tuple[dict[str, tuple[int, int]], dict[str, Outlines]]:
-    """Find the size (h, w) of each image, and its outlines in all pairs that have a static scene."""
     sizes: dict[str, tuple[int, int]] = {}
-    outlines: dict[str, Outlines] = defaultdict(list)
+    outlines: dict[str, Outlines] = defaultdict(list)  # of each image in all pairs that have a static scene
     for pair, cluster in pairs:
         if pair.names is None or pair.sizes is None:
             continue
@@ -65,7 +46,18 @@ def _outline_objects(
             kind = 0 if static[rows].mean() < 0.5 else 1
             for name, polygon in zip(pair.names, draw_outlines(pair.xy0[rows], pair.xy1[rows]), strict=True):
                 outlines[name][-1][kind].append(polygon)
-    return sizes, outlines
+    with OneLineErrors(f"--masks {folder}", "can't be written"):
+        if folder.exists():
+            folder.rmdir()
+        with make_temporary_folder(folder) as part:
+            for name, size in sizes.items():
+                path = part / f"{name}.png"
+                if Path(name).is_absolute() or ".." in Path(name).parts:
+                    raise InputError(f"{name}: must be a relative name of a picture")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(np.uint8(255) * ~draw_moved(size, outlines[name])).save(path)
+            place_files(part, folder, [])
+    return len(sizes)
 
 
 def draw_moved(size: tuple[int, int], outlines: Outlines) -> Bools:

@@ -79,7 +79,8 @@ def read_text(path: Path) -> PairMatches:
     delimiter = next((mark for mark in (";", "\t", ",") if lines and mark in lines[0][1]), None)
     rows = [(number, _split(line, delimiter)) for number, line in lines]
     if is_headless:
-        return read_table(_read_numbers(path, rows, range(len(rows[0][1]))), str(path))
+        width = len(rows[0][1])
+        return read_table(_read_numbers(path, rows, range(width), width), str(path))
     if missing := [name for name in COLUMNS if name not in names]:
         raise InputError(f"{path}: must have the columns {', '.join(COLUMNS)}; {missing[0]} is missing")
     used = [*COLUMNS, *[name for name in SCORE_NAMES if name in names][:1]]
@@ -102,10 +103,9 @@ def _split(line: str, delimiter: str | None) -> list[str]:
 
 
 def _read_numbers(
-    path: Path, rows: list[tuple[int, list[str]]], used: Sequence[int], n_columns: int | None = None
+    path: Path, rows: list[tuple[int, list[str]]], used: Sequence[int], n_columns: int
 ) -> Array:
-    """Read the columns `used` of numbered rows of text, which must have n_columns (len(used) by default)."""
-    n_columns = n_columns or len(used)
+    """Read the columns `used` of numbered rows of text, which must have n_columns."""
     table = np.empty((len(rows), len(used)))
     for i, (number, fields) in enumerate(rows):
         if len(fields) != n_columns:

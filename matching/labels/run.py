@@ -101,7 +101,7 @@ class Labels:
         )  # fmt: skip
 
     def write(self, forms: Sequence[str]) -> None:
-        """Write the labels in some formats."""
+        """Write the labels in some formats; raise InputError if a foreign file would be replaced."""
         pictures = self.pictures
         if self.has_tracks:
             pictures = [
@@ -111,25 +111,24 @@ class Labels:
         folder, out = make_absolute(self.folder), make_absolute(self.out)
         written = (FORMATS[form].write for form in forms)
         files = {k: v for w in written for k, v in w(pictures, self.classes, folder, out)}
-        digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-        changed = {name: content for name, content in files.items() if self._must_write(name, digests[name])}
+        changed: dict[str, str] = {}
+        for name, content in files.items():
+            path, digest = self.out / name, hashlib.sha256(content).hexdigest()
+            present = compute_digest(path)
+            if present is None and os.path.lexists(path):
+                raise InputError(f"{path}: can't be replaced; choose another --out, or remove it")
+            if present not in (None, digest, *self.record.written.get(name, ())):
+                raise InputError(
+                    f"{path}: was not written by gdl-match label, or has been changed since;"
+                    " choose another --out, or remove it"
+                )
+            if present != digest:
+                changed[name] = digest
         if changed:
-            self.record.add_written({name: digests[name] for name in changed})
-        for name, content in changed.items():
+            self.record.add_written(changed)
+        for name in changed:
             make_folder((self.out / name).parent)
-            write_whole(self.out / name, content)
-
-    def _must_write(self, name: str, digest: str) -> bool:
-        """Test whether a file must be written; raise InputError if it would replace a foreign file."""
-        present = compute_digest(self.out / name)
-        if present is None and os.path.lexists(self.out / name):
-            raise InputError(f"{self.out / name}: can't be replaced; choose another --out, or remove it")
-        if present not in (None, digest, *self.record.written.get(name, ())):
-            raise InputError(
-                f"{self.out / name}: was not written by gdl-match label, or has been changed since;"
-                " choose another --out, or remove it"
-            )
-        return present != digest
+            write_whole(self.out / name, files[name])
 
 
 def label_pictures(

@@ -19,7 +19,7 @@ from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND
 from matching.collection.cache import FeatureCache
 from matching.collection.database.connection import WAIT_SECONDS
 from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store
-from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
+from matching.collection.plan import plan_folder, plan_gallery, plan_list
 from matching.collection.reports.duplicates import list_removable
 from matching.collection.reports.export import check_tables_replaceable, export
 from matching.collection.reports.export_sfm import check_sfm_replaceable, export_for_sfm
@@ -123,7 +123,12 @@ def run_options(arguments: Namespace, jobs: int | None = None) -> dict[str, Any]
 
 def _match(arguments: Namespace) -> Summary:
     with warnings.catch_warnings(action="ignore"):  # those about odd pictures: what matters is recorded
-        plan = _make_plan(arguments)
+        if arguments.pairs is not None:
+            plan = plan_list(arguments.pairs)
+        elif arguments.all is not None:
+            plan = plan_folder(arguments.all, arguments.recursive)
+        else:
+            plan = plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
         warn_of_frames(plan.paths)
         for name in make_relative(plan.paths) if arguments.hloc is not None else ():
             check_name(name, for_hloc=True)  # now, rather than after hours
@@ -138,14 +143,6 @@ def _match(arguments: Namespace) -> Summary:
         message = f"{n} of the pictures or pairs failed because of an error in the program"
         print(f"{COMMAND}: {message}; {where}", file=sys.stderr)
     return summary
-
-
-def _make_plan(arguments: Namespace) -> Plan:
-    if arguments.pairs is not None:
-        return plan_list(arguments.pairs)
-    if arguments.all is not None:
-        return plan_folder(arguments.all, arguments.recursive)
-    return plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
 
 
 def open_cache(arguments: Namespace) -> FeatureCache:

@@ -34,14 +34,14 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
         numbers = sorted({number for _, *both, _, _, _ in rows for number in both})
         query = "SELECT id, path, width, height FROM images WHERE id IN (SELECT value FROM json_each(?))"
         listed = store.rows(f"{query} ORDER BY id", (json.dumps(numbers),))
-        images = {number: row for number, *row in listed}
-        names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
+        names = make_relative(path for _, path, *_ in listed)
+        images = {number: (name, *row) for name, (number, *row) in zip(names, listed, strict=True)}
         pairs = [_pair_data(store, row) for row in rows]
         page = render(
             "collection.html",
-            {"pictures": _pictures(images, names), "pairs": pairs},
+            {"pictures": _pictures(images), "pairs": pairs},
             name=Path(db).name,
-            pairs=[_card(row, images, names, pair) for row, pair in zip(rows, pairs, strict=True)],
+            pairs=[_card(row, images, pair) for row, pair in zip(rows, pairs, strict=True)],
             failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
             n_pending=store.value("SELECT count(*) FROM pairs WHERE status = 'pending'"),
             **{f"n_{name}": n for name, n in store.counts().items()},
@@ -49,15 +49,13 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
     write_page(Path(path), page)
 
 
-def _card(
-    row: Row, images: Mapping[int, Row], names: Mapping[int, str], pair: Mapping[str, Any]
-) -> dict[str, Any]:
+def _card(row: Row, images: Mapping[int, Row], pair: Mapping[str, Any]) -> dict[str, Any]:
     """Make the values of the card of a pair."""
     _, *both, score, n_objects, n_matches = row
-    ratios = (min(max(images[k][1] / images[k][2], 0.5), 2) for k in both)
+    ratios = (min(max(images[k][2] / images[k][3], 0.5), 2) for k in both)
     return {
         "columns": " ".join(f"{ratio:.2f}fr" for ratio in ratios),
-        "names": [names[k] for k in both],
+        "names": [images[k][0] for k in both],
         "score": score,
         "n_objects": n_objects,
         "n_differing": sum(bool(found["differences"]) for found in pair["objects"]),
@@ -65,15 +63,15 @@ def _card(
     }
 
 
-def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, dict[str, Any]]:
+def _pictures(images: Mapping[int, Row]) -> dict[int, dict[str, Any]]:
     """Embed the pictures of a page, reduced so far that the page does not become too large."""
     sizes = [image[-2:] for image in images.values()]
     pixels = sum(w * h * min(MAX_PICTURE_SIDE / max(w, h), 1) ** 2 for w, h in sizes)
     factor = min(math.sqrt(MAX_EMBEDDED_PIXELS / max(pixels, 1)), 1)
     side = max(int(MAX_PICTURE_SIDE * factor), MIN_PICTURE_SIDE)
     return {
-        number: {**embed_file(path, names[number], side), "width": width, "height": height}
-        for number, (path, width, height) in images.items()
+        number: {**embed_file(path, name, side), "width": width, "height": height}
+        for number, (name, path, width, height) in images.items()
     }
 
 

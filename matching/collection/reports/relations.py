@@ -217,13 +217,11 @@ def find_shown(
     shares = [0.0, 0.0]
     for k, ((first, points0, forward), (second, points1, _)) in enumerate((ends, ends[::-1])):
         size = first.shape[1], first.shape[0]
-        frame = map_frame(forward, size)
-        if frame is None:
-            continue
-        look = look_between(first, second, points0, points1)
-        _, found = look.look_around((_corners(size), frame))
-        if found is not None and found.value >= MIN_COMPLETENESS:
-            shares[k] = found.visible
+        if (frame := map_frame(forward, size)) is not None:
+            look = look_between(first, second, points0, points1)
+            _, found = look.look_around((_corners(size), frame))
+            if found is not None and found.value >= MIN_COMPLETENESS:
+                shares[k] = found.visible
     return shares[0], shares[1]
 
 
