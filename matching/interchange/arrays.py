@@ -163,7 +163,9 @@ def _read_points(found: Mapping[str, Any]) -> PairMatches:
     present = [k for k in range(2) if f"frames{k}" in found]
     if len(present) == 1:
         raise InputError(f"frames{1 - present[0]}: must be given if frames{present[0]} is")
-    frames = [_read_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in present]
+    frames = [to_array(found[f"frames{k}"], f"frames{k}") for k in present]
+    for k in (k for k in present if frames[k].shape != (len(xy0), 2, 2)):
+        raise InputError(f"frames{k}: must have shape {(len(xy0), 2, 2)}, got {frames[k].shape}")
     useful = drop_useless_frames(*frames) if present else (None, None)
     score, scores_are = _read_score(found, slice(None), len(xy0))
     return PairMatches(xy0, xy1, *useful, score, _read_sizes(found), scores_are=scores_are)
@@ -179,14 +181,6 @@ def _read_sizes(found: Mapping[str, Any]) -> Sizes | None:
         raise InputError(f"sizes: must be {rule}, got {sizes.tolist()}")
     (height0, width0), (height1, width1) = ((int(n) for n in size) for size in sizes)
     return (height0, width0), (height1, width1)
-
-
-def _read_frames(value: Any, name: str, n: int) -> Array:
-    """Convert the frames of n matches to (n, 2, 2) float64."""
-    frames = to_array(value, name)
-    if frames.shape != (n, 2, 2):
-        raise InputError(f"{name}: must have shape {(n, 2, 2)}, got {frames.shape}")
-    return frames.astype(np.float64)
 
 
 def _read_score(found: Mapping[str, Any], rows: Any, n: int) -> tuple[Array | None, str | None]:

@@ -77,7 +77,12 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, Grouped], all_ob
     """Write a copy of COLMAP's database in which each pair has only its static scene, or all its objects."""
     with _open(path) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
-        _make_tables(copy, max((count_groups(cluster) for _, cluster in groups.values()), default=0))
+        named = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
+        for name, _ in copy.execute(named, (f"{GEOMETRIES}_[0-9]*",)).fetchall():
+            copy.execute(f'DROP TABLE "{name}"')
+        ((_, schema),) = copy.execute(named, (GEOMETRIES,))
+        for k in range(max((count_groups(cluster) for _, cluster in groups.values()), default=0)):
+            copy.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
         for pair_id, (pair, cluster) in groups.items():
             assert pair.indices is not None  # `read_colmap` gives them
             indices, xy0, xy1 = pair.indices, pair.xy0 + 0.5, pair.xy1 + 0.5
@@ -104,16 +109,6 @@ def _read_matches(database: sqlite3.Connection, table: str, pair_id: int, source
     query = f"SELECT rows, cols, data FROM {table} WHERE pair_id = ? AND rows > 0"
     row = database.execute(query, (pair_id,)).fetchone() or (0, 2, b"")
     return _decode_blob(source, row, np.uint32, (2,)).astype(np.int64)
-
-
-def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
-    """Make an empty table of geometries for each group number."""
-    named = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
-    for name, _ in database.execute(named, (f"{GEOMETRIES}_[0-9]*",)).fetchall():
-        database.execute(f'DROP TABLE "{name}"')
-    ((_, schema),) = database.execute(named, (GEOMETRIES,))
-    for k in range(n_groups):
-        database.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
 
 
 def _read_keypoints(source: str, row: tuple[Any, ...] | None, size: tuple[int, int] | None) -> KeypointSet:

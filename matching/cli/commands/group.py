@@ -70,7 +70,16 @@ def run(arguments: Namespace) -> int:
 
 
 def _prepare(arguments: Namespace) -> GroupRun:
-    _check_usage(arguments)
+    """Check the usage, before anything is read, and choose the folder."""
+    if (arguments.image0 is None) != (arguments.image1 is None):
+        raise InputError("--image0 and --image1 must be given together")
+    if arguments.image0 is not None and arguments.images is not None:
+        raise InputError("give --image0 and --image1, or --images")
+    if arguments.masks is not None and arguments.image0 is not None:
+        raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
+    if arguments.image0 is None and arguments.images is None:
+        rule = "requires the pictures: give --image0 and --image1, or --images for many pairs"
+        refuse(arguments, ("html", "warp"), rule)
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
         raise InputError(f"{file.path}: holds only one pair; give its pictures with --image0 and --image1")
@@ -87,18 +96,6 @@ def _prepare(arguments: Namespace) -> GroupRun:
     names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.groups({})}
     check_not_over(folder, map(Path, inputs), names)
     return GroupRun(file, inputs, folder, config, arguments)
-
-
-def _check_usage(arguments: Namespace) -> None:
-    if (arguments.image0 is None) != (arguments.image1 is None):
-        raise InputError("--image0 and --image1 must be given together")
-    if arguments.image0 is not None and arguments.images is not None:
-        raise InputError("give --image0 and --image1, or --images")
-    if arguments.masks is not None and arguments.image0 is not None:
-        raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
-    if arguments.image0 is None and arguments.images is None:
-        rule = "requires the pictures: give --image0 and --image1, or --images for many pairs"
-        refuse(arguments, ("html", "warp"), rule)
 
 
 def _group_one(run: GroupRun) -> int:

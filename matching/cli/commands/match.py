@@ -44,8 +44,14 @@ if TYPE_CHECKING:
 def match_named(arguments: Namespace) -> int:
     """Match the pictures that the arguments name, and write the results."""
     images = arguments.images
-    _check_videos(arguments)
-    if len(images) == 2 and is_video(images[1]):
+    has_video = len(images) == 2 and is_video(images[1])
+    for path in filter(is_video, images[:1] if has_video else images):
+        raise InputError(
+            f"{path}: the video must come second and last, after the picture of the thing to find"
+        )
+    if arguments.every is not None and not has_video:
+        raise InputError("--every requires a video")
+    if has_video:
         from matching.cli.commands.video import match_video
 
         return match_video(arguments)
@@ -132,17 +138,6 @@ def _check_usage(arguments: Namespace) -> None:
         refuse(arguments, ("mask1", "export", "view_synthesis", "fail_if_different"), rule, arguments.rivals)
     if arguments.view_synthesis and arguments.method in arguments.rivals:
         raise InputError(f"--view-synthesis requires agdl, gdl-u or gdl, got --method {arguments.method}")
-
-
-def _check_videos(arguments: Namespace) -> None:
-    """Check that a video comes second, after the picture of one thing."""
-    images = arguments.images
-    for path in (path for k, path in enumerate(images) if (k != 1 or len(images) > 2) and is_video(path)):
-        raise InputError(
-            f"{path}: the video must come second and last, after the picture of the thing to find"
-        )
-    if arguments.every is not None and not (len(images) == 2 and is_video(images[1])):
-        raise InputError("--every requires a video")
 
 
 def _is_single(arguments: Namespace) -> bool:

@@ -32,17 +32,16 @@ def run(arguments: Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server as Ctrl-C does
     waits: Any = {"timeout_graceful_shutdown": GRACE_SECONDS, "timeout_keep_alive": KEEP_ALIVE_SECONDS}
     config = uvicorn.Config(app, log_level="warning", **waits)
-    with _listen(arguments.host, arguments.port) as listening, suppress(KeyboardInterrupt):
+    host, port = arguments.host, arguments.port
+    try:  # before uvicorn does, which would end the process with several lines of log on failure
+        listening = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except (OSError, UnicodeError) as error:  # the latter for impossible names
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--host {host} --port {port}: {reason}") from None
+    with listening, suppress(KeyboardInterrupt):
         host, port = listening.getsockname()[:2]
         print(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)", flush=True)
         uvicorn.Server(config).run([listening])
     return 0
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Listen before uvicorn does, which would end the process with several lines of log on failure."""
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, UnicodeError) as error:  # the latter for impossible names
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"--host {host} --port {port}: {reason}") from None
