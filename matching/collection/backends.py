@@ -140,7 +140,10 @@ def _run_ahead(
 
 @contextmanager
 def dask_backend(address: str) -> Iterator[Run]:
-    """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others."""
+    """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others.
+
+    The cluster must have workers, which run the same versions as this process.
+    """
     distributed = import_optional("distributed", "--scheduler needs dask.distributed", "distributed")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -149,7 +152,21 @@ def dask_backend(address: str) -> Iterator[Run]:
     for name in ("distributed", "tornado.application"):  # errors are reported in one line, not by tracebacks
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
-        _check_workers(client, address)
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+            found = client.run(programs)
+        except TimeoutError:
+            raise InputError(f"--scheduler {address}: the cluster has no workers") from None
+        except (ImportError, AttributeError) as error:
+            raise InputError(
+                f"--scheduler {address}: this program is not installed on a worker ({error})"
+            ) from None
+        for worker, programs_there in found.items():
+            if programs_there != programs():
+                raise InputError(
+                    f"--scheduler {address}: worker {worker} runs other versions than this process:"
+                    f" {describe_difference(programs_there, programs())}"
+                )
         n_ahead = TASKS_PER_THREAD * max(sum(client.nthreads().values()), 1)
         executor = client.get_executor(pure=False)
 
@@ -165,22 +182,3 @@ def dask_backend(address: str) -> Iterator[Run]:
 
         death_errors = distributed.scheduler.KilledWorker, CancelledError
         yield partial(_run_ahead, submit, recover, death_errors, n_ahead)
-
-
-def _check_workers(client: Any, address: str) -> None:
-    """Raise InputError unless the cluster has workers, which run the same versions as this process."""
-    try:
-        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        found = client.run(programs)
-    except TimeoutError:
-        raise InputError(f"--scheduler {address}: the cluster has no workers") from None
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"--scheduler {address}: this program is not installed on a worker ({error})"
-        ) from None
-    for worker, programs_there in found.items():
-        if programs_there != programs():
-            raise InputError(
-                f"--scheduler {address}: worker {worker} runs other versions than this process:"
-                f" {describe_difference(programs_there, programs())}"
-            )

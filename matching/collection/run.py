@@ -105,7 +105,12 @@ def match_collection(
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
-        store.forget_changed(_digest_processed(store, workers.progress))
+        known = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
+        with ThreadPoolExecutor(4) as pool:
+            contents = pool.map(compute_digest, (path for _, path in known))
+            digests = workers.progress(contents, total=len(known), desc="known pictures") if known else ()
+            present = {number: digest for (number, _), digest in zip(known, digests, strict=True)}
+        store.forget_changed(present)
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
         n_described = _describe(store, workers)
@@ -119,15 +124,6 @@ def match_collection(
         others = describe_other_programs(store.settings())
         work = {"described": n_described, "matched": n_matched, "internal_errors": n_internal}
         return Summary(**store.counts(), **work, other_programs=others)
-
-
-def _digest_processed(store: Store, progress: Progress) -> dict[int, str | None]:
-    """Map the number of each picture that an earlier run processed to the present digest of its file."""
-    rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
-    with ThreadPoolExecutor(4) as pool:
-        contents = pool.map(compute_digest, (path for _, path in rows))
-        digests = progress(contents, total=len(rows), desc="known pictures") if rows else ()
-        return {number: digest for (number, _), digest in zip(rows, digests, strict=True)}
 
 
 def _describe(store: Store, workers: Workers) -> int:

@@ -39,7 +39,11 @@ def watch_folder(
         raise InputError(f"{folder}: is not a folder")
     root = make_absolute(folder)
     settings = Settings(config, cache)
-    source = None if thing is None else _read_thing(thing, settings)
+    source = None
+    if thing is not None:
+        source = Source(make_absolute(thing), compute_digest(thing))
+        if not len(get_described(source, settings).features):
+            raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
 
     def is_of_interest(_: Any, name: str) -> bool:
         path = Path(name)
@@ -67,11 +71,3 @@ def watch_folder(
             if source is not None and path != source.path:
                 matches[path] = match_files(0, source, Source(path, compute_digest(path)), settings)
         yield added, matches
-
-
-def _read_thing(thing: Path, settings: Settings) -> Source:
-    """Read the picture of a thing; raise InputError if it has no features."""
-    source = Source(make_absolute(thing), compute_digest(thing))
-    if not len(get_described(source, settings).features):
-        raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
-    return source

@@ -30,7 +30,10 @@ DENSE = ("keypoints0", "keypoints1", "scores")
 def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, PairMatches]]:
     """Read the matches of each pair of a matches file."""
     with _open(path) as file, nullcontext(file) if features is None else _open(features) as feature_file:
-        images = None if features is None else _list_images(features, feature_file)
+        stored = _find_groups(feature_file, lambda item: "keypoints" in item) if features else []
+        if features and not stored:
+            raise InputError(f"{features}: holds no keypoints as hloc writes them")
+        images = {name.replace("/", "-"): name for name in stored}  # by their names in a matches file
         for group in _list_groups(path, file):
             names, is_dense = _name_images(path, group, file[group], images)
             content = {key: file[group][key] for key in (DENSE if is_dense else SPARSE) if key in file[group]}
@@ -103,36 +106,25 @@ def _find_groups(file: Any, has_content: Callable[[Any], bool]) -> list[str]:
     return names
 
 
-def _name_images(
-    path: Path, group: str, item: Any, images: dict[str, str] | None
-) -> tuple[tuple[str, str], bool]:
+def _name_images(path: Path, group: str, item: Any, images: dict[str, str]) -> tuple[tuple[str, str], bool]:
     """Find the names of the images of a pair, and whether its matches are those of a dense matcher.
 
-    `images` has the names of the images of the features, by their names in a matches file.
+    `images` has the names of the images of the features, if any, by their names in a matches file.
     """
-    by_name = images or {}
     separators = [group.rindex("/")] if "/" in group else []
     separators += [i for i, letter in enumerate(group) if letter == "_"]
     splits = [(group[:i], group[i + 1 :]) for i in separators]
-    pair = next((s for s in splits if all(name in by_name for name in s)), None)
+    pair = next((s for s in splits if {*s} <= images.keys()), None)
     if pair is not None and "matches0" in item:
-        return (by_name[pair[0]], by_name[pair[1]]), False
+        return (images[pair[0]], images[pair[1]]), False
     if {*DENSE[:2]} <= {*item}:
         return splits[0] if splits else (group, ""), True
-    if images is None:
+    if not images:
         raise InputError(
             f"{path}: holds indices of keypoints; give hloc's file of features (--features FILE)"
         )
-    missing = [name for name in splits[0] if name not in by_name] if splits else [group]
+    missing = [name for name in splits[0] if name not in images] if splits else [group]
     raise InputError(f"{path}: {group}: the features hold no keypoints of {missing[0]}")
-
-
-def _list_images(path: Path, file: Any) -> dict[str, str]:
-    """List the images of a features file by their names in a matches file."""
-    names = {name.replace("/", "-"): name for name in _find_groups(file, lambda item: "keypoints" in item)}
-    if not names:
-        raise InputError(f"{path}: holds no keypoints as hloc writes them")
-    return names
 
 
 def _read_keypoints(source: str, item: Any) -> KeypointSet:

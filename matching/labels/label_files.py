@@ -207,7 +207,10 @@ def _read_box(entry: Mapping[str, str | None], kind: str, locate: Locate) -> Lab
 
 def _read_yolo(path: Path, text: str, locate: Locate) -> Iterator[Label]:
     data, classes = _find_near(path, "data.yaml"), _find_near(path, "classes.txt")
-    settings = {} if data is None else _read_yaml(data)
+    try:
+        settings = (yaml.safe_load(_read(data)) if data else None) or {}
+    except yaml.YAMLError as error:
+        raise InputError(f"{data}: is not YAML ({one_line(error)})") from None
     where = data.parent / str(settings["path"]) if data is not None and "path" in settings else None
     names = (settings.get("names") or {}) if classes is None else _read(classes).splitlines()
     names = dict(enumerate(names)) if isinstance(names, list) else {int(k): v for k, v in names.items()}
@@ -238,13 +241,6 @@ def _find_near(path: Path, name: str) -> Path | None:
     """Find a file in the folder of the labels or in one of the two above."""
     folders = list(path.resolve().parents)[:3]
     return next((folder / name for folder in folders if is_file(folder / name)), None)
-
-
-def _read_yaml(path: Path) -> Any:
-    try:
-        return yaml.safe_load(_read(path)) or {}
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: is not YAML ({one_line(error)})") from None
 
 
 def _read(path: Path) -> str:

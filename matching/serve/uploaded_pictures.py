@@ -67,7 +67,12 @@ def match_uploads(
         clock = Clock(
             lambda _, n_done, n: send({"step": (*steps, "")[n_done], "done": n_done, "of": n}), steps
         )
-        pictures = [_read(folder / f"upload{k}", name) for k, name in enumerate(names)]
+        pictures: list[Picture] = []
+        for k, name in enumerate(names):
+            upload = folder / f"upload{k}"
+            content = upload.read_bytes()
+            upload.unlink()
+            pictures.append(replace(make_picture(content, name), path=Path(name)))
         clock.lap("read")
         pair = pictures[0], pictures[-1]
         if len(pictures) == 1:
@@ -103,13 +108,6 @@ def _describe(result: Result, pictures: list[Picture]) -> list[str]:
         names = [picture.path for picture in pictures]
         lines = explain_nothing(result, names) or hint_at_rejected(result, PAGE_HINTS, REJECTED_HINT)
     return [*lines, *list_sizes(result, pictures)]
-
-
-def _read(upload: Path, name: str) -> Picture:
-    """Read an uploaded picture and delete the upload."""
-    content = upload.read_bytes()
-    upload.unlink()
-    return replace(make_picture(content, name), path=Path(name))
 
 
 def _choose_exports(pair: Sequence[Picture]) -> tuple[str, ...]:

@@ -11,11 +11,17 @@ from typing import Any
 
 from tqdm import tqdm
 
-from matching._common.types import Floats, Ints
+from matching._common.types import Ints
 from matching._version import __version__
 from matching.api import MatchResult
 from matching.cli.arguments import LineParser, add_options, add_setting, change_config, refuse
-from matching.cli.console import make_printable, print_result, print_short_warnings, read_pictures
+from matching.cli.console import (
+    make_printable,
+    print_result,
+    print_short_warnings,
+    print_warning,
+    read_pictures,
+)
 from matching.cli.destination import check_not_over, choose_destination
 from matching.cli.exits import FOUND, NONE_FOUND
 from matching.errors import InputError
@@ -148,11 +154,16 @@ def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMa
     if run.file.holds_many and pair.names is not None:
         source += f"{' and '.join(pair.names)}: "
     shown = pair if pictures is None else turn_to_displayed(pair, pictures)
-    images: dict[str, Picture] = {}
-    if pictures is not None:
-        both = zip((shown.xy0, shown.xy1), pictures, strict=True)
-        if not sum(_warn_of_points_outside(source, xy, picture) for xy, picture in both):
-            images = {"image0": pictures[0], "image1": pictures[1]}
+    images = {f"image{k}": picture for k, picture in enumerate(pictures or ())}
+    for xy, picture in zip((shown.xy0, shown.xy1), pictures or (), strict=False):
+        outside = int(((xy < -1) | (xy > [picture.width, picture.height])).any(axis=1).sum())
+        if outside:
+            images = {}
+            print_warning(
+                f"{source}{outside} of {len(xy)} matches lie outside {picture.path} ({picture.width} x"
+                f" {picture.height}): was it matched at another size?"
+                " What lies between the matches is not looked at."
+            )
     try:
         with print_short_warnings():
             scored = shown.with_scores(scores_are) if (scores_are := run.arguments.scores_are) else shown
@@ -160,19 +171,6 @@ def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMa
     except InputError as error:
         raise InputError(f"{source}{error}") from None
     return shown, result
-
-
-def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> bool:
-    """Warn if points (n, 2) lie outside a picture."""
-    outside = int(((xy < -1) | (xy > [picture.width, picture.height])).any(axis=1).sum())
-    if outside:
-        print(
-            f"gdl-match group: warning: {source}{outside} of {len(xy)} matches lie outside {picture.path}"
-            f" ({picture.width} x {picture.height}): was it matched at another size?"
-            " What lies between the matches is not looked at.",
-            file=sys.stderr,
-        )
-    return outside > 0
 
 
 def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
