@@ -125,7 +125,7 @@ def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = Fal
 
 def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[str]:
     """List the pictures that `find_pictures` finds, by names that a database can hold."""
-    return [_absolute(path) for path in find_pictures(folder, recursive, may_be_empty=may_be_empty)]
+    return [name_for_database(path) for path in find_pictures(folder, recursive, may_be_empty=may_be_empty)]
 
 
 def _split_names(line: str) -> list[str]:
@@ -140,9 +140,9 @@ def _split_names(line: str) -> list[str]:
 def _locate(name: str, folder: Path) -> str:
     """The absolute path of a picture in the folder of the list, else in the current folder."""
     in_folder = folder / name
-    return _absolute(in_folder if exists(in_folder) or not exists(name) else name)
+    return name_for_database(in_folder if exists(in_folder) or not exists(name) else name)
 
 
-def _absolute(path: str | Path) -> str:
+def name_for_database(path: str | Path) -> str:
     """The absolute path, with bytes that are not UTF-8 replaced, so that a database can hold it."""
     return make_absolute(path).encode("utf-8", "backslashreplace").decode()

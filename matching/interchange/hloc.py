@@ -68,18 +68,15 @@ def pairs_list(labels: Mapping[str, Grouped]) -> bytes:
 
 def retrieval_list(pairs: Iterable[tuple[str, str]], images: str) -> bytes:
     """Make the content of hloc's list of pairs (query, picture), relative to its folder `images`."""
-    lines = [" ".join(_make_hloc_name(path, images) for path in pair) + "\n" for pair in pairs]
+    lines: list[str] = []
+    for pair in pairs:
+        for path in (path for path in pair if not Path(path).is_relative_to(images)):
+            raise InputError(f"{path}: is not in {images}, the folder to which hloc's names are relative")
+        names = [Path(path).relative_to(images).as_posix() for path in pair]
+        for name in names:
+            check_name(name, for_hloc=True)
+        lines.append(" ".join(names) + "\n")
     return "".join(lines).encode()
-
-
-def _make_hloc_name(path: str, images: str) -> str:
-    """Make the path of a picture relative to the folder `images`."""
-    name = Path(path)
-    if not name.is_relative_to(images):
-        raise InputError(f"{path}: is not in {images}, the folder to which hloc's names are relative")
-    relative = name.relative_to(images).as_posix()
-    check_name(relative, for_hloc=True)
-    return relative
 
 
 def _list_groups(path: Path, file: Any) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Any
 from matching._version import __version__
 from matching.output.files import COORDINATES, count_digits, summarise_object
 from matching.output.folders import MANIFEST, write_files
-from matching.output.html.hits import hits_page, make_hits
+from matching.output.html.hits import Hit, hits_page, make_hits
 from matching.output.provenance import machine, programs
 from matching.output.words import name_picture
-from matching.video.search import Appearance, VideoResult
+from matching.video.search import VideoResult
 
 PAGE_NAME = "hits.html"
 FILE_NAMES = {MANIFEST, PAGE_NAME}
@@ -70,11 +70,11 @@ def summarise_video(result: VideoResult, names: tuple[str, str]) -> dict[str, An
 def make_page(result: VideoResult, names: tuple[str, str]) -> str:
     """Make the page of hits: the thing in the best frame of each appearance."""
     thing, video = map(name_picture, names)
-    hits = (
-        hit
-        for found in result.appearances
-        for hit in make_hits(thing, _caption(found), found.picture, found.best.objects, size=result.size)
-    )
+    hits: list[Hit] = []
+    for found in result.appearances:
+        begin, end = format_time(found.begin), format_time(found.end)
+        where = begin if begin == end else f"{begin} to {end} (here {format_time(found.best.seconds)})"
+        hits += make_hits(thing, where, found.picture, found.best.objects, size=result.size)
     return hits_page(f"{thing} in {video}", hits, unit="appearance")
 
 
@@ -85,10 +85,3 @@ def format_time(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     text = f"{rest // 10:02d}.{rest % 10}"
     return f"{hours}:{minutes:02d}:{text}" if hours else f"{minutes}:{text}"
-
-
-def _caption(appearance: Appearance) -> str:
-    begin, end, best = (
-        format_time(seconds) for seconds in (appearance.begin, appearance.end, appearance.best.seconds)
-    )
-    return begin if begin == end else f"{begin} to {end} (here {best})"

@@ -19,7 +19,7 @@ from matching.cli.console import make_printable, make_teller, warn_of_frames
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
-from matching.collection.plan import list_pictures
+from matching.collection.plan import name_for_database
 from matching.collection.reports.html_report import write_groups_report
 from matching.collection.reports.query_results import (
     QueryResult,
@@ -32,10 +32,10 @@ from matching.collection.reports.query_results import (
 from matching.collection.watching import watch_folder
 from matching.errors import InputError
 from matching.interchange.hloc import retrieval_list
-from matching.objects.description import MatchedObject
 from matching.output.files import summarise_object
 from matching.output.folders import write_whole
 from matching.output.words import UNKNOWN, align_columns, count, describe_sameness, format_place
+from matching.pictures.formats import find_given
 from matching.pictures.names import exists, is_folder, make_absolute
 
 
@@ -97,17 +97,15 @@ def _watch(arguments: Namespace) -> int:
                 objects = [summarise_object(found) for found in pair.objects]
                 print(json.dumps({"picture": path, "objects": objects}), flush=True)
             elif pair.objects:
-                print(_describe_seen(path, pair.objects), flush=True)
+                best = max(pair.objects, key=lambda found: found.score)
+                centre, size, *_ = format_place(best)
+                print(
+                    f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(path)}: seen around"
+                    f" {centre}, {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}"
+                    f"{describe_sameness([best])}",
+                    flush=True,
+                )
     return FOUND  # not reached: a watch never ends
-
-
-def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
-    best = max(objects, key=lambda found: found.score)
-    centre, size, *_ = format_place(best)
-    return (
-        f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(path)}: seen around {centre},"
-        f" {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}" + describe_sameness([best])
-    )
 
 
 def _query(arguments: Namespace) -> int:
@@ -169,13 +167,9 @@ def _show(results: Sequence[QueryResult]) -> None:
 
 
 def _pictures(arguments: Namespace, may_be_empty: bool = False) -> list[str]:
-    paths: list[str] = []
-    for path in arguments.pictures:
-        if not exists(path):
-            raise InputError(f"{path}: no such file or folder")
-        recursive = getattr(arguments, "recursive", False)
-        paths += list_pictures(path, recursive, may_be_empty=may_be_empty)
-    return list(dict.fromkeys(paths))
+    recursive = getattr(arguments, "recursive", False)
+    found = find_given(arguments.pictures, recursive, may_be_empty=may_be_empty)
+    return list(dict.fromkeys(map(name_for_database, found)))
 
 
 COMMANDS: dict[

@@ -26,7 +26,6 @@ from matching.drivers.pair import match_pair
 from matching.drivers.result import Result
 from matching.errors import InputError
 from matching.objects.copies import count_copies
-from matching.objects.description import MatchedObject
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
 from matching.output.folders import (
@@ -42,8 +41,8 @@ from matching.output.inspection import format_differences, inspect
 from matching.output.json_text import json_text
 from matching.output.words import NOTHING, UNKNOWN, count, explain_nothing, format_place
 from matching.pictures.encoding import encode_jpeg
-from matching.pictures.formats import find_pictures
-from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
+from matching.pictures.formats import find_given
+from matching.pictures.names import make_absolute, make_relative
 from matching.searches.source import ImageSource
 
 HEADER = ("copies", "alike", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
@@ -65,7 +64,7 @@ def match_many(arguments: Namespace) -> int:
     refuse(arguments, ("mask1", "explain"), "is not for many pictures")
     thing, *others = arguments.images
     paths = _find_pictures(others, thing)
-    base = arguments.out if arguments.out is not None else Path()
+    base = arguments.out or Path()
     overview = base / f"{thing.stem}-overview.html" if arguments.html or arguments.open else None
     check_folder(base)
     if overview is not None:
@@ -127,11 +126,6 @@ def _write_overview(path: Path, golden: ImageSource, outcomes: Sequence[Outcome]
     write_page(page, inspection_page(name, (quote(picture.name), shown), (o.inspected for o in outcomes)))
 
 
-def choose_best_object(result: Result) -> MatchedObject:
-    """Choose the object that shows the most of the first picture: a whole product rather than its logo."""
-    return max(result.objects, key=lambda o: (o.is_whole, getattr(o.motion, "share", None) or 0.0, o.score))
-
-
 def _match(arguments: Namespace, thing: ImageSource, path: Path, base: Path, name: str) -> Outcome:
     """Match one picture, and write the results."""
     given, options = arguments.images[0], output_options(arguments)
@@ -154,18 +148,11 @@ def _match(arguments: Namespace, thing: ImageSource, path: Path, base: Path, nam
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
     """List the given pictures and those in given folders, each once, except the thing itself."""
-    paths: dict[str, Path] = {}
-    for path in given:
-        if is_folder(path):
-            found = {make_absolute(p): p for p in find_pictures(path)}
-            paths |= {name: p for name, p in found.items() if name != make_absolute(thing)}
-        elif is_file(path):
-            paths[make_absolute(path)] = path
-        else:
-            raise InputError(f"{path}: no such file")
+    found = {make_absolute(path): path for path in find_given(given)}
+    paths = [path for name, path in found.items() if path in given or name != make_absolute(thing)]
     if not paths:
         raise InputError(f"{given[0]}: the folder has no pictures other than {thing}")
-    return list(paths.values())
+    return paths
 
 
 def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
@@ -174,8 +161,10 @@ def _describe_outcome(outcome: Outcome, name: str, width: int) -> str:
         return f"{name:<{width}}  can't be used"
     if not outcome.result.objects:
         return f"{name:<{width}}  {NOTHING}"
-    found = choose_best_object(outcome.result)
-    counted = count_copies(outcome.result.objects)
+    # which shows the most of the first picture: a whole product rather than its logo
+    objects = outcome.result.objects
+    found = max(objects, key=lambda o: (o.is_whole, getattr(o.motion, "share", None) or 0.0, o.score))
+    counted = count_copies(objects)
     counts = map(len, (counted.copies, counted.alike, counted.parts))
     numbers = found.n_matches, f"{found.score:.2f}", found.confidence or UNKNOWN
     return _format_line(name, (*counts, *numbers, *format_place(found)[2:]), width)
@@ -193,9 +182,8 @@ def _format_json(outcomes: list[Outcome]) -> str:
     """Write all results as one document: for each picture its matches.json, or why there is none."""
     entries: list[dict[str, Any]] = []
     for o in outcomes:
-        entries.append({"picture": str(o.path)})
-        if o.folder is None:
-            entries[-1]["error"] = o.inspected.error
-        else:
-            entries[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
+        entry = {"error": o.inspected.error}
+        if o.folder is not None:
+            entry = {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
+        entries.append({"picture": str(o.path), **entry})
     return json_text({"results": entries})

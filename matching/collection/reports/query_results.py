@@ -71,12 +71,11 @@ def verify_for_groups(candidates: Candidates, *, db: Path | None = None, **runni
         matched: set[Pair] = set()
         while True:
             chosen = {pair for pairs in waiting for pair in _choose_next(pairs, matched, group)}
-            if matched and not chosen:
-                break
-            matched |= chosen
-            found = verify_pairs(sorted(chosen), db=path, **running)
-            with found, open_store(path) as store:
-                group = find_joined(store, matched)  # without later pairs of a stopped run
+            if chosen or not matched:  # the database is made, even if there are no pairs
+                matched |= chosen
+                found = verify_pairs(sorted(chosen), db=path, **running)
+                with found, open_store(path) as store:
+                    group = find_joined(store, matched)  # without later pairs of a stopped run
             if not chosen:
                 break
         yield path
