@@ -57,16 +57,17 @@ class Place:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Place:
         """Restore a place from the JSON of its `dataclasses.asdict`."""
-        polygons = {
-            key: None if values.get(key) is None else tuple((x, y) for x, y in values[key])
-            for key in ("polygon", "frame")
-        }
-        return cls(**{**values, **polygons})
+        return cls(**{key: _freeze(value) for key, value in values.items()})
 
     @property
     def completed(self) -> Place:
         """The place with all of the thing."""
         return replace(self, polygon=self.frame or self.polygon, whole=True)
+
+
+def _freeze(value: Any) -> Any:
+    """Turn lists at any depth into tuples."""
+    return tuple(map(_freeze, value)) if isinstance(value, list) else value
 
 
 def find_places(
@@ -172,8 +173,9 @@ def are_at_one_place(place: Place, other: Place) -> bool:
 def sort_frames(names: Sequence[str]) -> list[int]:
     """Sort the names of frames by the numbers in them -> rows in this order."""
 
-    def key(row: int) -> list[tuple[int, str]]:
-        return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", names[row])]
+    def key(row: int) -> list[int | str]:
+        parts = re.split(r"(\d+)", names[row])  # every other one is a number
+        return [int(part) if k % 2 else part for k, part in enumerate(parts)]
 
     return sorted(range(len(names)), key=key)
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +23,7 @@ from matching._common.types import Array, Floats
 from matching.drivers.result import Result
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform, fit_transform
+from matching.output.csv_text import encode_csv
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
@@ -115,15 +115,15 @@ def store_image(name: str, orientation: int, width: int, height: int, xy: Floats
     return StoredImage(name, *size, apply_transform(turn, xy))
 
 
-def encode_csv(pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
+def encode_table(_: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode a result as a table with a row for each match."""
     columns = (result.cluster, *result.xy0.T, *result.xy1.T, result.score)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    lines = [",".join(map(repr, row)) for row in rows if row[0] >= 0]
-    return {"matches.csv": "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()}
+    head = "object", "x0", "y0", "x1", "y1", "score"
+    return {"matches.csv": encode_csv([head, *(row for row in rows if row[0] >= 0)])}
 
 
-def _encode(kind: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
+def encode(kind: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode a result: the keypoints of both images are the points of the matches of objects, in order."""
     kept = result.cluster >= 0
     named = zip(list_picture_names(pictures), pictures, (result.xy0[kept], result.xy1[kept]), strict=True)
@@ -134,9 +134,6 @@ def _encode(kind: str, pictures: Sequence[Picture], result: Result) -> dict[str,
     with TemporaryDirectory() as folder:
         WRITERS[kind](Path(folder), (first, second), [pair])
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
-
-
-encode_colmap, encode_hloc = (partial(_encode, kind) for kind in ("colmap", "hloc"))
 
 
 def write_colmap(folder: Path, images: Iterable[StoredImage], pairs: Iterable[ExportedPair]) -> None:

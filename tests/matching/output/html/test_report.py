@@ -288,7 +288,7 @@ def test_gallery_tells_what_differs(page_of_collection, tmp_path):
     with open_store(db) as store:
         number = store.value("SELECT pair FROM objects")
         with store.transaction():
-            store.cursor(
+            store.execute(
                 "UPDATE objects SET record = json_set(record, '$.compared.is_same', json('false'),"
                 " '$.compared.differences', json(?)) WHERE pair = ?",
                 (text, number),
