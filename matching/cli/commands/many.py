@@ -42,7 +42,7 @@ from matching.output.json_text import json_text
 from matching.output.words import NOTHING, UNKNOWN, count, explain_nothing, format_place
 from matching.pictures.encoding import encode_jpeg
 from matching.pictures.formats import find_given
-from matching.pictures.names import make_absolute, make_relative
+from matching.pictures.names import exists, make_absolute, make_relative
 from matching.searches.source import ImageSource
 
 HEADER = ("copies", "alike", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
@@ -148,6 +148,8 @@ def _match(arguments: Namespace, thing: ImageSource, path: Path, base: Path, nam
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
     """List the given pictures and those in given folders, each once, except the thing itself."""
+    for path in (path for path in given if not exists(path)):
+        raise InputError(f"{path}: no such file")
     found = {make_absolute(path): path for path in find_given(given)}
     paths = [path for name, path in found.items() if path in given or name != make_absolute(thing)]
     if not paths:
