@@ -154,7 +154,7 @@ def _find_turn(first: Frame, second: Frame) -> list[Floats]:
 def _correlate_moved(first: Frame, second: Frame, motion: Floats) -> float:
     """The correlation of what two squares show after a motion (3, 3); 0 if that is too little."""
     common = second.shown & (opencv.warp_affine(first.shown.astype(np.float32), motion) > 0.99)
-    if common.sum() < MIN_COMMON * min(first.shown.sum(), second.shown.sum()):
+    if common.sum() <= MIN_COMMON * min(first.shown.sum(), second.shown.sum()):
         return 0.0
     return _correlate(opencv.warp_affine(first.square, motion)[common], second.square[common])
 
