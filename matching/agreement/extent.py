@@ -9,7 +9,6 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Bools, Float32s, Floats, Ints
 from matching.agreement.grid import Grid
-from matching.agreement.likelihood import Likelihood
 from matching.agreement.windows import WINDOW, Windows
 from matching.objects.description import simplify
 
@@ -42,14 +41,14 @@ class Extent:
     outline1: Floats
 
 
-def find_extent(grid: Grid, windows: Windows, likelihood: Likelihood, filled: float) -> Extent:
+def find_extent(grid: Grid, windows: Windows, ratio: Floats, filled: float) -> Extent:
     """Find the connected region around the matches in which agreement outweighs chance.
 
-    `outline0` is that in the base. filled: the share of a picture that the hull of the matches fills.
+    `outline0` is that in the base. ratio (h, w): the likelihood of another print, log, nats. filled: the share of a picture that the hull of the matches fills.
     """
     inside = grid.hull & grid.seen
     either = windows.either & opencv.erode(grid.seen, EDGE)
-    vote = np.where(windows.comparable, np.clip(-likelihood.ratio, -MAX_VOTE, MAX_VOTE), LONE_VOTE)
+    vote = np.where(windows.comparable, np.clip(-ratio, -MAX_VOTE, MAX_VOTE), LONE_VOTE)
     score = _blur(vote * either) / (_blur(either) + 1e-3)
     agrees = score > np.where(inside, -PRIOR, PRIOR)
     plain = _judge_plain(grid, windows.either, either, agrees, may_end=filled >= MIN_FILLED)

@@ -107,15 +107,6 @@ class Grid:
         first, last = self.xy_base[[0, -1], [0, -1]].astype(float)
         return np.asarray((xy - first) * (np.array(self.seen.shape[::-1]) - 1) / (last - first))
 
-    @property
-    def equally_sharp(self) -> tuple[Float32s, Float32s]:
-        """Colours of both pictures (h, w, 3)."""
-        base, other = (
-            opencv.gaussian_blur(colours, blur) if blur else colours
-            for colours, blur in zip((self.base, self.other), self.blurs, strict=True)
-        )
-        return base, other
-
 
 def choose_base(ends0: Ends, ends1: Ends) -> bool:
     """Whether picture 1 is the base: its hull is smaller, or it comes first by its bytes."""

@@ -24,7 +24,6 @@ from matching.agreement.windows import (
     NOISE_VARIANCE,
     STRICT_REACH,
     WINDOW,
-    WINDOW_AREA,
     Windows,
     bound,
     measure_windows,
@@ -47,22 +46,6 @@ LONE_RATIO = 1.0
 MIN_EVIDENCE = 9.0
 
 
-@dataclass(frozen=True, eq=False)
-class Likelihood:
-    """How likely windows show another print.
-
-    Parameters
-    ----------
-    ratio : (h, w) float64
-        The log likelihood ratio of another print to the same one, in nats; 0 where it was not measured.
-    smallest : float
-        The smallest difference that could be found, as a share of the print in the hull; 1 if none could.
-    """
-
-    ratio: Floats
-    smallest: float
-
-
 def learn(grid: Grid, windows: Windows) -> Model | None:
     """Learn how windows of the same and of another print correlate; None from too few windows."""
     use = windows.comparable & grid.hull
@@ -71,36 +54,31 @@ def learn(grid: Grid, windows: Windows) -> Model | None:
         return None
     z, contrast = to_z(windows.strict, *Z_LIMITS), np.log(windows.variance + 1)
     edges = np.quantile(contrast[use], np.linspace(0, 1, N_CLASSES + 1))
-    same, other = (
-        _measure_spread(z[use], contrast[use], edges),
-        _measure_spread(z_other, contrast_other, edges),
-    )
-    gain = float(np.maximum(Model(edges, same, other).ratio(z_other, contrast_other), 0).mean())
-    smallest = MIN_EVIDENCE * WINDOW_AREA / max(gain, 1e-6) / float(use.sum())
-    return Model(edges, same, other, min(smallest, 1.0))
+    same = _measure_spread(z[use], contrast[use], edges)
+    return Model(edges, same, _measure_spread(z_other, contrast_other, edges))
 
 
-def weigh_windows(windows: Windows, model: Model | None) -> Likelihood:
-    """Weigh each window, also on another map of the same object than the model was learned on."""
+def weigh_windows(windows: Windows, model: Model | None) -> Floats:
+    """The log likelihood ratio of another print to the same one (h, w), nats; 0 where it was not measured.
+
+    The map may be another one of the same object than the model was learned on.
+    """
     if model is None:
-        return Likelihood(np.zeros(windows.seen.shape), 1.0)
+        return np.zeros(windows.seen.shape)
     z, contrast = to_z(windows.strict, *Z_LIMITS), np.log(windows.variance + 1)
-    ratio = np.where(windows.comparable, model.ratio(z, contrast), np.where(windows.lone, LONE_RATIO, 0))
-    return Likelihood(ratio, model.smallest)
+    return np.where(windows.comparable, model.ratio(z, contrast), np.where(windows.lone, LONE_RATIO, 0))
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """How windows of the same and of another print correlate.
 
-    edges (n + 1,) of the classes of contrast; same, other (n, 3): median, spread below and above it;
-    smallest: as of a `Likelihood`.
+    edges (n + 1,) of the classes of contrast; same, other (n, 3): median, spread below and above it.
     """
 
     edges: Floats
     same: Floats
     other: Floats
-    smallest: float = 1.0
 
     def ratio(self, z: Floats, contrast: Floats) -> Floats:
         """L(z, c); deviations that speak for neither print don't count."""
