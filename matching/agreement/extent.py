@@ -44,7 +44,8 @@ class Extent:
 def find_extent(grid: Grid, windows: Windows, ratio: Floats, filled: float) -> Extent:
     """Find the connected region around the matches in which agreement outweighs chance.
 
-    `outline0` is that in the base. ratio (h, w): the likelihood of another print, log, nats. filled: the share of a picture that the hull of the matches fills.
+    `outline0` is that in the base. ratio (h, w): the log likelihood ratio of another print, nats. filled: the
+    share of a picture that the hull of the matches fills.
     """
     inside = grid.hull & grid.seen
     either = windows.either & opencv.erode(grid.seen, EDGE)
