@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import find_box
 from matching._common.types import Bools, Float32s, Floats
 from matching.agreement.grid import Ends, Grid, find_seen
 from matching.agreement.windows import PRINT_VARIANCE, Windows, measure_windows
@@ -67,7 +68,7 @@ def _measure_visible(
     grid: Grid, ends: tuple[Ends, Ends], frames: tuple[Floats, Floats], is_swapped: bool
 ) -> tuple[float, float]:
     """The share of picture 0 that lies inside picture 1, and the share of that part on the map."""
-    low, high = frames[0].min(axis=0), frames[0].max(axis=0)
+    low, high = find_box(frames[0])
     steps = (np.indices((LATTICE, LATTICE)).reshape(2, -1).T + 0.5) / LATTICE
     xy0 = low + steps * (high - low)
     xy1 = apply_transform(fit_corners(*frames), xy0)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import find_box
 from matching._common.types import Array, Bools, Floats
 from matching.agreement.grid import Ends, Grid, cut_level, find_seen, list_places, to_grey
 from matching.agreement.likelihood import MIN_EVIDENCE, Z_LIMITS, learn, weigh_windows
@@ -101,7 +102,7 @@ def _lay_grid(image0: Array, image1: Array, motion: Floats, scale: float) -> Gri
     sizes = [np.array(image.shape[1::-1]) for image in (image0, image1)]
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * sizes[1] - 0.5
     frame = apply_transform(np.linalg.inv(motion), corners)
-    low, high = np.maximum(frame.min(axis=0), -0.5), np.minimum(frame.max(axis=0), sizes[0] - 0.5)
+    low, high = np.clip(find_box(frame), -0.5, sizes[0] - 0.5)
     pitch = max(1.0, float((high - low).max()) / MAX_SIDE)
     width, height = np.maximum(np.rint((high - low) / pitch), MIN_SIDE).astype(int).tolist()
     xy_base = list_places(low, pitch, 1, (height, width))

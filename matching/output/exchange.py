@@ -23,7 +23,8 @@ from matching._common.optional import import_optional
 from matching._common.types import Array, Floats
 from matching.drivers.result import Result
 from matching.errors import InputError
-from matching.objects.transforms import apply_transform, fit_transform
+from matching.objects.transforms import apply_transform, fit_transform, transform_errors
+from matching.output import csv_text
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
@@ -119,8 +120,8 @@ def encode_csv(pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode a result as a table with a row for each match."""
     columns = (result.cluster, *result.xy0.T, *result.xy1.T, result.score)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    lines = [",".join(map(repr, row)) for row in rows if row[0] >= 0]
-    return {"matches.csv": "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()}
+    kept = (row for row in rows if row[0] >= 0)
+    return {"matches.csv": csv_text.encode_csv([("object", "x0", "y0", "x1", "y1", "score"), *kept])}
 
 
 def _encode(kind: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
@@ -199,8 +200,7 @@ def describe_two_views(xy0: Array, xy1: Array, n_objects: int) -> TwoViews:
     if n_objects != 1:
         return TwoViews(Geometry.MULTIPLE if n_objects else Geometry.DEGENERATE)
     transform, _ = fit_transform(xy0, xy1)
-    residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
-    if (residual <= MAX_ERROR).mean() >= MIN_EXPLAINED_SHARE:
+    if (transform_errors(transform, xy0, xy1) <= MAX_ERROR).mean() >= MIN_EXPLAINED_SHARE:
         return TwoViews(Geometry.PLANAR, homography=transform / transform[2, 2])
     fundamental, explained = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if fundamental is not None and explained >= MIN_EXPLAINED_SHARE:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matching._common.arrays import determinants
 from matching._common.once import once
 from matching._common.types import Floats, Ints
 from matching.features.details import extract_details
@@ -40,8 +39,7 @@ def describe_picture(picture: Picture, config: MatchConfig = MatchConfig()) -> D
     """Extract the features of a picture: the part of a match that does not depend on the other picture."""
     image = make_working_image(picture, config.first_pixels)
     features = extract_features(image.grey, config.features, image.mask)
-    size = np.array([picture.width, picture.height])
-    return DescribedPicture(features, image.step, _digest(image), picture.box, size)
+    return DescribedPicture(features, image.step, _digest(image), picture.box, picture.size)
 
 
 def describe_details(
@@ -79,8 +77,7 @@ class ImageSource:
     def largest(self) -> Features:
         """The N_LARGEST largest features, for tests that are cheap enough for every pair."""
         features = self.described.features
-        area = np.abs(determinants(features.frames))
-        return features[np.sort(np.argsort(-area, kind="stable")[:N_LARGEST])]
+        return features[np.sort(np.argsort(-features.radius, kind="stable")[:N_LARGEST])]
 
     @once
     def details(self) -> DescribedPicture:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+from matching._common import opencv
 from matching._common.types import Bytes
 from matching.drivers.pair import match_pair
 from matching.grouping.config import MatchConfig, check_config
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
-from matching.output.figures.drawing import reduce
 from matching.pictures.images import add_mask, make_picture
 from matching.searches.source import ImageSource
 from matching.settings import EVERY
@@ -216,4 +216,4 @@ def find_in_video(
 
 
 def _shrink(rgb: Bytes) -> Bytes:
-    return reduce(rgb, min(PICTURE_WIDTH / rgb.shape[1], 1.0))[0].copy()
+    return opencv.resize(rgb, min(PICTURE_WIDTH / rgb.shape[1], 1.0)).copy()

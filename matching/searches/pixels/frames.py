@@ -66,7 +66,7 @@ class Frame:
     @once
     def to_square(self) -> Floats:
         """The map (3, 3) from pixels of the picture to those of the square."""
-        factor = SIDE / max(self.picture.width, self.picture.height)
+        factor = SIDE / float(self.picture.size.max())
         shift = (factor - 1) / 2  # the pixels' outer edges are laid on each other
         return np.array([[factor, 0, shift], [0, factor, shift], [0, 0, 1]])
 
@@ -120,11 +120,10 @@ def compare_frames(first: Frame, second: Frame, motion: Floats) -> tuple[Floats,
     Returns points (n, 2) of a lattice in both pictures, and the correlations of grey values and of strengths.
     """
     to_second = np.linalg.inv(second.to_square) @ motion @ first.to_square
-    size0, size1 = (np.array([frame.picture.width, frame.picture.height]) for frame in (first, second))
     steps = (np.indices((LATTICE, LATTICE)).reshape(2, -1).T + 0.5) / LATTICE
-    xy0 = steps * size0 - 0.5
+    xy0 = steps * first.picture.size - 0.5
     xy1 = apply_transform(to_second, xy0)
-    is_common = ((xy1 >= -0.5) & (xy1 <= size1 - 0.5)).all(axis=1)
+    is_common = ((xy1 >= -0.5) & (xy1 <= second.picture.size - 0.5)).all(axis=1)
     common = (opencv.warp_affine((first.strength > 0).astype(np.float32), motion) > 0.99) & (
         second.strength > 0
     )
