@@ -299,12 +299,6 @@ def dilate(mask: Bools, side: int) -> Bools:
     return np.asarray(cv2.dilate(mask.astype(np.uint8), np.ones((side, side), np.uint8)) > 0)
 
 
-def label_components(mask: Bools) -> tuple[int, Ints]:
-    """Number the connected components of a mask (h, w), 0 for none -> one more than their number, (h, w)."""
-    n, labels = cv2.connectedComponents(mask.astype(np.uint8))
-    return int(n), np.asarray(labels, np.int64)
-
-
 def mean_variance(image: Array, counts: Bools | None = None) -> float:
     """The variance of an image (h, w, 3), where counts (h, w) is set: the mean of the channels."""
     mask = None if counts is None else counts.astype(np.uint8)

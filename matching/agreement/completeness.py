@@ -8,14 +8,13 @@ from matching._common import opencv
 from matching._common.arrays import find_box
 from matching._common.types import Bools, Float32s, Floats
 from matching.agreement.grid import Ends, Grid, find_seen
-from matching.agreement.windows import PRINT_VARIANCE, Windows, measure_windows
+from matching.agreement.windows import MIN_CORRELATION, PRINT_VARIANCE, Windows, measure_windows
 from matching.objects.completeness import Completeness
 from matching.objects.transforms import apply_transform, fit_corners
 
 # The numbers below were chosen on 75 film covers, with their bends, reflections and light, and on 110 places
 # on shelves, of which 47 show other products with a common part.
 SMOOTHNESS = 3.0  # pixels of the map, standard deviation: noise of single windows is averaged
-MIN_CORRELATION = 0.6  # of the same print
 COLOUR_SMOOTHNESS = 4.0  # pixels of the map, standard deviation: edges are not registered exactly
 MAX_COLOUR_DIFFERENCE = 40.0  # of 255, between equal colours
 MIN_PIXELS = 50  # of the map, with print of picture 0: fewer say nothing

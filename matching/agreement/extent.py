@@ -74,7 +74,8 @@ def _judge_plain(grid: Grid, has_print: Bools, judged: Bools, agrees: Bools, *, 
     inside = grid.hull & grid.seen
     if not judged.any():
         return inside
-    n, labels = opencv.label_components(grid.seen & ~has_print)
+    labels, boxes = opencv.box_components(grid.seen & ~has_print)
+    n = 1 + len(boxes)
     goes_on = np.zeros(n, bool)
     for edge in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
         goes_on[edge] = True
@@ -88,8 +89,8 @@ def _judge_plain(grid: Grid, has_print: Bools, judged: Bools, agrees: Bools, *, 
 
 def _choose_component(grid: Grid, region: Bools, inside: Bools) -> Bools:
     """The component of a region (h, w) with most matches; the hull if none has any."""
-    n, labels = opencv.label_components(region)
-    counts = np.bincount(labels[_round(grid.points, region.shape)], minlength=n)
+    labels, _ = opencv.box_components(region)
+    counts = np.bincount(labels[_round(grid.points, region.shape)], minlength=1)
     counts[0] = 0
     if not counts.any():
         return inside

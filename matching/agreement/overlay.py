@@ -72,11 +72,11 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
     found = [place for place in find_places(grid, windows, ratio) if np.median(z[place]) < bound]
     differing = np.any([np.zeros(use.shape, bool), *found], axis=0)
     near = max(round(NEAR_SHARE * math.hypot(*differing.shape)), 1)
-    n_components, _ = opencv.label_components(opencv.dilate(differing, near))
+    _, boxes = opencv.box_components(opencv.dilate(differing, near))
     hull = opencv.convex_hull(np.argwhere(differing).astype(float)) if differing.any() else np.zeros((1, 2))
     return Overlay(
         float((windows.strict[use] > MIN_CORRELATION).mean()) if use.any() else 0.0,
-        n_components - 1,
+        len(boxes),
         float(differing.mean()),
         max(opencv.polygon_area(hull) / differing.size - float(differing.mean()), 0.0),
     )
@@ -88,9 +88,9 @@ def find_places(grid: Grid, windows: Windows, ratio: Floats) -> Iterator[Bools]:
     use = (windows.comparable | windows.lone) & opencv.erode(grid.hull & grid.seen, WINDOW)
     unlike = (ratio > 0) & use
     unlike &= opencv.dilate(opencv.erode(unlike | ~use, CLEANING), CLEANING)
-    n, labels = opencv.label_components(opencv.erode(opencv.dilate(unlike, CLEANING), CLEANING))
+    labels, _ = opencv.box_components(opencv.erode(opencv.dilate(unlike, CLEANING), CLEANING))
     weights = np.where(unlike, ratio, 0)
-    evidence = np.bincount(labels.ravel(), weights.ravel(), minlength=n) / WINDOW_AREA
+    evidence = np.bincount(labels.ravel(), weights.ravel()) / WINDOW_AREA
     for k in np.flatnonzero(evidence > MIN_EVIDENCE):
         place = labels == k
         if k > 0 and opencv.erode(place, CORE).any():

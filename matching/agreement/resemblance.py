@@ -24,7 +24,7 @@ from matching.agreement.grid import (
     measure_ratio,
     to_grey,
 )
-from matching.agreement.windows import correlate_moved, measure_windows
+from matching.agreement.windows import MIN_CORRELATION, correlate_moved, measure_windows
 from matching.objects.deformation import SmoothMap
 from matching.objects.description import draw_outlines
 
@@ -33,7 +33,6 @@ MARGIN = 12  # grid pixels around the matches, so that windows at the edge lie o
 WINDOW = 2.5  # grid pixels, standard deviation: the strokes of small letters
 MAX_MOVE = 4  # grid pixels by which a window may move, as prints bend and maps are not exact ...
 MOVE_STEP = 2  # ... in steps of so many, which a window is too wide to notice
-MIN_CORRELATION = 0.6  # of windows that look the same
 PRINT_VARIANCE = 64.0  # of grey values: windows with less are flat
 MIN_PIXELS = 30  # with print: fewer say nothing
 # Share of the print that looks the same. True repeats of bent prints have 0.98 and more, repeated letters and

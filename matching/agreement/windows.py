@@ -35,6 +35,7 @@ ROW_STEP = 2  # pixels between the rows of windows that are displaced, as those 
 # pixel. Two drawn sheets of checks have four objects at 0.995; smooth print correlates by 0.98 a window away.
 MAX_CORRELATION = 0.99
 PRINT_VARIANCE = 12.0  # of grey values: windows with less are flat, and correlate by chance
+MIN_CORRELATION = 0.6  # of windows that show the same print
 # Ratio of variances: below it, one of two windows is washed out by light, or the print is missing.
 MIN_VARIANCE_RATIO = 0.1
 LONE_VARIANCE = 100.0  # of grey values: print so strong is missing in the other picture, or light hides it

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common import opencv
-from matching._common.arrays import find_box
 from matching._common.types import Array, Bools, Bytes, Floats
 from matching.correspondences.points import spread_out
 from matching.drivers.result import Result
@@ -121,12 +120,9 @@ def lay_over(
 ) -> Overlay:
     """Warp a picture (h, w, 3) onto an object in another one; see `show_part`."""
     part = show_part(target, outline, margin, zoom)
-    high = np.array(part.rgb.shape[1::-1]) - 1.0
-    edge = np.array([[0, 0], [high[0], 0], high, [0, high[1]]])
     warped, is_seen = warp_object(
         source,
         lambda xy: to_source((xy + 0.5) / part.factors - 0.5 + part.corner),
-        edge,
         part.rgb.shape[:2],
     )
     return Overlay(part.rgb, part.factors, part.corner, warped=warped, is_seen=is_seen)
@@ -145,10 +141,10 @@ def show_part(
 
 
 def warp_object(
-    source: Bytes, to_source: Callable[[Floats], Floats], outline: Floats, shape: tuple[int, int]
+    source: Bytes, to_source: Callable[[Floats], Floats], shape: tuple[int, int]
 ) -> tuple[Bytes, Bools]:
-    """Warp an object to its place in the other picture; outline (k, 2) -> warped (h, w, 3), inside (h, w)."""
-    step = _measure_step(to_source, outline)
+    """Warp a picture onto the other one -> warped (h, w, 3), and where it shows something (h, w)."""
+    step = _measure_step(to_source, (np.array(shape[::-1]) - 1) / 2)
     reduced = drawing.make_panel(source, 1 / step if step > 1.5 else 1.0)
     xy = reduced.place(_map_pixels(to_source, shape))
     size = np.array(reduced.rgb.shape[1::-1])
@@ -156,8 +152,7 @@ def warp_object(
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
     high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
     warped = opencv.sample(reduced.rgb[low[1] : high[1], low[0] : high[0]], xy - low)
-    is_in_source = ((xy >= -0.5) & (xy <= size - 0.5)).all(axis=2)
-    return warped, opencv.fill_polygons(shape, [outline]) & is_in_source
+    return warped, ((xy >= -0.5) & (xy <= size - 0.5)).all(axis=2)
 
 
 def _map_pixels(to_source: Callable[[Floats], Floats], shape: tuple[int, int]) -> Floats:
@@ -172,9 +167,8 @@ def _map_pixels(to_source: Callable[[Floats], Floats], shape: tuple[int, int]) -
     return np.stack([RectBivariateSpline(y, x, grid[:, :, k])(rows, columns) for k in range(2)], axis=-1)
 
 
-def _measure_step(to_source: Callable[[Floats], Floats], outline: Floats) -> float:
-    """Measure the pixels of the source per pixel of the target, in the middle of an object."""
-    middle = find_box(outline).mean(axis=0)
+def _measure_step(to_source: Callable[[Floats], Floats], middle: Floats) -> float:
+    """Measure the pixels of the source per pixel of the target around its middle (2,)."""
     centre, right, below = to_source(middle + np.array([[0, 0], [1, 0], [0, 1]]))
     return float(np.sqrt(abs(np.linalg.det([right - centre, below - centre]))))
 

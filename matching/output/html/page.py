@@ -71,11 +71,7 @@ def embed_file(path: str, name: str, max_side: int) -> dict[str, str]:
 
 def embed_picture(rgb: Bytes, max_side: int) -> str:
     """Encode a picture (h, w, 3) uint8 as a data URI, reduced if a side is longer than `max_side` pixels."""
-    image = Image.fromarray(rgb)
-    factor = max_side / max(image.size)
-    if factor < 1:
-        width, height = (max(round(n * factor), 1) for n in image.size)
-        image = image.resize((width, height), Image.Resampling.LANCZOS, reducing_gap=3)
+    image = Image.fromarray(opencv.resize(rgb, min(max_side / max(rgb.shape), 1)))
     return "data:image/jpeg;base64," + base64.b64encode(encode_jpeg(image)).decode()
 
 

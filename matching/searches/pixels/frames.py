@@ -138,5 +138,5 @@ def compare_frames(first: Frame, second: Frame, motion: Floats) -> tuple[Floats,
 
 def _correlate(a: Array, b: Array) -> float:
     """The correlation of two samples (n,); 0 if one of them does not vary."""
-    a, b = a - a.mean(), b - b.mean()
-    return float((a * b).mean()) / max(math.sqrt(float((a * a).mean()) * float((b * b).mean())), 1e-9)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.nan_to_num(np.corrcoef(a, b)[0, 1]))
