@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Bools, Float32s, Floats, Ints
+from matching._common.arrays import at_pixels
+from matching._common.types import Bools, Float32s, Floats
 from matching.agreement.grid import Grid
 from matching.agreement.windows import WINDOW, Windows
 from matching.objects.description import simplify
@@ -90,17 +91,11 @@ def _judge_plain(grid: Grid, has_print: Bools, judged: Bools, agrees: Bools, *, 
 def _choose_component(grid: Grid, region: Bools, inside: Bools) -> Bools:
     """The component of a region (h, w) with most matches; the hull if none has any."""
     labels, _ = opencv.box_components(region)
-    counts = np.bincount(labels[_round(grid.points, region.shape)], minlength=1)
+    counts = np.bincount(at_pixels(labels, grid.points), minlength=1)
     counts[0] = 0
     if not counts.any():
         return inside
     return np.asarray(labels == counts.argmax())
-
-
-def _round(points: Floats, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
-    """Rows (m,) and columns (m,) of the pixels nearest to points (m, 2)."""
-    nearest = np.clip(np.rint(points), 0, np.array(shape[::-1]) - 1).astype(int)
-    return nearest[:, 1], nearest[:, 0]
 
 
 def _blur(values: Floats | Bools) -> Float32s:

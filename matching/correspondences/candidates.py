@@ -110,7 +110,7 @@ class FeaturePairs(NamedTuple):
 
 
 def match_with_reserve(
-    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig()
+    features0: Features, features1: Features, config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
     """Match the features of two images -> the best candidates, and a reserve of the next best."""
 

@@ -203,7 +203,7 @@ def join_clusters(
     graph: MatchGraph,
     clusters: Sequence[Ints],
     rules: MergingRules,
-    merge: MergeParts = merge_parts,
+    merge: MergeParts,
 ) -> list[Part]:
     """Merge clusters, rows (n,) each, that one smooth map explains; the largest part comes first."""
     landmarks = find_landmarks(correspondences, graph, clusters, rules)
@@ -221,7 +221,7 @@ def merge_groups(
     known: list[Group],
     new: list[Group],
     rules: MergingRules,
-    merge: MergeParts = merge_parts,
+    merge: MergeParts,
 ) -> tuple[list[Group], list[Group]]:
     """Merge new groups with each other and with known ones; a score is the mean over the matches.
 

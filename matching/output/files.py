@@ -39,7 +39,7 @@ def make_folder(path: str | Path) -> Path:
     return path
 
 
-def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
+def list_file_names(*, figure: bool, html: bool, exports: tuple[str, ...]) -> set[str]:
     """List the names of the files that `write_results` writes, except those of single objects."""
     optional = {"matches.png": figure, "matches.html": html}
     exported = {name for export in exports for name in FORMATS[export].files}

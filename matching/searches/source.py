@@ -42,9 +42,7 @@ def describe_picture(picture: Picture, config: MatchConfig = MatchConfig()) -> D
     return DescribedPicture(features, image.step, _digest(image), picture.box, picture.size)
 
 
-def describe_details(
-    picture: Picture, described: DescribedPicture, config: MatchConfig = MatchConfig()
-) -> DescribedPicture:
+def describe_details(picture: Picture, described: DescribedPicture, config: MatchConfig) -> DescribedPicture:
     """Extract the features of the fine octaves of a picture, which `describe_picture` leaves out."""
     if is_larger(described, config):
         image = make_working_image(picture, config.max_pixels)
@@ -56,7 +54,7 @@ def describe_details(
     return replace(described, features=features, step=image.step)
 
 
-def prepare_views(picture: Picture, config: MatchConfig = MatchConfig()) -> ViewedPicture:
+def prepare_views(picture: Picture, config: MatchConfig) -> ViewedPicture:
     """Prepare a picture for views, with the pixels and the mask that `describe_picture` works on."""
     image = make_working_image(picture, config.first_pixels)
     return ViewedPicture(image.grey, image.mask, config.features)
@@ -95,7 +93,7 @@ class ImageSource:
         return prepare_views(self.picture, self.config)
 
 
-def is_larger(described: DescribedPicture, config: MatchConfig = MatchConfig()) -> bool:
+def is_larger(described: DescribedPicture, config: MatchConfig) -> bool:
     """Test whether a picture is larger than its working size, so that it may be matched at its full size."""
     return min(int(described.size.prod()), config.max_pixels) > config.first_pixels
 

@@ -152,7 +152,7 @@ def warp_object(
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
     high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
     warped = opencv.sample(reduced.rgb[low[1] : high[1], low[0] : high[0]], xy - low)
-    return warped, ((xy >= -0.5) & (xy <= size - 0.5)).all(axis=2)
+    return warped, np.asarray(((xy >= -0.5) & (xy <= size - 0.5)).all(axis=2))
 
 
 def _map_pixels(to_source: Callable[[Floats], Floats], shape: tuple[int, int]) -> Floats:
