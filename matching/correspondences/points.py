@@ -120,6 +120,8 @@ def is_inside(points: Array, others: Array) -> Bools:
 
 def spread_out(points: Floats, n: int) -> Ints:
     """Choose up to n points (m, 2): the one farthest from the middle, then those farthest from the chosen."""
+    if not len(points):
+        return np.empty(0, np.int64)
     chosen = [int(np.argmax(((points - points.mean(axis=0)) ** 2).sum(axis=1)))]
     square = ((points - points[chosen[0]]) ** 2).sum(axis=1)
     while len(chosen) < min(n, len(points)):
