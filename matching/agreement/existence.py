@@ -132,11 +132,9 @@ def measure_recognised(grid: Grid, windows: Windows) -> tuple[float, float]:
 
 def measure_foreshortening(grid: Grid) -> float:
     """The median ratio of the sizes of a picture along and across, in the other one, inside the hull."""
-    (a, b), (c, d) = (np.gradient(grid.xy_other, axis=axis)[grid.hull].T for axis in (1, 0))
-    # both singular values of the slopes: their squares have this sum, and they have this product
-    squares, product = a * a + b * b + c * c + d * d, np.abs(a * d - b * c)
-    along, across = (np.sqrt(np.maximum(squares + k * product, 0)) for k in (2, -2))
-    return float(np.median((along + across) / np.maximum(along - across, 1e-6)))
+    slopes = np.stack([np.gradient(grid.xy_other, axis=axis)[grid.hull] for axis in (1, 0)], axis=2)
+    along, across = np.linalg.svd(slopes, compute_uv=False).T
+    return float(np.median(along / np.maximum(across, 1e-6)))
 
 
 def coarsen(grid: Grid, factor: int) -> Grid:

@@ -22,7 +22,7 @@ from matching._common.optional import import_optional
 from matching._common.types import Array, Floats
 from matching.drivers.result import Result
 from matching.errors import InputError
-from matching.objects.transforms import apply_transform, fit_transform
+from matching.objects.transforms import apply_transform, fit_transform, transform_errors
 from matching.output.csv_text import encode_csv
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
@@ -196,8 +196,7 @@ def describe_two_views(xy0: Array, xy1: Array, n_objects: int) -> TwoViews:
     if n_objects != 1:
         return TwoViews(Geometry.MULTIPLE if n_objects else Geometry.DEGENERATE)
     transform, _ = fit_transform(xy0, xy1)
-    residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
-    if (residual <= MAX_ERROR).mean() >= MIN_EXPLAINED_SHARE:
+    if (transform_errors(transform, xy0, xy1) <= MAX_ERROR).mean() >= MIN_EXPLAINED_SHARE:
         return TwoViews(Geometry.PLANAR, homography=transform / transform[2, 2])
     fundamental, explained = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if fundamental is not None and explained >= MIN_EXPLAINED_SHARE:

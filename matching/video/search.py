@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+from matching._common import opencv
 from matching._common.types import Bytes
 from matching.drivers.pair import match_pair
 from matching.grouping.config import MatchConfig, check_config
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
-from matching.output.figures.drawing import reduce
 from matching.pictures.images import add_mask, make_picture
 from matching.searches.source import ImageSource
 from matching.settings import EVERY
@@ -194,7 +194,7 @@ def find_in_video(
                 sighting = Sighting(frame.number, frame.seconds, result.objects, result.things)
                 last = appearances.pop() if appearances and n_missed <= MAX_MISSED + 1 else None
                 if last is None or sighting.score > last.best.score:
-                    picture = reduce(frame.rgb, min(PICTURE_WIDTH / frame.rgb.shape[1], 1.0))[0].copy()
+                    picture = opencv.resize(frame.rgb, min(PICTURE_WIDTH / frame.rgb.shape[1], 1.0)).copy()
                 else:
                     picture = last.picture
                 appearances.append(Appearance((*(last.sightings if last else ()), sighting), picture))

@@ -168,8 +168,8 @@ def test_tapping_an_outline_selects_its_object(page_of_pair):
         page.touchscreen.tap(*inside)
         assert button.get_attribute("aria-pressed") == "true"
         assert page.locator("svg.singled .object.chosen:not(.frame)").count() == 2
-        box = page.locator(".stage").first.bounding_box()
-        page.touchscreen.tap(box["x"] + 3, box["y"] + 3)  # a corner, outside all objects
+        box = page.locator(".stage").nth(1).bounding_box()
+        page.touchscreen.tap(box["x"] + 3, box["y"] + 3)  # of picture 1, outside all objects
         assert button.get_attribute("aria-pressed") == "false"
         assert page.complaints == []
 
