@@ -110,17 +110,20 @@ class Energy(Scene):
         """1 + error^2 / FREEDOM (p, k), one over the weights of matches in fits."""
         return np.asarray(1 + (errors[0] / noise**2 + errors[1]) / FREEDOM)
 
-    def price_matches(
-        self, models: Floats, errors: Floats, noise: float, rows: Ints | slice = EVERYTHING
+    def measure_costs(
+        self,
+        models: Floats,
+        noise: float,
+        rows: Ints | slice = EVERYTHING,
+        errors: Floats | None = None,
     ) -> Floats:
-        """Find the costs (p + 1, k) of matches with errors from models and, in the last row, on none."""
-        costs = POWER * np.log(self.spread(errors, noise))
+        """Measure the costs (p + 1, k) of matches on models and, in the last row, on none.
+
+        errors (2, p, k): those of the matches, if known.
+        """
+        costs = POWER * np.log(self.spread(self.measure(models, rows) if errors is None else errors, noise))
         costs -= self.gain(models, noise)[:, None] + self.odds[rows]
         return np.vstack([costs, np.zeros(costs.shape[1])])
-
-    def measure_costs(self, models: Floats, noise: float, rows: Ints | slice = EVERYTHING) -> Floats:
-        """Measure the costs (p + 1, k) of matches on models and, in the last row, on none."""
-        return self.price_matches(models, self.measure(models, rows), noise, rows)
 
     def sum_energy(self, models: Floats, costs: Floats, labels: Ints, noise: float) -> float:
         """Sum up the energy of labels (n,), rows of costs (p + 1, n)."""
@@ -199,7 +202,7 @@ def add_models(
     scene: Energy, pool: Floats, errors: Floats, models: Floats, left: Floats, noise: float
 ) -> Floats:
     """Add models of a pool that save more than their price, the best first: left (n,) is the cost now."""
-    costs = scene.price_matches(pool, errors, noise)[:-1]
+    costs = scene.measure_costs(pool, noise, errors=errors)[:-1]
 
     def weigh(models: Floats, costs: Floats) -> Floats:
         return np.asarray(np.maximum(left - costs, 0).sum(axis=1) - scene.price(models, noise))

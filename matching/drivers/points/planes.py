@@ -122,7 +122,7 @@ def find_planes(places: Places, odds: Floats, _: Ints) -> tuple[Ints, list[float
     if len(sample) < n:  # then all matches choose, and the planes are fitted to all
         scene = Planes.from_places(places.xy, places.area, odds)
         labels = scene.measure_costs(planes, noise).argmin(axis=0)
-        planes, labels, _ = settle(scene, planes, labels, noise)
+        planes, labels = settle(scene, planes, labels, noise)[:2]
     return np.where(labels == len(planes), -1, labels), [None] * len(planes)
 
 
