@@ -26,10 +26,11 @@ from tqdm import tqdm
 
 from eval.common.options import add_options, at_least
 from eval.common.tables import format_markdown, read_arrays, write_csv
-from matching import Result, group_matches
+from matching import group_matches
 from matching.agreement import grid
 from matching.cli.demo import make_demo_pair
 from matching.drivers.pair import match_pair
+from matching.drivers.result import Result
 from matching.pictures.images import make_picture
 from matching.searches.source import DescribedPicture, ImageSource
 from synth.photographs import SUFFIXES

@@ -283,7 +283,7 @@ def laplacian(image: Array) -> Array:
     return cv2.Laplacian(image, cv2.CV_32F)
 
 
-def optical_flow(grey0: Array, grey1: Array, *, fast: bool = False) -> Array:
+def optical_flow(grey0: Array, grey1: Array) -> Array:
     """Optical flow by dense inverse search: (h, w) uint8, both sides >= 64 -> (h, w, 2) float32, pixels."""
     search: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST)
     return np.asarray(search.calc(grey0, grey1, None))
@@ -297,12 +297,6 @@ def erode(mask: Bools, side: int) -> Bools:
 def dilate(mask: Bools, side: int) -> Bools:
     """Where a square window touches a mask (h, w)."""
     return np.asarray(cv2.dilate(mask.astype(np.uint8), np.ones((side, side), np.uint8)) > 0)
-
-
-def label_components(mask: Bools) -> tuple[int, Ints]:
-    """Number the connected components of a mask (h, w), 0 for none -> one more than their number, (h, w)."""
-    n, labels = cv2.connectedComponents(mask.astype(np.uint8))
-    return int(n), np.asarray(labels, np.int64)
 
 
 def mean_variance(image: Array, counts: Bools | None = None) -> float:
@@ -343,12 +337,6 @@ def trace_outline(mask: Bools) -> Floats:
     return max(trace_outlines(mask), key=polygon_area, default=np.empty((0, 2)))
 
 
-def correlate_template(image: Array, template: Array) -> Floats:
-    """Correlate a template (h, w) with all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
-    image, template = np.ascontiguousarray(image), np.ascontiguousarray(template)
-    return np.asarray(cv2.matchTemplate(image, template, cv2.TM_CCOEFF_NORMED), np.float64)
-
-
 def measure_template(image: Array, template: Array, counts: Bools | None = None) -> Float32s:
     """The mean squared difference of a template (h, w, 3) and each place of an image (h + m, w + n, 3).
 
@@ -372,11 +360,10 @@ def make_window(height: int, width: int) -> Array:
     return cv2.createHanningWindow((width, height), cv2.CV_32F)
 
 
-def phase_correlate(first: Array, second: Array) -> tuple[Floats, float]:
-    """The shift (2,) from one image to another, (h, w) float32, and the response of the peak, 1 at best."""
+def phase_correlate(first: Array, second: Array) -> Floats:
+    """The shift (2,) from one image to another, (h, w) float32."""
     first, second = (np.ascontiguousarray(image - image.mean()) for image in (first, second))
-    shift, response = cv2.phaseCorrelate(first, second, make_window(*first.shape))
-    return np.array(shift), float(response)
+    return np.array(cv2.phaseCorrelate(first, second, make_window(*first.shape))[0])
 
 
 def to_log_polar(image: Array, n_angles: int, n_radii: int) -> Array:
@@ -391,13 +378,16 @@ def warp_affine(image: Array, motion: Floats) -> Array:
     return cv2.warpAffine(image, motion[:2], image.shape[1::-1])
 
 
-def refine_affine(first: Array, second: Array, motion: Floats) -> Floats | None:
-    """Refine an affine map (3, 3) between images (h, w) float32; None if they correlate too little."""
+def refine_affine(first: Array, second: Array, motion: Floats, use: Array) -> Floats | None:
+    """Refine an affine map (3, 3) between images (h, w) float32, by what lies in use (h, w) of the first one.
+
+    None if they correlate too little.
+    """
     inverse = np.linalg.inv(motion)[:2].astype(np.float32)  # ECC maps the second image to the first one
     stop = cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 60, 1e-5
-    everywhere = np.full(first.shape, 255, np.uint8)
+    mask = use.astype(np.uint8)
     try:
-        _, found = cv2.findTransformECC(second, first, inverse, cv2.MOTION_AFFINE, stop, everywhere, 5)
+        _, found = cv2.findTransformECC(second, first, inverse, cv2.MOTION_AFFINE, stop, mask, 5)
     except cv2.error:
         return None
     return np.linalg.inv(np.vstack([found, [0, 0, 1]]).astype(np.float64))

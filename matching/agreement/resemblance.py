@@ -24,6 +24,7 @@ from matching.agreement.grid import (
     measure_ratio,
     to_grey,
 )
+from matching.agreement.windows import MIN_CORRELATION, correlate_moved, measure_windows
 from matching.objects.deformation import SmoothMap
 from matching.objects.description import draw_outlines
 
@@ -32,8 +33,7 @@ MARGIN = 12  # grid pixels around the matches, so that windows at the edge lie o
 WINDOW = 2.5  # grid pixels, standard deviation: the strokes of small letters
 MAX_MOVE = 4  # grid pixels by which a window may move, as prints bend and maps are not exact ...
 MOVE_STEP = 2  # ... in steps of so many, which a window is too wide to notice
-MIN_CORRELATION = 0.6  # of windows that look the same
-NOISE_VARIANCE, PRINT_VARIANCE = 4.0, 64.0  # of grey values: that of noise, and the least of print
+PRINT_VARIANCE = 64.0  # of grey values: windows with less are flat
 MIN_PIXELS = 30  # with print: fewer say nothing
 # Share of the print that looks the same. True repeats of bent prints have 0.98 and more, repeated letters and
 # logos on 53 covers and boxes 0.55 to 1, and 76 false objects there 0.39 in the median and 0.55 at most, but
@@ -90,28 +90,14 @@ def measure_resemblance(base: Ends, other: Ends, smooth_map: SmoothMap) -> Resem
     b = to_grey(cut_level(other.image, xy_other, pitch * measure_ratio(base, other)).sample(xy_other))
     outline, _ = draw_outlines(base.xy, other.xy)
     inside = opencv.fill_polygons(a.shape, [(outline - low) / pitch - 0.5])
-    variance = np.maximum(_measure_windows(a)[1], _measure_windows(b)[1])
+    one, two = ((grey, *measure_windows(grey, _mean_in_window)) for grey in (a, b))
+    variance = np.maximum(one[2], two[2])
     use = inside & find_seen(base, xy_base) & find_seen(other, xy_other) & (variance > PRINT_VARIANCE)
     if use.sum() < MIN_PIXELS:
         return Resemblance(math.nan, int(use.sum()))
-    return Resemblance(float((_correlate(a, b)[use] >= MIN_CORRELATION).mean()), int(use.sum()))
+    alike = correlate_moved(one, two, MAX_MOVE, MOVE_STEP, _mean_in_window)[use] >= MIN_CORRELATION
+    return Resemblance(float(alike.mean()), int(use.sum()))
 
 
-def _correlate(a: Float32s, b: Float32s) -> Float32s:
-    """The best correlation of the windows of A (h, w) with those of B, moved by up to MAX_MOVE."""
-    (mean0, variance0), (mean1, variance1) = _measure_windows(a), _measure_windows(b)
-    unit0, unit1 = (1 / np.sqrt(variance + NOISE_VARIANCE) for variance in (variance0, variance1))
-    wide = [np.pad(values, MAX_MOVE, "edge") for values in (b, mean1, unit1)]
-    best = np.full(a.shape, -1, np.float32)
-    for y in range(0, 2 * MAX_MOVE + 1, MOVE_STEP):
-        for x in range(0, 2 * MAX_MOVE + 1, MOVE_STEP):
-            moved, mean, unit = (values[y : y + a.shape[0], x : x + a.shape[1]] for values in wide)
-            np.maximum(best, (opencv.gaussian_blur(a * moved, WINDOW) - mean0 * mean) * unit, out=best)
-    best *= unit0
-    return best
-
-
-def _measure_windows(values: Float32s) -> tuple[Float32s, Float32s]:
-    """The mean and the variance of the window around each pixel: (h, w) -> (h, w), (h, w)."""
-    mean = opencv.gaussian_blur(values, WINDOW)
-    return mean, np.maximum(opencv.gaussian_blur(values * values, WINDOW) - mean * mean, 0)
+def _mean_in_window(values: Float32s) -> Float32s:
+    return np.asarray(opencv.gaussian_blur(values, WINDOW))

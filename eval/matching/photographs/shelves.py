@@ -29,8 +29,8 @@ from tqdm import tqdm
 
 from eval.common.options import add_options
 from eval.common.tables import format_markdown, write_csv
-from matching import Result
 from matching.drivers.pair import match_pair
+from matching.drivers.result import Result
 from matching.grouping.methods import MANY
 from matching.pictures.images import read_picture
 from matching.searches.source import ImageSource

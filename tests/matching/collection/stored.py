@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from matching.collection.records import ImageRecord
 from matching.api import MatchResult
+from matching.collection.records import ImageRecord
 from matching.objects.description import describe_object
 
 
