@@ -78,8 +78,9 @@ LAYERS = {  # a folder or module imports from those before it
     "matching/searches/pixels": ("equality", "copies frames parts", "versions"),
     "matching/drivers": ("inputs", "result", "repeats points", "pair one_picture given"),
     "matching/drivers/points": (
-        "_choice_kernel checks units homographies trust",
+        "_choice_kernel checks units matrices trust",
         "scene",
+        "energy",
         "maps planes solids",
     ),
     "matching/drivers/repeats": ("motions", "copies"),

@@ -19,7 +19,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -33,10 +33,11 @@ from matching.drivers.points.maps import (
     put_agreeing_first,
     sort_matches,
 )
-from matching.drivers.points.planes import split_into_planes
+from matching.drivers.points.planes import find_planes
 from matching.drivers.points.readings import find_reading
 from matching.drivers.points.scatter import drop_scattered
-from matching.drivers.points.solids import complete_solids
+from matching.drivers.points.scene import regroup
+from matching.drivers.points.solids import find_solids
 from matching.drivers.points.trust import choose_best, measure_odds, measure_trust
 from matching.drivers.points.units import Unit, find_unit, hide_shares, take_back
 from matching.drivers.result import Result
@@ -127,13 +128,15 @@ def find_objects_among(
     trust = np.ones(len(given.xy0))
     if groups:
         trust = measure_trust(given.score, label_groups(len(given.xy0), groups) >= 0)
-    if planes:
-        groups = split_into_planes(*given.local, measure_odds(trust), groups, ledger)
-        clock.lap("planes")
-    elif groups:
+    if groups:
         conditions = need_fewer(config.objects)
-        groups = complete_solids(*given.local, measure_odds(trust), groups, mirrored, conditions, ledger)
-        clock.lap("solids")
+        step, find = (
+            ("planes", find_planes)
+            if planes
+            else ("solids", partial(find_solids, mirrored=mirrored, config=conditions))
+        )
+        groups = regroup(*given.local, measure_odds(trust), groups, find, step, ledger)
+        clock.lap(step)
     listing = locate_given(given, groups, ledger, pixel)
     objects = describe_given(given, groups, config.graph.scale, pixel, trust)
     kept = list(listing.proposals)

@@ -6,7 +6,7 @@ match is on. Matches choose labels in turn (Besag 1986), and an edge between two
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,18 +15,20 @@ import scipy
 
 from matching._common.types import Floats, Ints
 from matching.drivers.points import _choice_kernel
+from matching.drivers.points.units import MAX_SPREADS, UNIT
+from matching.grouping.groups import Group, make_group, number_rows
+from matching.grouping.ledger import Ledger
 
 N_NEIGHBOURS = 8  # edges from each match
-LEAST_VARIANCE = 1e-18  # in squared units of the scene: less is rounding
 TAIL = 0.05  # share of the points at each end that may be strays, when the extent is measured
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Different matches (n, 2), in units of the extent, and the edges between them in both directions."""
+    """Different matches, in units of the extent, and the edges between them in both directions."""
 
-    xy0: Floats
-    xy1: Floats
+    x: Floats  # (3, n), homogeneous
+    y: Floats
     neighbours: Ints  # those of match i are neighbours[starts[i]:starts[i + 1]]
     starts: Ints
     area: float
@@ -42,8 +44,8 @@ class Scene:
         here, there = np.divmod(edges, n)
         here, there = here[here != there], there[here != there]
         starts = np.searchsorted(here, np.arange(n + 1))
-        xy0, xy1 = (np.ascontiguousarray(xy) for xy in np.hsplit(places, 2))
-        return cls(xy0, xy1, there, starts, area, np.full(n, odds))
+        x, y = (np.vstack([xy.T, np.ones(n)]) for xy in np.hsplit(places, 2))
+        return cls(x, y, there, starts, area, np.full(n, odds))
 
     def choose(self, costs: Floats, labels: Ints, edge_price: float) -> Ints:
         """Let each match in turn take its cheapest label, given those of its neighbours.
@@ -70,6 +72,9 @@ class Places:
         return best
 
 
+Find = Callable[[Places, Floats, Ints], tuple[Ints, list[float | None]]]
+
+
 def find_places(xy0: Floats, xy1: Floats) -> Places | None:
     """Find the different places of matches, xy0, xy1 (n, 2); None if most of them lie at one point."""
     if np.sort(xy0, axis=0).tobytes() > np.sort(xy1, axis=0).tobytes():  # so that swaps change nothing
@@ -89,12 +94,30 @@ def find_near(places: Floats, k: int) -> Ints:
     return np.asarray(scipy.spatial.cKDTree(places).query(places, min(k, len(places)))[1])
 
 
-def estimate_deviation(
-    errors: Floats, deviation: float, freedom: float, dimension: int, n_steps: int
-) -> float:
-    """Estimate the likeliest deviation of squared errors (n,) with Student's density, from another one."""
-    variance = deviation**2
-    for _ in range(n_steps):
-        mean = np.mean((freedom + dimension) * errors / (freedom + errors / variance))
-        variance = max(float(mean) / dimension, LEAST_VARIANCE)
-    return math.sqrt(variance)
+def regroup(
+    xy0: Floats, xy1: Floats, odds: Floats, groups: Sequence[Group], find: Find, step: str, ledger: Ledger
+) -> list[Group]:
+    """Group matches xy0, xy1 (n, 2) by the things that all of them are on, in place of earlier groups.
+
+    find: from the places, the odds (m,) and the earlier groups (m,) of these, -1 for none, the thing of each
+    place, and log10 of the number of false alarms of each thing, or None for that of its group. A thing has
+    the score of the group with most of its matches, or the lowest score if it is in no group.
+    """
+    near = np.flatnonzero((np.abs(np.hstack([xy0, xy1])) * UNIT < MAX_SPREADS).all(axis=1))
+    places = find_places(xy0[near], xy1[near])
+    if not groups or places is None:
+        return list(groups)
+    owner = number_rows(len(xy0), [group.rows for group in groups])
+    before = np.full(len(places.xy), -1)
+    before[places.row] = owner[near]
+    labels, log_nfas = find(places, places.best(odds[near]), before)
+    for group in groups:
+        ledger.reach(step, group.rows)
+    weakest, found = min(groups, key=lambda group: group.score), list[Group]()
+    for k, log_nfa in enumerate(log_nfas):
+        rows = near[labels[places.row] == k]
+        counts = np.bincount(owner[rows][owner[rows] >= 0], minlength=len(groups))
+        group = groups[int(counts.argmax())] if counts.any() else weakest
+        if len(rows):
+            found.append(make_group(rows, group.score, group.log_nfa if log_nfa is None else log_nfa))
+    return sorted(found, key=lambda thing: (-thing.score, -len(thing.rows), thing.rows[0]))

@@ -1,8 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from planting import make_groups
 
-from matching.drivers.points.solids import Solid, complete_solids
+from matching.drivers.points.scene import regroup
+from matching.drivers.points.solids import Solids, find_solids
 from matching.grouping.groups import ObjectsConfig, label_groups
 from matching.grouping.ledger import Ledger, name_steps
 
@@ -40,7 +43,8 @@ def complete(xy0, xy1, labels, mirrored="auto", scores=None):
     n_groups = labels.max() + 1
     groups = make_groups(labels, scores or [0.9 - 0.1 * k for k in range(n_groups)])
     ledger = Ledger(len(xy0))
-    found = complete_solids(xy0, xy1, np.zeros(len(xy0)), groups, mirrored, CONFIG, ledger)
+    find = partial(find_solids, mirrored=mirrored, config=CONFIG)
+    found = regroup(xy0, xy1, np.zeros(len(xy0)), groups, find, "solids", ledger)
     return found, ledger
 
 
@@ -142,12 +146,17 @@ def test_without_groups_nothing_is_added():
 
 
 def test_price_counts_what_is_saved_by_chance():
-    solid = Solid(np.eye(3), np.eye(2, 3), 10.0)
-    few, many = solid.price(100, 0.4, 5e5), solid.price(10_000, 0.4, 5e5)
-    assert 0 < few < many
-    assert solid.price(100, 0.4, 1.0) == np.inf  # the pictures are smaller than the noise
-    across, along = np.random.default_rng(0).uniform(-0.5, 0.5, (2, 10**6)) * [[100], [4000]]
-    costs = 2.5 * np.log1p(across**2 / (4 * 0.4**2)) + np.log1p(along**2 / 10**2)
-    saved = np.maximum(solid.gain(0.4, 5e5) - costs, 0).mean() * 100 * 4000 / 5e5
-    of_numbers = 13 * (solid.gain(0.4, 5e5) + np.log(10_000 / 13) / 2)
-    assert many == pytest.approx(0.7 * (of_numbers + 3 * 10_000 * saved), rel=0.05)
+    rng = np.random.default_rng(0)
+    few, many, small = (
+        Solids.from_places(rng.uniform(0, 1, (n, 4)), area)
+        for n, area in ((100, 0.5), (10_000, 0.5), (100, 1e-6))
+    )
+    solid = np.array([[[[0, 0, 0], [0, 0, 1], [0, -1, 0]], np.eye(3) / 0.01]])
+    assert 0 < few.price(solid, 4e-4)[0] < many.price(solid, 4e-4)[0]
+    assert small.price(solid, 4e-4)[0] == np.inf  # the pictures are smaller than the noise
+    across, along = rng.uniform(-1, 1, (2, 10**6)) * [[0.02], [0.5]]
+    gain = few.gain(solid, 4e-4)[0]
+    cost = 3.5 * np.log1p(((across / 4e-4) ** 2 + (along / 0.01) ** 2) / 5) - gain
+    by_chance = np.maximum(-cost, 0).mean() * 4 * 0.02 * 0.5 / 0.5
+    more = many.price(solid, 4e-4)[0] - few.price(solid, 4e-4)[0]
+    assert more == pytest.approx(0.8 * (3 * 9900 * by_chance + 13 / 2 * np.log(100)), rel=0.05)
