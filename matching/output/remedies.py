@@ -16,7 +16,7 @@ def list_remedies(further: str, more: str) -> dict[str, str]:
         "suppression": "try suppression__share=0.5 in Python",
         "significance": "to keep it anyway, raise --max-nfa, whose log10 is the bound",
         "scatter": "give the pictures, which can confirm it",
-        "places": "mask one of them; for mirrored ones, try --mirrored",
+        "places": "mask one of them",
         "method": "try the default method",
     }
 
