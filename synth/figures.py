@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import skimage.data
 
-from synth._types import Floats, Picture
+from synth._types import Array, Floats, Picture
 
 # Samples are pictures that scikit-image ships, by name and the side of a panel; in each, panels are disjoint.
 SAMPLES = {
@@ -107,7 +107,7 @@ def _reuse(
     low = first + rng.integers(0, np.array(sides) - size + 1)
     width, height = size.tolist()
     x, y = low.tolist()
-    part = picture[y : y + height, x : x + width].copy()
+    part: Array = picture[y : y + height, x : x + width].copy()
     if reuse == "turned by 90" and whole:
         reuse = "turned by 180"
     linear = {
@@ -127,7 +127,9 @@ def _reuse(
     else:
         part = cv2.warpAffine(part, moved, target.tolist(), flags=cv2.INTER_NEAREST)
     if reuse == "other contrast":
-        part = np.clip((part - part.mean()) * rng.uniform(0.7, 0.9) + part.mean() + rng.uniform(-20, 20), 0, 255)
+        part = np.clip(
+            (part - part.mean()) * rng.uniform(0.7, 0.9) + part.mean() + rng.uniform(-20, 20), 0, 255
+        )
     to = second + rng.integers(0, np.maximum(np.array(sides) - target, 0) + 1)
     x, y = to.tolist()
     picture[y : y + target[1], x : x + target[0]] = part
@@ -189,7 +191,9 @@ def _letter(picture: Picture, corners: np.ndarray, side: int, *, is_plot: bool) 
         else:
             low = x + side - 60, y + side - 14
             cv2.rectangle(picture, low, (low[0] + 50, low[1] + 5), (255, 255, 255), -1)
-            cv2.putText(picture, "50 um", (low[0] + 6, low[1] - 5), font, 0.4, (255, 255, 255), 1, cv2.LINE_AA)
+            cv2.putText(
+                picture, "50 um", (low[0] + 6, low[1] - 5), font, 0.4, (255, 255, 255), 1, cv2.LINE_AA
+            )
 
 
 def _draw_lanes(rng: np.random.Generator, noise: float) -> Picture:

@@ -53,7 +53,9 @@ MIN_FREE = 0.9  # of the circle over a link of two matches, in which no second e
 MAX_OVERLAP = 0.1  # share of a place that lies in its copy
 MIN_TEXTURE_SCORE = 0.5  # matches of a texture agree with half of their neighbours
 MAX_CREASE = 1e9  # standard deviations of points: gaps of any width have the same weights
-LOG_CHANCE = -0.1  # log10 of the chance that a corner of a block is equal; no record of a choice
+LOG_CHANCE = -0.1  # log10 of the chance that a block of pixels is equal; no record of a choice
+LIKENESS = 0.99  # of smooth places: equal but for noise
+MAX_SHARED = 0.5  # of the points of a smooth thing that another object has
 STEPS = "read", "features", "candidates", "grouping", "places", "objects"
 
 
@@ -96,10 +98,7 @@ def find_repeats_in_picture(
 def match_within_picture(features: Features, config: MatchConfig) -> tuple[Candidates, Candidates]:
     """List the candidates, each once -> the best, and a reserve of the next best."""
     clearance = measure_clearance(features, config.features, config.objects.reach)
-    parts = [
-        match_within(features, clearance, config.candidates, mirrored)
-        for mirrored in (False, True)
-    ]
+    parts = [match_within(features, clearance, config.candidates, mirrored) for mirrored in (False, True)]
     best, reserve = (join_candidates(part) for part in zip(*parts, strict=True))
     return best, reserve
 
@@ -250,20 +249,16 @@ def describe_repeats(
 def list_smooth(picture: Picture, found: list[Proposal], config: MatchConfig) -> list[Proposal]:
     """Propose the smooth things that a picture shows twice, but for those already found."""
     smooth = list[Proposal]()
-    for xy0, xy1, likeness in sorted(find_smooth(picture), key=lambda one: -len(one[0])):
-        ends = sorted((xy0, xy1), key=lambda xy: tuple(xy.mean(axis=0)))
-        rows = np.arange(len(xy0))
-        one = Proposal(
-            rows, *ends, np.zeros(len(rows)), 1.0, np.ones(2), LOG_CHANCE * len(rows), likeness=likeness
-        )
-        if all(one.share_near(other, config.objects.reach) < 0.5 for other in (*found, *smooth)):
+    for ends in sorted(find_smooth(picture), key=lambda ends: -len(ends[0])):
+        xy0, xy1 = sorted(ends, key=lambda xy: tuple(xy.mean(axis=0)))
+        none, log_nfa = np.zeros(len(xy0)), LOG_CHANCE * len(xy0)
+        one = Proposal(np.arange(len(xy0)), xy0, xy1, none, 1.0, np.ones(2), log_nfa, likeness=LIKENESS)
+        if all(one.share_near(other, config.objects.reach) < MAX_SHARED for other in (*found, *smooth)):
             smooth.append(one)
     return smooth
 
 
-def list_others(
-    features: Features, grouped: GroupedCandidates, joins: list[Join], step: Floats
-) -> Listing:
+def list_others(features: Features, grouped: GroupedCandidates, joins: list[Join], step: Floats) -> Listing:
     """List the candidates that no object has, and the groups that are in none; each pair of points once."""
     point = np.unique(features.xy, axis=0, return_inverse=True)[1].reshape(-1)
     known = np.hstack([*(join.rows for join in joins), np.empty((2, 0), np.int64)])

@@ -75,6 +75,6 @@ def match_blocks(picture: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     first, second = np.where(swap, second, first), np.where(swap, first, second)
     far = np.abs(second - first).max(axis=1) >= MIN_SHIFT
     first, second = first[far], second[far]
-    shifts, which, counts = np.unique(second - first, axis=0, return_inverse=True, return_counts=True)
+    _, which, counts = np.unique(second - first, axis=0, return_inverse=True, return_counts=True)
     chosen = [which.ravel() == k for k in np.flatnonzero(counts >= MIN_VOTES)]
     return [(first[rows, ::-1] + 7.5, second[rows, ::-1] + 7.5) for rows in chosen]

@@ -6,7 +6,7 @@ same way propose a shift from the turned picture to the picture. Their pixels de
 the noise of compression, while two lanes or cells are only alike. Blocks with sharp edges are left to the
 features: letters, axes and scale bars repeat in any figure.
 
-Notation: a block covers SIDE x SIDE cells, and a cell `pitch` x `pitch` pixels; h x w blocks, one at each cell.
+Notation: a block covers SIDE x SIDE cells, and a cell `pitch` x `pitch` pixels; h x w blocks begin at each.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ STRIDE = 2  # cells between blocks that are compared with all: limits the work
 MIN_LEAD, MIN_LEADING = 0.95, 5  # correlation of a block with the best other one; neighbours that lead alike
 LINK, MAX_TURN = 6.0, 1.5  # cells between neighbours, and by which their shifts differ
 N_SAMPLED = 9  # blocks that measure a shift to the pixel
-# By how much equal blocks differ, in the contrast of one: grey levels, standard deviation, and as a share of it.
-# Drawn lanes shown again differ by up to .71 on average, alike ones by .92 and more.
+# By how much equal blocks differ, in the contrast of one: grey levels (standard deviation), and as a share of
+# its own. Drawn lanes shown again differ by up to .71 on average, alike ones by .92 and more.
 MAX_OFF, MAX_OFF_SHARE = 1.0, 0.25
 BRIDGE = 13  # cells between parts of one thing, such as bands
-MIN_BLOCKS = 125  # that are equal; lanes shown again have 180 and more, pairs of bands that look alike up to 118
+MIN_BLOCKS = 125  # that are equal; lanes shown again have 180 and more, pairs of alike bands up to 118
 MAX_OVERLAP = 0.1  # share of a place that lies in its copy
 SYMMETRIES = tuple(product((False, True), (1, -1), (1, -1)))  # transposed, then reversed down and across
 
@@ -88,8 +88,8 @@ def _view(cells: Array) -> Array:
 WAVES = _list_waves()
 
 
-def find_smooth(picture: Picture) -> Iterator[tuple[Floats, Floats, float]]:
-    """Find smooth things shown twice -> points (n, 2) of one place and the other, and their correlation."""
+def find_smooth(picture: Picture) -> Iterator[tuple[Floats, Floats]]:
+    """Find smooth things shown twice -> points (n, 2) of one place and the other."""
     grey = opencv.luma(picture.rgb).astype(np.float32)
     pitch = max(MIN_PITCH, math.ceil(math.sqrt(grey.size / MAX_CELLS)))
     height, width = (n // pitch * pitch for n in grey.shape)
@@ -119,13 +119,13 @@ def find_smooth(picture: Picture) -> Iterator[tuple[Floats, Floats, float]]:
         label = find_components(len(lead), tree.query_pairs(1.0, output_type="ndarray"))
         for part in (label == k for k in np.flatnonzero(np.bincount(label) >= MIN_LEADING)):
             near = _measure_shift(turned, grey, lead[part] * pitch, np.median(shift[part], axis=0), pitch)
-            rows, likeness = _find_equal(turned, grey, of_turned, lead[part], near, pitch)
+            rows = _find_equal(turned, grey, of_turned, lead[part], near, pitch)
             if len(rows):
                 half = (SIDE * pitch - 1) / 2
                 ends = origin[tuple(rows.T)] * pitch + half, rows * pitch + near + half
                 xy0, xy1 = (one[:, ::-1].astype(float) for one in ends)
                 if max(is_inside(xy0, xy1).mean(), is_inside(xy1, xy0).mean()) <= MAX_OVERLAP:
-                    yield xy0, xy1, likeness
+                    yield xy0, xy1
 
 
 def _turn(values: Array, symmetry: tuple[bool, int, int]) -> Array:
@@ -173,13 +173,11 @@ def _measure_shift(turned: Array, grey: Array, lead: Ints, shift: Floats, pitch:
         area = grey[low[0] :, low[1] :][: side + 2 * reach, : side + 2 * reach]
         peaks = opencv.correlate_template(area, turned[y : y + side, x : x + side])
         found.append(np.array(np.unravel_index(peaks.argmax(), peaks.shape)) + low - [y, x])
-    return np.rint(np.median(found, axis=0)).astype(int)
+    return np.asarray(np.rint(np.median(found, axis=0)), np.int64)
 
 
-def _find_equal(
-    turned: Array, grey: Array, use: Bools, lead: Ints, shift: Ints, pitch: int
-) -> tuple[Ints, float]:
-    """Find the blocks around lead (n, 2) that are equal after a shift -> (k, 2), and their correlation.
+def _find_equal(turned: Array, grey: Array, use: Bools, lead: Ints, shift: Ints, pitch: int) -> Ints:
+    """Find the blocks around lead (n, 2) that are equal after a shift -> (k, 2).
 
     There are none if they are too few.
     """
@@ -187,7 +185,7 @@ def _find_equal(
     y, x = first * pitch + shift
     parts = turned[first[0] * pitch :, first[1] * pitch :], grey[y:, x:]
     height, width = np.min([part.shape for part in parts], axis=0)
-    none = lead[:0], 0.0
+    none = lead[:0]
     if min(height, width) < SIDE * pitch:
         return none
     a, b = (Blocks.cut(part[:height, :width], pitch) for part in parts)
@@ -201,5 +199,4 @@ def _find_equal(
     is_equal &= (label > 0) & (label == np.bincount(np.append(label[seeds], 0)).argmax())
     if is_equal.sum() < MIN_BLOCKS:
         return none
-    p, q = a.waves[is_equal], b.waves[is_equal]
-    return np.argwhere(is_equal) + first, min(float((p * q).sum() / np.linalg.norm(p) / np.linalg.norm(q)), 1.0)
+    return np.asarray(np.argwhere(is_equal) + first, np.int64)
